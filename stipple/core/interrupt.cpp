@@ -1,0 +1,44 @@
+#include "stipple/core/interrupt.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+#include "stipple/core/atomic_file.h"
+#include "stipple/core/error.h"
+
+namespace stipple {
+namespace {
+
+volatile std::sig_atomic_t g_signal = 0;
+
+void on_signal(int signal) {
+    if (signal == SIGINT && g_signal == SIGINT) {
+        remove_temporary_files_now();
+        ::_exit(130);
+    }
+    g_signal = signal;
+}
+
+}  // namespace
+
+int caught_signal() {
+    return g_signal;
+}
+
+void check_interrupted() {
+    if (g_signal == 0) [[likely]]
+        return;
+    if (g_signal == SIGINT) throw Error(ErrorCode::interrupted, "interrupted; nothing was written");
+    throw Error(ErrorCode::terminated, "terminated; nothing was written");
+}
+
+void install_signal_handlers() {
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    ::sigemptyset(&action.sa_mask);
+    for (int signal : {SIGINT, SIGTERM, SIGUSR1}) ::sigaction(signal, &action, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+}
+
+}  // namespace stipple

@@ -1,0 +1,16 @@
+#pragma once
+// Interrupts: a signal sets a flag, long work asks for it, an exception unwinds and cleans up.
+
+namespace stipple {
+
+/// Throws Error{interrupted} or Error{terminated} when the process was asked to stop. Cheap: call it per chunk of work.
+void check_interrupted();
+
+/// Handlers for SIGINT, SIGTERM and SIGUSR1 (set the flag; a second SIGINT removes temporary files and ends the process
+/// at once with status 130) and SIGPIPE (ignored: a closed pipe is an error of write). For programs, not for libraries.
+void install_signal_handlers();
+
+/// The signal that was caught, or 0. SIGUSR1 counts as a request to save and stop, as SIGTERM does.
+int caught_signal();
+
+}  // namespace stipple

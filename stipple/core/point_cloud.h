@@ -1,0 +1,57 @@
+#pragma once
+// PointCloud: float32 positions about a float64 origin, with named attributes. Mesh: a cloud with triangles.
+//
+// The place of point i in the world is origin + positions[i]. Files in world coordinates (UTM, LAS) keep their
+// precision because the readers move the large part into the origin; operations work on the small float32 part and
+// carry origin and attributes along.
+
+#include <array>
+
+#include "stipple/core/attribute.h"
+
+namespace stipple {
+
+struct PointCloud {
+    Array<float, 2> positions;          // [n, 3]
+    std::array<double, 3> origin = {};  // added to every position
+    Attributes attributes;              // each with n rows
+
+    PointCloud() = default;
+    explicit PointCloud(int64_t n, Device device = {}) : positions({n, 3}, device) {}
+
+    int64_t size() const { return positions.size(0); }
+    double world(int64_t point, int axis) const { return origin[axis] + positions.data()[3 * point + axis]; }
+    PointCloud clone() const;
+};
+
+struct Mesh {
+    PointCloud vertices;
+    Array<int32_t, 2> triangles;  // [m, 3], each index in [0, n)
+    Attributes face_attributes;   // each with m rows
+
+    int64_t faces() const { return triangles.size(0); }
+    Mesh clone() const;
+};
+
+/// Throws Error{bad_argument} naming what breaks the rules above (row counts, duplicate names, indices). CPU only.
+void validate(const PointCloud& cloud);
+void validate(const Mesh& mesh);
+
+/// The points at `indices` with all their attributes and the origin. Throws for an index out of range. CPU only.
+PointCloud select(const PointCloud& cloud, View<const int32_t, 1> indices);
+
+/// Bounds of the finite points in world coordinates; `finite` is their count. CPU only. O(n).
+struct Bounds {
+    std::array<double, 3> min = {}, max = {};
+    int64_t finite = 0;  // points whose three coordinates are finite
+};
+Bounds bounds_of(const PointCloud& cloud);
+
+/// The cloud without its points of non-finite position, order kept.
+PointCloud drop_nonfinite(const PointCloud& cloud);
+
+/// The origin that keeps coordinates within `min`..`max` precise in float32: on each axis the rounded middle where the
+/// coordinates are large for their extent (more than 8 times), else 0. Whole numbers, so that decimal text stays short.
+std::array<double, 3> choose_origin(const std::array<double, 3>& min, const std::array<double, 3>& max);
+
+}  // namespace stipple

@@ -1,0 +1,69 @@
+#pragma once
+// The formats of clouds and meshes: one table, one way to load and to save any of them.
+//
+// Each format has a file of its own with parse_X(ByteReader&, ...) -> Mesh, which is pure, and write_X(Mesh,
+// ByteSink&). A cloud is a Mesh without triangles. Readers throw Error{bad_file}; none returns an empty cloud.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stipple/core/atomic_file.h"
+#include "stipple/core/point_cloud.h"
+#include "stipple/io/byte_source.h"
+
+namespace stipple::io {
+
+enum class Format { ply, xyz, pts, csv, obj, off, stl, pcd, las, kitti, npy, npz, hdf5 };
+
+/// What was dropped, rounded or guessed, one sentence each.
+using Warnings = std::vector<std::string>;
+
+struct ReadOptions {
+    Limits limits = {};
+    int64_t item = -1;  // which cloud of a file that holds many (HDF5, NPY of rank 3); -1: the file must hold one
+};
+
+struct WriteOptions {
+    bool ascii = false;  // PLY, PCD, STL: text instead of binary
+};
+
+struct FormatInfo {
+    Format format;
+    std::string_view name;                     // for --format
+    std::vector<std::string_view> extensions;  // lower case, without the dot; the first is the usual one
+    std::string_view holds;                    // for people: "points, faces, attributes"
+    bool is_text = false;
+    Mesh (*parse)(ByteReader&, const ReadOptions&, Warnings&) = nullptr;  // null: needs a path (HDF5)
+    void (*write)(const Mesh&, ByteSink&, const WriteOptions&, Warnings&) = nullptr;
+};
+
+std::span<const FormatInfo> formats();
+const FormatInfo& info_of(Format format);
+
+/// By name ("ply"); throws Error{bad_argument} that lists the names.
+Format format_by_name(std::string_view name);
+
+/// By extension; throws Error{bad_file}, with a converter named for LAZ, E57 and pickle files.
+Format format_by_extension(const std::string& path);
+
+/// By the first bytes: PLY, PCD, OFF, LAS, NPY, NPZ, HDF5. Throws Error{bad_file} when they do not tell, and for files
+/// whose content is known and not read (LAZ, E57, pickle).
+Format format_by_content(std::span<const std::byte> head);
+
+/// Reads any supported file; "-" is standard input. The format is `format` if given, else the content's, else the
+/// extension's. Errors name the path.
+Mesh load(const std::string& path, const ReadOptions& options, Warnings& warnings, const Format* format = nullptr);
+
+/// The points alone; faces are not wanted and not missed.
+PointCloud load_cloud(const std::string& path, const ReadOptions& options, Warnings& warnings);
+
+/// Throws Error{bad_file} when the file has no faces.
+Mesh load_mesh(const std::string& path, const ReadOptions& options, Warnings& warnings);
+
+/// Writes any supported file, atomically; the format is `format` if given, else the extension's.
+void save(const std::string& path, const Mesh& mesh, Overwrite overwrite, const WriteOptions& options,
+          Warnings& warnings, const Format* format = nullptr);
+
+}  // namespace stipple::io
