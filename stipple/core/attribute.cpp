@@ -5,9 +5,13 @@
 namespace stipple {
 
 Attribute::Attribute(std::string name, DType dtype, int64_t rows, int64_t components, Device device)
-    : name_(std::move(name)), dtype_(dtype), rows_(rows), components_(components) {
-    STIPPLE_REQUIRE(rows >= 0 && components >= 1, "attribute {}: {} rows of {} components", name_, rows, components);
-    data_ = Buffer(checked_mul(checked_mul(rows, components), size_of(dtype)), device);
+    : Attribute(std::move(name), dtype, rows, components,
+                Buffer(checked_mul(checked_mul(rows, components), size_of(dtype)), device)) {}
+
+Attribute::Attribute(std::string name, DType dtype, int64_t rows, int64_t components, Buffer data)
+    : name_(std::move(name)), dtype_(dtype), rows_(rows), components_(components), data_(std::move(data)) {
+    STIPPLE_REQUIRE(rows >= 0 && components >= 1 && data_.bytes() >= rows * row_bytes(),
+                    "attribute {}: {} rows of {} components in {} bytes", name_, rows, components, data_.bytes());
 }
 
 void Attribute::require(DType dtype) const {

@@ -3,7 +3,7 @@
 //
 // Names that every reader, writer and operation understands:
 //   normal     float32 [n, 3]
-//   color      uint8 or uint16 [n, 3] or [n, 4] (with alpha)
+//   color      uint8 or uint16 (full range) or float32 (0 to 1), [n, 3] or [n, 4] (with alpha)
 //   intensity  any type [n, 1]
 //   label      any integer type [n, 1]
 //   time       float64 [n, 1]
@@ -24,6 +24,9 @@ public:
 
     /// Uninitialised values. Throws as Buffer does.
     Attribute(std::string name, DType dtype, int64_t rows, int64_t components, Device device = {});
+
+    /// Takes over a buffer of at least rows * components elements.
+    Attribute(std::string name, DType dtype, int64_t rows, int64_t components, Buffer data);
 
     const std::string& name() const { return name_; }
     void rename(std::string name) { name_ = std::move(name); }

@@ -87,6 +87,11 @@ public:
     /// advance line_number(): call count_lines() with what was used of it. Valid until the next call.
     std::string_view lines(int64_t bytes);
     void count_lines(int64_t lines) { line_number_ += lines; }
+    /// Un-reads the last `bytes` bytes of what lines() returned.
+    void give_back(int64_t bytes) {
+        begin_ -= bytes;
+        offset_ -= bytes;
+    }
 
     // === Errors
     [[noreturn]] void fail(std::string message, std::string hint = {}) const;       // at the byte offset
