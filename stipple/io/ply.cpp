@@ -1,6 +1,7 @@
 #include "stipple/io/ply.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -85,7 +86,7 @@ void parse_origin(std::string_view text, Header& header) {
     if (next_word(text) != "stipple" || next_word(text) != "origin") return;
     std::array<double, 3> origin;
     for (double& value : origin)
-        if (!parse_number(next_word(text), value)) return;
+        if (!parse_number(next_word(text), value) || !(std::abs(value) < 9e15)) return;
     header.origin = origin;
 }
 
@@ -278,11 +279,13 @@ PointCloud read_vertices(ByteReader& reader, const Element& element, const Heade
         rows.count = element.count;
         if (!element.has_lists()) {
             PointTable table(rows.fields, rows.row_bytes, reader.remaining() ? element.count : -1);
+            if (header.origin) table.set_origin(*header.origin);
             parse_text_rows(reader, rows, table);
             return table.finish();
         }
     }
     PointTable table(walker.fields(), walker.row_bytes(), reader.remaining() ? element.count : -1);
+    if (header.origin) table.set_origin(*header.origin);
     if (element.has_lists()) {
         warnings.push_back("list properties of vertices were skipped");
         for (int64_t i = 0; i < element.count; ++i) {
@@ -375,17 +378,6 @@ void skip_element(ByteReader& reader, const Element& element, Encoding encoding)
     for (int64_t i = 0; i < element.count; ++i) walker.next(i);
 }
 
-/// Moves the cloud to the origin that the file names, when that is the finer statement of the same place.
-void apply_origin(PointCloud& cloud, const std::array<double, 3>& origin) {
-    for (int axis = 0; axis < 3; ++axis) {
-        const double shift = cloud.origin[axis] - origin[axis];
-        if (shift == 0 || !std::isfinite(origin[axis])) continue;
-        float* p = cloud.positions.data() + axis;
-        for (int64_t i = 0; i < cloud.size(); ++i, p += 3) *p = static_cast<float>(*p + shift);
-        cloud.origin[axis] = origin[axis];
-    }
-}
-
 }  // namespace
 
 Mesh parse_ply(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
@@ -406,7 +398,6 @@ Mesh parse_ply(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
         }
     }
     if (!has_vertices) reader.fail("the header has no element vertex");
-    if (header.origin) apply_origin(mesh.vertices, *header.origin);
     mesh.triangles = polygons.finish(mesh.vertices.size(), warnings);
     return mesh;
 }

@@ -147,7 +147,10 @@ void PositionBuilder::finish(PointCloud& cloud) {
     }
     for (int axis = 0; axis < 3; ++axis)
         if (all.min[axis] > all.max[axis]) all.min[axis] = all.max[axis] = 0;  // no finite value
-    if (!all.exact) cloud.origin = choose_origin(all.min, all.max);
+    if (origin_)
+        cloud.origin = *origin_;
+    else if (!all.exact)
+        cloud.origin = choose_origin(all.min, all.max);
     cloud.positions = Array<float, 2>({size_, 3});
     parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t block = begin; block < end; ++block) {

@@ -1,6 +1,7 @@
 #pragma once
 // PointTable: builds a PointCloud out of binary rows with named fields, as PLY, PCD and text files have them.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ private:
 class PositionBuilder {
 public:
     void append(const double* xyz, int64_t count);
+    /// The origin to use, instead of one chosen from the coordinates.
+    void set_origin(const std::array<double, 3>& origin) { origin_ = origin; }
     /// The positions and their origin: 0 where float32 holds every coordinate, else choose_origin() of the bounds.
     void finish(PointCloud& cloud);
     int64_t size() const { return size_; }
@@ -43,6 +46,7 @@ public:
 private:
     std::vector<Buffer> blocks_;
     int64_t size_ = 0;
+    std::optional<std::array<double, 3>> origin_;
 };
 
 class PointTable {
@@ -59,6 +63,9 @@ public:
     /// Where `count` rows may be read to directly, when rows are exactly three float32; else null. They count as
     /// appended.
     std::byte* append_directly(int64_t count);
+
+    /// The origin for float64 coordinates, where the file names one.
+    void set_origin(const std::array<double, 3>& origin) { builder_.set_origin(origin); }
 
     int64_t rows() const { return rows_; }
     PointCloud finish();

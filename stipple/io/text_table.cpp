@@ -149,6 +149,7 @@ std::string parse_text_row(std::string_view line, const TextRows& rows, std::byt
             ++at;
             while (at < end && is_blank(*at)) ++at;
         }
+        if (rows.comments && at < end && *at == '#') at = end;
         if (column == rows.fields.size() || at == end) break;
         std::string failure = store_number(at, end, rows.fields[column], rows.commas, row);
         if (!failure.empty()) return failure;
@@ -158,6 +159,19 @@ std::string parse_text_row(std::string_view line, const TextRows& rows, std::byt
     if (at < end && !rows.extra_columns) {
         const std::string_view rest(at, static_cast<size_t>(end - at));
         return fmt::format("expected {} numbers, found more: {}", rows.fields.size(), quoted(rest));
+    }
+    return {};
+}
+
+std::string peek_text_row(ByteReader& reader, const TextRows& rows) {
+    const std::string_view block = reader.lines(int64_t{64} << 10);
+    reader.give_back(static_cast<int64_t>(block.size()));
+    std::string_view text = block;
+    while (!text.empty()) {
+        const size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = text.substr(0, end);
+        if (is_row(line, rows)) return std::string(trimmed(line));
+        text.remove_prefix(std::min(end + 1, text.size()));
     }
     return {};
 }

@@ -20,6 +20,9 @@ struct TextRows {
 /// reader behind the last row. Errors name the line. When `count` rows are asked for and the input ends before, throws.
 void parse_text_rows(ByteReader& reader, const TextRows& rows, PointTable& table);
 
+/// The next row's text, not consumed; empty when none stands within the next 64 KiB.
+std::string peek_text_row(ByteReader& reader, const TextRows& rows);
+
 /// One line into one binary row; returns an empty text, or what is wrong with it.
 std::string parse_text_row(std::string_view line, const TextRows& rows, std::byte* row);
 
