@@ -22,14 +22,4 @@ void write_xyz(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Wa
 void write_pts(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Warnings& warnings);
 void write_csv(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Warnings& warnings);
 
-/// Lists in one warning what a format leaves out: faces, and attributes that `keeps` refuses.
-void warn_left_out(const Mesh& mesh, std::string_view format, bool keeps_faces,
-                   bool (*keeps)(const Attribute& attribute), Warnings& warnings);
-
-/// The attribute with its values converted to another type; the caller knows that they fit. CPU only.
-Attribute converted(const Attribute& attribute, DType dtype);
-
-/// Whether all values are whole numbers in [low, high].
-bool all_whole(const Attribute& attribute, double low, double high);
-
 }  // namespace stipple::io
