@@ -1,0 +1,137 @@
+#include <cstring>
+
+#include "stipple/core/parallel.h"
+#include "stipple/io/conversion.h"
+#include "stipple/io/pcd.h"
+#include "stipple/io/point_table.h"
+#include "stipple/io/text.h"
+#include "stipple/io/text_table.h"
+
+namespace stipple::io {
+namespace {
+
+/// One FIELDS entry: an attribute as PCD stores it.
+struct Column {
+    std::string name;
+    Attribute values;  // of a type that PCD has
+};
+
+bool is_packable_color(const Attribute& attribute) {
+    return attribute.name() == "color" && attribute.dtype() == DType::u8 &&
+           (attribute.components() == 3 || attribute.components() == 4);
+}
+
+/// uint8 colors packed as 0xAARRGGBB; without alpha as the float of those bits, as PCL does.
+Column packed_color(const Attribute& color) {
+    const bool alpha = color.components() == 4;
+    Attribute packed(alpha ? "rgba" : "rgb", alpha ? DType::u32 : DType::f32, color.rows(), 1);
+    for (int64_t i = 0; i < color.rows(); ++i) {
+        const auto* c = reinterpret_cast<const uint8_t*>(color.data()) + i * color.components();
+        const uint32_t bits = uint32_t{c[0]} << 16 | uint32_t{c[1]} << 8 | c[2] | (alpha ? uint32_t{c[3]} << 24 : 0);
+        std::memcpy(packed.data() + 4 * i, &bits, 4);
+    }
+    return {packed.name(), std::move(packed)};
+}
+
+std::vector<Column> columns_of(const Attributes& attributes, Warnings& warnings) {
+    std::vector<Column> columns;
+    for (const Attribute& attribute : attributes) {
+        if (is_packable_color(attribute)) {
+            columns.push_back(packed_color(attribute));
+            continue;
+        }
+        std::string name = attribute.name();
+        for (char& c : name)
+            if (is_blank(c) || c == '\n' || c == '#') c = '_';
+        DType stored = attribute.dtype();
+        if (stored == DType::boolean) stored = DType::u8;
+        if (stored == DType::f16 || stored == DType::bf16) stored = DType::f32;
+        if (stored != attribute.dtype())
+            warnings.push_back(
+                fmt::format("attribute {} ({}) is stored as {}", name, name_of(attribute.dtype()), name_of(stored)));
+        columns.push_back({name, stored == attribute.dtype() ? attribute.clone() : converted(attribute, stored)});
+    }
+    return columns;
+}
+
+char type_letter(DType dtype) {
+    if (is_float(dtype)) return 'F';
+    return name_of(dtype)[0] == 'u' ? 'U' : 'I';
+}
+
+bool is_normal(const Column& column) {
+    return column.name == "normal" && column.values.components() == 3;
+}
+
+std::string header_of(const PointCloud& cloud, const std::vector<Column>& columns, bool wide, bool ascii) {
+    std::string fields = "x y z", sizes = wide ? "8 8 8" : "4 4 4", types = "F F F", counts = "1 1 1";
+    const auto add = [&](std::string_view name, DType dtype, int64_t count) {
+        fields += fmt::format(" {}", name);
+        sizes += fmt::format(" {}", size_of(dtype));
+        types += fmt::format(" {}", type_letter(dtype));
+        counts += fmt::format(" {}", count);
+    };
+    for (const Column& column : columns) {
+        if (is_normal(column))
+            for (const char* name : {"normal_x", "normal_y", "normal_z"}) add(name, column.values.dtype(), 1);
+        else
+            add(column.name, column.values.dtype(), column.values.components());
+    }
+    return fmt::format(
+        "# .PCD v0.7 - Point Cloud Data file format\nVERSION 0.7\nFIELDS {}\nSIZE {}\nTYPE {}\nCOUNT {}\n"
+        "WIDTH {}\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS {}\nDATA {}\n",
+        fields, sizes, types, counts, cloud.size(), cloud.size(), ascii ? "ascii" : "binary");
+}
+
+}  // namespace
+
+void write_pcd(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Warnings& warnings) {
+    const PointCloud& cloud = mesh.vertices;
+    const bool wide = cloud.origin != std::array<double, 3>{};
+    if (mesh.faces() > 0) warnings.push_back(fmt::format("PCD does not hold: {} faces", mesh.faces()));
+    const std::vector<Column> columns = columns_of(cloud.attributes, warnings);
+    sink.write(header_of(cloud, columns, wide, options.ascii));
+    if (options.ascii) {
+        write_text_rows(sink, cloud.size(), [&](std::string& text, int64_t row) {
+            for (int axis = 0; axis < 3; ++axis) {
+                if (axis) text += ' ';
+                append_world(text, cloud.origin[axis], cloud.positions.data()[3 * row + axis]);
+            }
+            for (const Column& column : columns)
+                for (int64_t c = 0; c < column.values.components(); ++c)
+                    append_value(text += ' ', column.values, row, c);
+            text += '\n';
+        });
+        return;
+    }
+    if (!wide && columns.empty()) return sink.write(cloud.positions.data(), 12 * cloud.size());
+    const int64_t xyz_bytes = wide ? 24 : 12;
+    int64_t row_bytes = xyz_bytes;
+    for (const Column& column : columns) row_bytes += column.values.row_bytes();
+    constexpr int64_t kChunkRows = int64_t{1} << 16;
+    Buffer chunk(std::min(cloud.size(), kChunkRows) * row_bytes);
+    for (int64_t begin = 0; begin < cloud.size(); begin += kChunkRows) {
+        const int64_t rows = std::min(kChunkRows, cloud.size() - begin);
+        parallel_for(rows, 8192, [&](int64_t first, int64_t last) {
+            for (int64_t i = first; i < last; ++i) {
+                std::byte* to = chunk.data() + i * row_bytes;
+                if (wide) {
+                    const double world[3] = {cloud.world(begin + i, 0), cloud.world(begin + i, 1),
+                                             cloud.world(begin + i, 2)};
+                    std::memcpy(to, world, sizeof world);
+                } else {
+                    std::memcpy(to, cloud.positions.data() + 3 * (begin + i), 12);
+                }
+                to += xyz_bytes;
+                for (const Column& column : columns) {
+                    const auto width = static_cast<size_t>(column.values.row_bytes());
+                    std::memcpy(to, column.values.data() + (begin + i) * column.values.row_bytes(), width);
+                    to += width;
+                }
+            }
+        });
+        sink.write(chunk.data(), rows * row_bytes);
+    }
+}
+
+}  // namespace stipple::io
