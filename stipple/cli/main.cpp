@@ -1,1 +1,165 @@
-int main() { return 0; }
+// stipple: parses the command line, runs one subcommand, prints its result or its one error.
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+#include "stipple/cli/command.h"
+#include "stipple/cli/config.h"
+#include "stipple/core/interrupt.h"
+#include "stipple/core/log.h"
+#include "stipple/core/parallel.h"
+
+namespace stipple::cli {
+namespace {
+
+constexpr int kSchemaVersion = 1;
+
+void add_common_options(CLI::App& app, Common& common) {
+    app.add_flag("--json", common.json, "Print one JSON object instead of text");
+    app.add_option("--table", common.table, "Print tables as md, csv or json")
+        ->check(CLI::IsMember({"md", "csv", "json"}));
+    app.add_option("--device", common.device, "cpu, cuda, cuda:N or auto")->capture_default_str();
+    app.add_option("--seed", common.seed, "Seed of all random numbers")->capture_default_str();
+    app.add_option("--threads", common.threads, "CPU threads; 0 takes all cores")->capture_default_str();
+    app.add_flag("--overwrite", common.overwrite, "Replace an output that exists");
+    app.add_flag("--dry-run", common.dry_run, "Check inputs and outputs, write nothing");
+    app.add_option("--progress", common.progress, "auto, always or never")
+        ->check(CLI::IsMember({"auto", "always", "never"}))
+        ->capture_default_str();
+    app.add_option("--color", common.color, "auto, always or never")
+        ->check(CLI::IsMember({"auto", "always", "never"}))
+        ->capture_default_str();
+    app.add_flag("-q,--quiet", common.quiet, "No warnings");
+    app.add_flag("-v,--verbose", common.verbosity, "More messages; twice for even more");
+}
+
+void print_failure(const Error& error, const std::string& command, bool json) {
+    std::string line = fmt::format("stipple: {}\n", error.what());
+    if (!error.hint().empty()) line += fmt::format("  hint: {}\n", error.hint());
+    std::fputs(line.c_str(), stderr);
+    if (!json) return;
+    Json body = {{"code", rule_of(error.code()).name}, {"message", error.message()}};
+    if (!error.place().path.empty()) body["path"] = error.place().path;
+    if (error.place().line) body["line"] = *error.place().line;
+    if (error.place().offset) body["offset"] = *error.place().offset;
+    if (!error.hint().empty()) body["hint"] = error.hint();
+    const Json object = {{"schema_version", kSchemaVersion}, {"ok", false}, {"command", command}, {"error", body}};
+    print(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void print_result(const Result& result, const Common& common, const std::string& command, double seconds) {
+    if (!common.quiet)
+        for (const std::string& warning : result.warnings) log_warn("{}", warning);
+    if (result.stdout_taken) return;
+    if (!common.json) return print(result.text);
+    Json object = {{"schema_version", kSchemaVersion}, {"ok", true}, {"command", command}};
+    object.update(result.fields);
+    object["timing"] = {{"seconds", seconds}};
+    object["device"] = common.device;
+    object["warnings"] = result.warnings;
+    print(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+/// Before options are parsed: whether an error should be JSON too.
+bool wants_json(int argc, char** argv) {
+    for (int i = 1; i < argc; ++i)
+        if (std::strcmp(argv[i], "--json") == 0) return true;
+    return false;
+}
+
+int run(int argc, char** argv) {
+    CLI::App app("Learns on 3D points: reads, converts and draws point clouds and meshes.", "stipple");
+    Common common;
+    std::string config_path;
+    bool print_config = false;
+    add_common_options(app, common);
+    app.add_option("--config", config_path, "TOML file with options; one table for each subcommand");
+    app.add_flag("--print-config", print_config, "Print the resolved options and stop");
+    app.set_version_flag("--version", "stipple " STIPPLE_VERSION);
+    app.require_subcommand(0, 1);
+    app.fallthrough();
+    app.footer("Example:\n  stipple info scan.ply\n  stipple convert scan.las -o scan.ply\n  stipple COMMAND --help");
+    const Command commands[] = {add_info(app, common), add_convert(app, common), add_picture(app, common)};
+    for (const Command& command : commands) command.app->fallthrough();
+
+    std::string name;
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) {
+            std::string text;
+            if (error.get_name() == "CallForVersion") {
+                text = std::string(error.what()) + "\n";
+            } else {
+                const auto chosen = app.get_subcommands();
+                text = chosen.empty() ? app.help() : chosen[0]->help();
+            }
+            print(text);
+            return 0;
+        }
+        for (const CLI::App* chosen : app.get_subcommands()) name = chosen->get_name();
+        std::string message = error.what();
+        message = message.substr(0, message.find('\n'));
+        print_failure(Error(ErrorCode::bad_argument, message,
+                            fmt::format("see: stipple{}{} --help", name.empty() ? "" : " ", name)),
+                      name, wants_json(argc, argv));
+        return rule_of(ErrorCode::bad_argument).exit_code;
+    }
+
+    const Command* chosen = nullptr;
+    for (const Command& command : commands)
+        if (command.app->parsed()) chosen = &command;
+    if (!chosen) {
+        print(app.help());
+        return 0;
+    }
+    name = chosen->name;
+    try {
+        apply_config(app, *chosen->app, config_path);
+        if (print_config) {
+            print(resolved_config(app, *chosen->app));
+            return 0;
+        }
+        set_color_mode(common.color == "always"  ? ColorMode::always
+                       : common.color == "never" ? ColorMode::never
+                                                 : ColorMode::automatic);
+        set_log_level(common.quiet ? LogLevel::error : common.verbosity ? LogLevel::debug : LogLevel::info);
+        set_threads(common.threads);
+        parse_device(common.device);  // a device that is not there is an error before any work
+        const auto begin = std::chrono::steady_clock::now();
+        const Result result = chosen->run();
+        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+        print_result(result, common, name, elapsed.count());
+        return 0;
+    } catch (const Error& error) {
+        print_failure(error, name, common.json);
+        return rule_of(error.code()).exit_code;
+    } catch (const std::bad_alloc&) {
+        const Error error(ErrorCode::out_of_memory, "out of memory");
+        print_failure(error, name, common.json);
+        return rule_of(error.code()).exit_code;
+    } catch (const std::exception& exception) {
+        const Error error(ErrorCode::internal, fmt::format("internal error: {}", exception.what()));
+        print_failure(error, name, common.json);
+        return rule_of(error.code()).exit_code;
+    }
+}
+
+}  // namespace
+}  // namespace stipple::cli
+
+int main(int argc, char** argv) {
+    stipple::install_signal_handlers();
+    try {
+        return stipple::cli::run(argc, argv);
+    } catch (const stipple::cli::ClosedPipe&) {
+        return 141;  // as a shell reports a program that a closed pipe ended; nothing is wrong and nothing is said
+    } catch (const stipple::Error& error) {  // standard output itself failed
+        std::fprintf(stderr, "stipple: %s\n", error.what());
+        return stipple::rule_of(error.code()).exit_code;
+    }
+}

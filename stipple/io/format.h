@@ -4,6 +4,7 @@
 // Each format has a file of its own with parse_X(ByteReader&, ...) -> Mesh, which is pure, and write_X(Mesh,
 // ByteSink&). A cloud is a Mesh without triangles. Readers throw Error{bad_file}; none returns an empty cloud.
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@ using Warnings = std::vector<std::string>;
 
 struct ReadOptions {
     Limits limits = {};
+    std::function<void(int64_t done, int64_t total)> on_progress = {};  // bytes; total 0 when unknown
     int64_t item = -1;  // which cloud of a file that holds many (HDF5, NPY of rank 3); -1: the file must hold one
 };
 
@@ -34,7 +36,6 @@ struct FormatInfo {
     std::string_view name;                     // for --format
     std::vector<std::string_view> extensions;  // lower case, without the dot; the first is the usual one
     std::string_view holds;                    // for people: "points, faces, attributes"
-    bool is_text = false;
     Mesh (*parse)(ByteReader&, const ReadOptions&, Warnings&) = nullptr;  // null: needs a path (HDF5)
     void (*write)(const Mesh&, ByteSink&, const WriteOptions&, Warnings&) = nullptr;
 };
@@ -53,8 +54,9 @@ Format format_by_extension(const std::string& path);
 Format format_by_content(std::span<const std::byte> head);
 
 /// Reads any supported file; "-" is standard input. The format is `format` if given, else the content's, else the
-/// extension's. Errors name the path.
-Mesh load(const std::string& path, const ReadOptions& options, Warnings& warnings, const Format* format = nullptr);
+/// extension's; `used` receives it. Errors name the path.
+Mesh load(const std::string& path, const ReadOptions& options, Warnings& warnings, const Format* format = nullptr,
+          Format* used = nullptr);
 
 /// The points alone; faces are not wanted and not missed.
 PointCloud load_cloud(const std::string& path, const ReadOptions& options, Warnings& warnings);

@@ -17,7 +17,8 @@ namespace {
 enum class Data { ascii, binary, compressed };
 
 struct Header {
-    std::vector<Field> fields;  // one an item: a field of COUNT 3 is three, padding included
+    std::vector<Field> fields;    // one an item: a field of COUNT 3 is three, padding included
+    std::vector<int64_t> counts;  // for each of `fields`: items that it begins (its COUNT), 0 for those that follow
     int64_t row_bytes = 0, points = 0;
     Data data = Data::ascii;
 };
@@ -128,8 +129,10 @@ private:
             if (counts_[i] < 1 ||
                 counts_[i] > reader_.limits().max_properties - static_cast<int64_t>(header_.fields.size()))
                 reader_.fail_line(fmt::format("field {}: COUNT {}", quoted(names_[i]), counts_[i]));
-            for (int64_t c = 0; c < counts_[i]; ++c)
+            for (int64_t c = 0; c < counts_[i]; ++c) {
                 header_.fields.push_back({counts_[i] > 1 ? fmt::format("{}_{}", names_[i], c) : names_[i], *dtype, 0});
+                header_.counts.push_back(c == 0 ? counts_[i] : 0);
+            }
         }
         header_.row_bytes = pack_fields(header_.fields);
         header_.points = points_.value_or(-1);
@@ -217,22 +220,14 @@ void read_compressed(ByteReader& reader, const Header& header, PointTable& table
     std::vector<std::byte> chunk(static_cast<size_t>(chunk_rows * header.row_bytes));
     for (int64_t begin = 0; begin < header.points; begin += chunk_rows) {
         const int64_t rows = std::min(chunk_rows, header.points - begin);
-        for (size_t i = 0; i < header.fields.size();) {
-            // A field of COUNT n is stored as n numbers a point, so its items travel together.
-            size_t last = i + 1;
-            std::string_view stem = header.fields[i].name;
-            if (stem.size() > 2 && stem.substr(stem.size() - 2) == "_0") {
-                stem.remove_suffix(1);
-                while (last < header.fields.size() && header.fields[last].name == fmt::format("{}{}", stem, last - i))
-                    ++last;
-            }
+        for (size_t i = 0; i < header.fields.size(); ++i) {
+            if (header.counts[i] == 0) continue;  // travels with the first item of its field
             const Field& field = header.fields[i];
-            const int64_t width = static_cast<int64_t>(last - i) * size_of(field.dtype);
+            const int64_t width = header.counts[i] * size_of(field.dtype);
             const std::byte* from = columns.data() + field.offset * header.points + begin * width;
             for (int64_t row = 0; row < rows; ++row)
                 std::memcpy(chunk.data() + row * header.row_bytes + field.offset, from + row * width,
                             static_cast<size_t>(width));
-            i = last;
         }
         table.append(chunk.data(), rows);
     }

@@ -1,0 +1,27 @@
+# The two commands: make demo, make test. The rest is for those who work on stipple.
+
+.PHONY: demo test fuzz bench format package clean help
+
+demo:  ## install what is missing, build the program, read, convert, describe and draw a scan
+	@scripts/demo.sh
+
+test:  ## install what is missing, build everything, run every test
+	@scripts/test.sh
+
+fuzz:  ## fuzz every parser for 60 seconds
+	@scripts/fuzz.sh 60
+
+bench:  ## install the peers, build the benchmarks and print them side by side
+	@scripts/bench.sh
+
+format:  ## clang-format 14 over all sources
+	@git ls-files '*.h' '*.cpp' '*.cu' | xargs clang-format-14 -i
+
+package:  ## build/release/*.deb
+	@cmake --preset release && cmake --build --preset release && cd build/release && cpack
+
+clean:  ## remove build/
+	@rm -rf build
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Installs what stipple needs and is missing. Debian 12 and Ubuntu 24.04, aarch64 and x86-64; elsewhere it prints the
+# list. Idempotent: with everything there it does nothing and needs no root.
+#
+#   scripts/bootstrap.sh build   what the program needs (make demo)
+#   scripts/bootstrap.sh test    that, and what the tests need (make test)
+#   scripts/bootstrap.sh bench   that, and the peers that the benchmarks compare with
+#   scripts/bootstrap.sh LEVEL --list   only prints the package names
+set -euo pipefail
+
+build=(g++ cmake ninja-build ccache libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev
+       zlib1g-dev libpng-dev libjpeg-dev libhdf5-dev)
+test=(libgtest-dev clang-14 clang-format-14 libclang-rt-14-dev python3 python3-numpy python3-h5py python3-open3d
+      jq locales libfaketime util-linux)
+bench=(libbenchmark-dev libpcl-dev libopen3d-dev)
+
+case "${1:-build}" in
+    build) packages=("${build[@]}") ;;
+    test) packages=("${build[@]}" "${test[@]}") ;;
+    bench) packages=("${build[@]}" "${test[@]}" "${bench[@]}") ;;
+    *) echo "usage: scripts/bootstrap.sh build|test|bench [--list]" >&2; exit 2 ;;
+esac
+if [ "${2:-}" = --list ]; then
+    printf '%s\n' "${packages[@]}"
+    exit 0
+fi
+
+system=$(. /etc/os-release 2>/dev/null && echo "${ID:-unknown} ${VERSION_ID:-}" || echo unknown)
+case "$system" in
+    "debian 12"* | "ubuntu 24.04"*) ;;
+    *)
+        echo "bootstrap: $system is not Debian 12 or Ubuntu 24.04. Install what corresponds to these packages:"
+        printf '  %s\n' "${packages[@]}"
+        exit 0
+        ;;
+esac
+
+missing=()
+for package in "${packages[@]}"; do
+    dpkg-query -W -f='${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+done
+if [ ${#missing[@]} -eq 0 ]; then
+    echo "bootstrap: all ${#packages[@]} packages are there"
+    exit 0
+fi
+
+echo "bootstrap: installing ${#missing[@]} of ${#packages[@]} packages: ${missing[*]}"
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "bootstrap: not root and no sudo. Run as root: apt-get install --no-install-recommends ${missing[*]}" >&2
+        exit 1
+    fi
+    as_root=(sudo)
+fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${as_root[@]}" apt-get update -qq &&
+       "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+    tail -20 "$log" >&2
+    echo "bootstrap: apt-get failed" >&2
+    exit 1
+fi
+echo "bootstrap: done"

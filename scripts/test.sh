@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# make test: everything that a change must pass, with one closing line of counts.
+#   format | ci build and tests | installed package | cuda-check | malformed files under ASan/UBSan | 5 s of fuzzing each
+set -uo pipefail
+cd "$(dirname "$0")/.."
+mkdir -p build
+passed=0 failed=0 skipped=0
+
+say() { printf '\n== %s\n' "$1"; }
+step() {  # step NAME COMMAND...: one check that passes or fails; its output goes to a log, and to us when it fails
+    local name=$1 log="build/test-${1// /-}.log" begin=$SECONDS
+    shift
+    if "$@" >"$log" 2>&1; then
+        passed=$((passed + 1)); echo "ok    $name ($((SECONDS - begin)) s)"
+    else
+        failed=$((failed + 1)); tail -40 "$log"; echo "FAIL  $name ($((SECONDS - begin)) s, $log)"; return 1
+    fi
+}
+skip() { skipped=$((skipped + 1)); echo "skip  $1"; }
+suite() {  # suite NAME BUILD_FOLDER [ctest options]: each test counts
+    local name=$1 folder=$2 log="build/test-${1// /-}.log" begin=$SECONDS
+    shift 2
+    ctest --test-dir "$folder" --output-on-failure -j "$(nproc)" "$@" >"$log" 2>&1
+    local total bad absent
+    total=$(sed -n 's/.*tests failed out of \([0-9]*\).*/\1/p' "$log")
+    bad=$(sed -n 's/.* \([0-9]*\) tests failed out of .*/\1/p' "$log")
+    absent=$(grep -c '\*\*\*Skipped' "$log")
+    if [ -z "$total" ] || [ "$total" -eq 0 ]; then
+        failed=$((failed + 1)); tail -20 "$log"; echo "FAIL  $name: no tests ran"; return 1
+    fi
+    passed=$((passed + total - bad - absent)); failed=$((failed + bad)); skipped=$((skipped + absent))
+    if [ "$bad" -gt 0 ]; then grep -E '\*\*\*|Failure|error:|which is|Expected|Actual' "$log" | head -60; fi
+    echo "$([ "$bad" -eq 0 ] && echo 'ok   ' || echo 'FAIL ') $name: $((total - bad - absent)) of $total passed ($((SECONDS - begin)) s, $log)"
+}
+build() { cmake --preset "$1" && cmake --build --preset "$@"; }
+
+format_check() { git ls-files '*.h' '*.cpp' '*.cu' | xargs clang-format-14 --dry-run -Werror; }
+package_check() {
+    cmake --install build/ci --prefix "$PWD/build/installed" &&
+        cmake -S examples/find_package -B build/example -DCMAKE_PREFIX_PATH="$PWD/build/installed" &&
+        cmake --build build/example && build/example/count_points examples/data/statue.ply
+}
+deb_check() { (cd build/ci && cpack -G DEB && dpkg-deb --info ./*.deb); }
+
+say "packages"
+scripts/bootstrap.sh test || { echo "0 passed, 1 failed"; exit 1; }
+# Debian's g++ builds against Debian's zlib and the rest; a machine's own compilers are left alone.
+say "build and tests (preset ci)"
+step "format" format_check
+step "build ci" build ci && suite "tests" build/ci
+step "installed package" package_check
+step "deb" deb_check
+say "CUDA"
+if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
+    step "cuda-check" build cuda-check
+else
+    skip "cuda-check: no nvcc here"
+fi
+say "sanitizers (preset asan)"
+step "build asan" build asan --target io_test core_test && suite "sanitized tests" build/asan -R '^(Io|Core)'
+say "fuzzing (preset fuzz), 5 s a parser"
+if step "build fuzz" build fuzz; then
+    for program in build/fuzz/bin/fuzz_*; do
+        step "$(basename "$program")" scripts/fuzz_one.sh "$program" 5
+    done
+fi
+printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,73 @@
+#pragma once
+// What every subcommand shares: the options that mean the same everywhere, and the one way results are printed.
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+#include "stipple/core/atomic_file.h"
+#include "stipple/core/device.h"
+#include "stipple/core/progress.h"
+#include "stipple/io/format.h"
+
+namespace stipple::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// Raised when whoever reads our standard output has gone (`| head`): ends the program quietly.
+struct ClosedPipe {};
+
+/// Options with one meaning in all subcommands.
+struct Common {
+    bool json = false, overwrite = false, dry_run = false, quiet = false;
+    int verbosity = 0;
+    std::string table, device = "auto", progress = "auto", color = "auto";
+    uint64_t seed = 0;
+    int threads = 0;
+
+    Overwrite overwrite_mode() const { return overwrite ? Overwrite::allow : Overwrite::refuse; }
+};
+
+/// The result of a command: what --json prints, and what people read.
+struct Result {
+    Json fields = Json::object();  // merged into the JSON object
+    std::string text;              // for people; ends with a line end unless empty
+    io::Warnings warnings;
+    bool stdout_taken = false;  // the command has written its data to standard output: print nothing
+};
+
+/// A command: its options live in the object that `setup` fills, `run` does the work.
+struct Command {
+    std::string name;
+    CLI::App* app = nullptr;
+    std::function<Result()> run;
+};
+
+Command add_info(CLI::App& root, Common& common);
+Command add_convert(CLI::App& root, Common& common);
+Command add_picture(CLI::App& root, Common& common);
+
+/// Writes to standard output; throws ClosedPipe when nobody reads, Error{cannot_write} when it cannot be written.
+void print(std::string_view text);
+
+/// Standard output as a sink, for `-o -`.
+class StdoutSink : public ByteSink {
+public:
+    using ByteSink::write;
+    void write(const void* data, int64_t bytes) override;
+};
+
+/// Loads with a progress bar; `from` is the name of a format, or empty. `used` receives the format that was read.
+Mesh load_with_progress(const std::string& path, const std::string& from, int64_t item, const Common& common,
+                        io::Warnings& warnings, io::Format* used = nullptr);
+
+ProgressMode progress_mode(const Common& common);
+
+/// "40,256"
+std::string grouped(int64_t number);
+/// "1.2 MB"
+std::string bytes_text(int64_t bytes);
+
+}  // namespace stipple::cli

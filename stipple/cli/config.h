@@ -1,0 +1,21 @@
+#pragma once
+// Configuration: command line, then environment (STIPPLE_NAME), then --config FILE, then defaults.
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+namespace stipple::cli {
+
+/// Fills options that the command line did not set, from the environment and from the TOML file at `path` (none when
+/// empty): options of the root at its top, a subcommand's in a table of its name. Throws Error{bad_config} for unknown
+/// keys (with the nearest name), duplicates and values of the wrong type.
+void apply_config(CLI::App& root, CLI::App& command, const std::string& path);
+
+/// The fully resolved configuration of one command, as a file that --config reads back.
+std::string resolved_config(const CLI::App& root, const CLI::App& command);
+
+/// The name nearest to `word` by edit distance, or nothing when none is near.
+std::string nearest_name(const std::string& word, const std::vector<std::string>& names);
+
+}  // namespace stipple::cli

@@ -1,0 +1,126 @@
+#include <sys/stat.h>
+
+#include "stipple/cli/command.h"
+
+namespace stipple::cli {
+namespace {
+
+struct Options {
+    std::vector<std::string> inputs;
+    std::string output, format, from;
+    int64_t item = -1;
+    bool ascii = false, drop_nonfinite = false;
+};
+
+bool is_folder(const std::string& path) {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/// "a/b/scan.las" -> "scan"
+std::string stem_of(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+    const size_t dot = name.rfind('.');
+    return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
+}
+
+/// The output of each input: the one named, or one a file inside the folder named.
+std::vector<std::string> output_paths(const Options& options) {
+    const bool folder = options.output != "-" && (options.output.back() == '/' || is_folder(options.output));
+    if (!folder) {
+        STIPPLE_REQUIRE(options.inputs.size() == 1, "{} inputs need a folder as output, got {}", options.inputs.size(),
+                        options.output);
+        return {options.output};
+    }
+    STIPPLE_REQUIRE(!options.format.empty(), "-o {} is a folder: name the format with --format", options.output);
+    const io::FormatInfo& info = io::info_of(io::format_by_name(options.format));
+    std::vector<std::string> paths;
+    for (const std::string& input : options.inputs) {
+        const std::string separator = options.output.back() == '/' ? "" : "/";
+        paths.push_back(options.output + separator + stem_of(input) + "." + std::string(info.extensions[0]));
+        for (size_t i = 0; i + 1 < paths.size(); ++i)
+            STIPPLE_REQUIRE(paths[i] != paths.back(), "{} and {} would both become {}", options.inputs[i], input,
+                            paths[i]);
+    }
+    return paths;
+}
+
+void write_one(const Mesh& mesh, const std::string& path, const io::Format format, const Options& options,
+               const Common& common, io::Warnings& warnings) {
+    const io::WriteOptions write_options{options.ascii};
+    io::Warnings found;
+    if (path == "-") {
+        StdoutSink sink;
+        io::info_of(format).write(mesh, sink, write_options, found);
+    } else {
+        io::save(path, mesh, common.overwrite_mode(), write_options, found, &format);
+    }
+    for (const std::string& warning : found) warnings.push_back(fmt::format("{}: {}", path, warning));
+}
+
+Result run_convert(const Options& options, const Common& common) {
+    const std::vector<std::string> outputs = output_paths(options);
+    // Everything about the outputs is settled before the first byte is read.
+    std::vector<io::Format> formats;
+    for (const std::string& path : outputs) {
+        STIPPLE_REQUIRE(path != "-" || !options.format.empty(), "-o - needs --format");
+        try {
+            formats.push_back(options.format.empty() ? io::format_by_extension(path)
+                                                     : io::format_by_name(options.format));
+        } catch (const Error& error) {  // an output that cannot be told is a wrong argument, not a bad file
+            throw Error(ErrorCode::bad_argument, error.place(), error.message(), error.hint());
+        }
+        STIPPLE_REQUIRE(path != "-" || io::info_of(formats.back()).write, "HDF5 cannot be written to standard output");
+        if (path != "-") require_writable(path, common.overwrite_mode());
+    }
+    Result result;
+    result.fields["inputs"] = options.inputs;
+    result.fields["outputs"] = Json::array();
+    for (size_t i = 0; i < options.inputs.size(); ++i) {
+        Mesh mesh = load_with_progress(options.inputs[i], options.from, options.item, common, result.warnings);
+        if (options.drop_nonfinite) {
+            if (mesh.faces() > 0)
+                throw Error(ErrorCode::bad_argument, Place{options.inputs[i]},
+                            "--drop-nonfinite is for clouds, this has faces");
+            const int64_t before = mesh.vertices.size();
+            mesh.vertices = drop_nonfinite(mesh.vertices);
+            if (mesh.vertices.size() == 0)
+                throw Error(ErrorCode::bad_file, Place{options.inputs[i]}, "has no finite points");
+            if (mesh.vertices.size() < before)
+                result.warnings.push_back(fmt::format("{}: {} points were not finite and were dropped",
+                                                      options.inputs[i], before - mesh.vertices.size()));
+        }
+        if (!common.dry_run) write_one(mesh, outputs[i], formats[i], options, common, result.warnings);
+        result.fields["outputs"].push_back({{"path", outputs[i]},
+                                            {"format", io::info_of(formats[i]).name},
+                                            {"points", mesh.vertices.size()},
+                                            {"faces", mesh.faces()},
+                                            {"written", !common.dry_run}});
+        result.text += fmt::format("{} {}: {} points{}\n", common.dry_run ? "would write" : "wrote", outputs[i],
+                                   grouped(mesh.vertices.size()),
+                                   mesh.faces() ? fmt::format(", {} faces", grouped(mesh.faces())) : "");
+    }
+    result.stdout_taken = outputs[0] == "-" && !common.dry_run;
+    return result;
+}
+
+}  // namespace
+
+Command add_convert(CLI::App& root, Common& common) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app = root.add_subcommand("convert", "Convert clouds and meshes between formats");
+    app->add_option("INPUT", options->inputs, "Files; - is standard input")->required();
+    app->add_option("-o,--output", options->output, "File or folder; - is standard output")->required();
+    app->add_option("--format", options->format, "Format of the output, when its name does not tell");
+    app->add_option("--from", options->from, "Format of the input, when its name and content do not tell");
+    app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0");
+    app->add_flag("--ascii", options->ascii, "Text instead of binary (PLY, PCD, STL)");
+    app->add_flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
+    app->footer(
+        "Formats: ply xyz pts csv obj off stl pcd las kitti npy npz hdf5\n\n"
+        "Example:\n  stipple convert scan.las -o scan.ply\n  stipple convert scan.ply -o - --format xyz | head");
+    return {"convert", app, [options, &common] { return run_convert(*options, common); }};
+}
+
+}  // namespace stipple::cli

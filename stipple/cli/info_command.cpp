@@ -1,0 +1,100 @@
+#include "stipple/cli/command.h"
+#include "stipple/cli/describe.h"
+#include "stipple/cli/table.h"
+#include "stipple/core/parallel.h"
+
+namespace stipple::cli {
+namespace {
+
+struct Options {
+    std::vector<std::string> inputs;
+    std::string from;
+    int64_t item = -1;
+};
+
+Json build_json() {
+    Json build = {{"version", STIPPLE_VERSION}, {"compiler", __VERSION__}};
+#ifdef STIPPLE_WITH_CUDA
+    build["cuda"] = true;
+#else
+    build["cuda"] = false;
+#endif
+#ifdef STIPPLE_WITH_HDF5
+    build["hdf5"] = true;
+#else
+    build["hdf5"] = false;
+#endif
+    build["threads"] = threads();
+    return build;
+}
+
+/// Without a file: the build, the devices, the formats, the operations.
+Result describe_program(const Common& common) {
+    Result result;
+    const Json build = build_json();
+    Table devices{{"device", "name", "memory", "units"}, {}};
+    Json device_list = Json::array();
+    for (const DeviceInfo& info : list_devices()) {
+        devices.rows.push_back({to_string(info.device), info.name, bytes_text(info.memory_bytes), info.units});
+        device_list.push_back({{"device", to_string(info.device)},
+                               {"name", info.name},
+                               {"memory_bytes", info.memory_bytes},
+                               {"units", info.units}});
+    }
+    Table formats{{"format", "extensions", "holds"}, {}};
+    Json format_list = Json::array();
+    for (const io::FormatInfo& info : io::formats()) {
+        std::string extensions;
+        for (std::string_view extension : info.extensions)
+            extensions += fmt::format("{}.{}", extensions.empty() ? "" : " ", extension);
+        formats.rows.push_back({std::string(info.name), extensions, std::string(info.holds)});
+        format_list.push_back({{"name", info.name}, {"extensions", info.extensions}, {"holds", info.holds}});
+    }
+    result.fields = {{"build", build}, {"devices", device_list}, {"formats", format_list}, {"ops", Json::array()}};
+    if (!common.table.empty()) {
+        result.text = format_table(formats, common.table);
+        return result;
+    }
+    result.text = fmt::format("stipple {}\n", STIPPLE_VERSION) +
+                  format_pairs({{"compiler", build["compiler"].get<std::string>()},
+                                {"CUDA", build["cuda"] ? "yes" : "no"},
+                                {"HDF5", build["hdf5"] ? "yes" : "no"},
+                                {"threads", std::to_string(threads())}},
+                               2) +
+                  "\n" + format_table(devices, "") + "\n" + format_table(formats, "") + "\nops: none in this build\n";
+    return result;
+}
+
+Result run_info(const Options& options, const Common& common) {
+    if (options.inputs.empty()) return describe_program(common);
+    Result result;
+    result.fields["inputs"] = options.inputs;
+    result.fields["files"] = Json::array();
+    Table table{{"file", "format", "points", "faces", "non-finite", "size (bytes)", "attributes"}, {}};
+    for (const std::string& path : options.inputs) {
+        Description description = describe_file(path, options.from, options.item, common, result.warnings);
+        result.text += (result.text.empty() ? "" : "\n") + path + "\n" + format_pairs(description.pairs, 2);
+        table.rows.push_back({path, description.format, description.fields.value("points", Json()),
+                              description.fields.value("faces", Json()), description.fields.value("non_finite", Json()),
+                              description.fields.value("file_bytes", Json()), description.summary});
+        result.fields["files"].push_back(std::move(description.fields));
+    }
+    if (!common.table.empty()) result.text = format_table(table, common.table);
+    return result;
+}
+
+}  // namespace
+
+Command add_info(CLI::App& root, Common& common) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app = root.add_subcommand("info", "Describe files; without one, this program");
+    app->add_option("INPUT", options->inputs, "Clouds, meshes, images, .safetensors; - is standard input");
+    app->add_option("--from", options->from, "Format, when name and content do not tell");
+    app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0");
+    app->footer(
+        "Example:\n  stipple info scan.ply\n  stipple info *.las --table md\n  stipple info scan.ply --json | jq "
+        ".files[0].points");
+    return {"info", app, [options, &common] { return run_info(*options, common); }};
+}
+
+}  // namespace stipple::cli

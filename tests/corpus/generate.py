@@ -1,0 +1,329 @@
+#!/usr/bin/env python3
+"""Writes the corpus of malformed files and expected.tsv, the message that each must give ("ok": it must be read).
+
+Each is an input that broke a parser somewhere; the comment says what is wrong with it. Run from any folder with any
+Python 3; the files are committed, so that nobody needs to.
+"""
+import pathlib
+import struct
+import zlib
+
+HERE = pathlib.Path(__file__).parent
+EXPECTED = []
+
+
+def add(name, data, message):
+    path = HERE / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    EXPECTED.append((name, message))
+
+
+def ply(body, elements="element vertex 3\nproperty float x\nproperty float y\nproperty float z\n", kind="ascii"):
+    header = f"ply\nformat {kind} 1.0\n{elements}end_header\n".encode()
+    return header + (body if isinstance(body, bytes) else body.encode())
+
+
+ROWS = "0 0 0\n1 0 0\n0 1 0\n"
+XYZ = struct.pack("<9f", 0, 0, 0, 1, 0, 0, 0, 1, 0)
+FACE = "element face 1\nproperty list uchar int vertex_indices\n"
+V3 = "element vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+
+for format in ["ply", "xyz", "pts", "csv", "obj", "off", "stl", "pcd", "las", "kitti", "npy", "npz", "safetensors", "png", "jpeg"]:
+    extension = {"kitti": "bin", "jpeg": "jpg"}.get(format, format)
+    add(f"{format}/empty.{extension}", b"", "empty")
+
+# --- PLY
+add("ply/one_byte.ply", b"p", 'expected "ply"')
+add("ply/header_only.ply", ply(""), "3 rows of element")
+add("ply/header_cut.ply", "ply\nformat ascii 1.0\nelement vertex 3\n", "ends inside the header")
+add("ply/huge_count.ply", ply("0 0 0\n", V3.replace("vertex 3", "vertex 4000000000")), "at most")
+add("ply/large_count.ply", ply(XYZ, V3.replace("vertex 3", "vertex 2000000000"), "binary_little_endian"), "the file has 36 left")
+add("ply/overflow_count.ply", ply("", V3.replace("vertex 3", "vertex 99999999999999999999")), "expected a count")
+add("ply/negative_count.ply", ply("", V3.replace("vertex 3", "vertex -1")), "expected a count")
+add("ply/row_short.ply", ply("0 0 0\n1 0\n0 1 0 0\n"), "expected 3 numbers, found 2")
+add("ply/row_long.ply", ply("0 0 0\n1 0 0 7\n0 1 0\n"), "found more")
+add("ply/body_short_ascii.ply", ply("0 0 0\n1 0.00000000000 0\n"), "ends after 2 of 3 rows")
+add("ply/body_short_binary.ply", ply(XYZ[:30], V3, "binary_little_endian"), "the file has 30 left")
+add("ply/word_for_number.ply", ply("0 0 0\n1 zero 0\n0 1 0\n"), 'expected a number for y, found "zero"')
+add("ply/list_count_float.ply", ply(ROWS + "3 0 1 2\n", V3 + "element face 1\nproperty list float int vertex_indices\n"), "must be an integer type")
+add("ply/list_count_negative.ply", ply(XYZ + struct.pack("<i", -3), V3 + "element face 1\nproperty list int int vertex_indices\n", "binary_little_endian"), "has -3 items")
+add("ply/list_count_huge.ply", ply(XYZ + struct.pack("<I", 4000000000), V3 + "element face 1\nproperty list uint int vertex_indices\n", "binary_little_endian"), "has 4000000000 items")
+add("ply/list_past_end.ply", ply(XYZ + struct.pack("<I3i", 1000, 0, 1, 2), V3 + "element face 1\nproperty list uint int vertex_indices\n", "binary_little_endian"), "items of a list need")
+add("ply/list_in_vertex.ply", ply("0 0 0 2 5 6\n1 0 0 0\n0 1 0 1 7\n", V3 + "property list uchar int extra\n"), "ok")
+add("ply/list_in_vertex_binary.ply", ply(b"".join(struct.pack("<3fB", i, 0, 0, i) + b"\1" * i for i in range(3)), V3 + "property list uchar uchar extra\n", "binary_little_endian"), "ok")
+add("ply/face_index_high.ply", ply(ROWS + "3 0 1 3\n", V3 + FACE), "uses vertex 3")
+add("ply/face_index_negative.ply", ply(ROWS + "3 0 1 -1\n", V3 + FACE), "uses vertex -1")
+add("ply/face_cut.ply", ply(ROWS + "3 0 1\n", V3 + FACE), "has 2 of 3 items")
+add("ply/type_unknown.ply", ply("0 0 0\n", V3.replace("float y", "quad y")), 'unknown property type "quad"')
+add("ply/property_twice.ply", ply("0 0 0\n", V3.replace("float y", "float x")), "twice")
+add("ply/element_twice.ply", ply(ROWS, V3 + V3), "twice")
+add("ply/no_format.ply", "ply\n" + V3 + "end_header\n" + ROWS, "no format line")
+add("ply/format_unknown.ply", ply(ROWS, kind="binary_middle_endian"), "unknown format")
+add("ply/no_vertices.ply", ply("", V3.replace("vertex 3", "vertex 0")), "holds no points")
+add("ply/no_vertex_element.ply", ply("", ""), "no element vertex")
+add("ply/no_z.ply", ply("0 0\n", "element vertex 1\nproperty float x\nproperty float y\n"), "no column named z")
+add("ply/property_first.ply", "ply\nformat ascii 1.0\nproperty float x\nend_header\n", "before any element")
+add("ply/aliases_crlf.ply", ply(ROWS, V3.replace("float x", "float32 x").replace("float y", "float64 y")).replace(b"\n", b"\r\n"), "ok")
+add("ply/big_endian.ply", ply(struct.pack(">9f", *range(9)), V3, "binary_big_endian"), "ok")
+add("ply/comments.ply", ply(ROWS, "comment hello\nobj_info x\n" + V3), "ok")
+add("ply/unknown_elements.ply", ply("7 8\n" + ROWS + "3 1 2 3\n", "element camera 1\nproperty float a\nproperty int b\n" + V3 + "element strip 1\nproperty list int int vertex_indices\n"), "ok")
+add("ply/no_final_newline.ply", ply(ROWS[:-1]), "ok")
+add("ply/long_token.ply", ply("0 0 " + "9" * 2000 + "x\n1 0 0\n0 1 0\n"), "expected a number for z")
+add("ply/long_number.ply", ply("0 0 0.123456789012345678901234567890123\n1 0 0\n0 1 0\n"), "ok")
+add("ply/number_overflow.ply", ply("0 0 1e400\n1 0 0\n0 1 0\n"), 'expected a number for z, found "1e400"')
+add("ply/uchar_out_of_range.ply", ply("0 0 0 256\n1 0 0 1\n0 1 0 2\n", V3 + "property uchar red\n"), "is no uint8 for red")
+add("ply/nan.ply", ply("nan 0 0\n1 inf 0\n0 1 -inf\n"), "ok")
+add("ply/wide_numbers.ply", ply("1e30 0 0\n1 1e-40 0\n0 1 -1e30\n"), "ok")
+add("ply/binary_garbage.ply", b"ply\n" + bytes(range(256)) * 2, "expected a header keyword")
+add("ply/not_ply.ply", b"\x7fELF" + bytes(60), 'expected "ply"')
+add("ply/polygon.ply", ply(ROWS + "1 1 0\n4 0 1 3 2\n", V3.replace("vertex 3", "vertex 4") + FACE), "ok")
+
+# --- text tables
+add("xyz/one_byte.xyz", b"1", "expected 3 numbers, found 1")
+add("xyz/two_columns.xyz", "1 2\n3 4\n", "expected 3 numbers, found 2")
+add("xyz/ragged.xyz", "0 0 0\n1 1 1 1\n", "found more")
+add("xyz/ragged_short.xyz", "0 0 0 5\n1 1 1\n", "expected 4 numbers, found 3")
+add("xyz/words.xyz", "hello world again\n", 'expected a number for x, found "hello"')
+add("xyz/comments_only.xyz", "# nothing\n\n// here\n", "holds no points")
+add("xyz/header_only.csv", "x,y,z\n", "holds no points")
+add("xyz/nul.xyz", b"0 0 0\n1 \0 2\n", "expected a number for y")
+add("xyz/decimal_comma.xyz", "0,5 1,5 2,5\n", "ok")  # three numbers or six? the comma always separates: six columns
+add("xyz/twice_named.csv", "x,y,z,a,a\n0,0,0,1,2\n", "two columns are named")
+add("xyz/no_final_newline.xyz", "0 0 0\n1 1 1", "ok")
+add("xyz/crlf.xyz", "0 0 0\r\n1 1 1\r\n", "ok")
+add("xyz/long_token.xyz", "0 0 " + "1" * 5000 + "\n", "expected a number for z")
+add("pts/no_count.pts", "0 0 0\n", "expected the number of points")
+add("pts/count_high.pts", "1000000\n0 0 0\n", "1000000 points need")
+add("pts/count_one_high.pts", "3\n0 0 0.000\n1 1 1.000\n", "ends after 2 of 3 rows")
+add("pts/count_low.pts", "1\n0 0 0\n1 1 1\n", "more rows than the 1 announced")
+add("pts/count_negative.pts", "-5\n0 0 0\n", "expected the number of points")
+add("csv/empty_cell.csv", "x,y,z\n0,,1\n", "expected a number for y")
+
+# --- OBJ
+add("obj/one_byte.obj", b"v", "expected 3, 4, 6 or 7 numbers in a vertex, found 0")
+add("obj/faces_only.obj", "f 1 2 3\n", "vertex 3 is used, the file has 0")
+add("obj/index_zero.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 0 1 2\n", "expected the index of a vertex")
+add("obj/index_high.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 4\n", "vertex 4 is used, the file has 3")
+add("obj/index_negative.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf -4 -2 -1\n", "vertex -4 of the 3 before it")
+add("obj/index_overflow.obj", "v 0 0 0\nf 1 99999999999 1\n", "out of range")
+add("obj/index_overflow_64.obj", "v 0 0 0\nf 1 99999999999999999999 1\n", "expected the index of a vertex")
+add("obj/texture_high.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nf 1/1 2/2 3/1\n", "texture coordinate 2 is used, the file has 1")
+add("obj/normal_high.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1//1 2//1 3//1\n", "normal 1 is used, the file has 0")
+add("obj/two_corners.obj", "v 0 0 0\nv 1 0 0\nf 1 2\n", "a face of 2 corners")
+add("obj/long_face.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf" + " 1 2 3" * 400 + "\n", "ok")
+add("obj/slashes.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1// 2/ /3\n", "expected the index of a vertex")
+add("obj/unknown_keyword.obj", "v 0 0 0\nfoo 1\n", 'unknown keyword "foo"')
+add("obj/vertex_word.obj", "v 0 0 a\n", 'expected a number, found "a"')
+add("obj/continued.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 \\\n2 3\n", "ok")
+add("obj/continued_at_end.obj", "v 0 0 0\\", "ok")
+add("obj/negative_ok.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf -3 -2 -1", "ok")
+add("obj/comments_only.obj", "# nothing\n", "holds no points")
+
+# --- OFF
+add("off/one_byte.off", b"O", 'expected "OFF"')
+add("off/not_off.off", "OF490 518 0\n", 'expected "OFF"')
+add("off/header_only.off", "OFF\n", "ends before the counts")
+add("off/glued.off", "OFF3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n", "ok")
+add("off/comments_and_blanks.off", "# c\nOFF # c\n\n# c\n3 1 0 # c\n\n0 0 0\n# c\n1 0 0 # c\n0 1 0\n\n3 0 1 2 # c\n", "ok")
+add("off/counts_missing.off", "OFF\n3\n0 0 0\n", "expected the number of faces")
+add("off/counts_word.off", "OFF\nthree 1 0\n", "expected the number of vertices")
+add("off/counts_huge.off", "OFF\n9999999999 1 0\n", "at most")
+add("off/counts_large.off", "OFF\n2000000000 1 0\n0 0 0\n", "2000000000 vertices need")
+add("off/faces_large.off", "OFF\n3 2000000000 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n", "2000000000 faces need")
+add("off/coff_without_colors.off", "COFF\n3 0 0\n0 0 0\n1 0 0\n0 1 0\n", "in a vertex with color, found 3")
+add("off/off_with_colors.off", "OFF\n3 0 0\n0 0 0 255 0 0\n1 0 0 255 0 0\n0 1 0 255 0 0\n", "found more")
+add("off/noff_short.off", "NOFF\n1 0 0\n0 0 0 1\n", "expected 6 numbers, found 4")
+add("off/face_of_seven.off", "OFF\n7 1 0\n" + "".join(f"{i} 0 0\n" for i in range(7)) + "7 0 1 2 3 4 5 6\n", "ok")
+add("off/face_high.off", "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 3\n", "vertex 3 of 3")
+add("off/face_negative.off", "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 -1\n", "vertex -1 of 3")
+add("off/face_count_huge.off", "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n4000000000 0 1 2\n", "expected the number of corners")
+add("off/face_cut.off", "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1\n", "expected 3 vertex indices, found 2")
+add("off/faces_missing.off", "OFF\n3 2 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n", "ends before face 1 of 2")
+add("off/homogeneous.off", "4OFF\n1 0 0\n0 0 0 1\n", "is not read")
+add("off/binary.off", b"OFF BINARY\n\0\0\0\3", "binary OFF is not read")
+add("off/long_comment.off", "OFF\n# " + "c" * 5000 + "\n1 0 0\n0 0 0\n", "ok")
+add("off/no_points.off", "OFF\n0 0 0\n", "holds no points")
+
+# --- PCD
+def pcd(body, fields="x y z", size="4 4 4", type="F F F", count="1 1 1", width=3, height=1, points=3, data="ascii"):
+    header = (f"# .PCD v0.7\nVERSION 0.7\nFIELDS {fields}\nSIZE {size}\nTYPE {type}\nCOUNT {count}\nWIDTH {width}\n"
+              f"HEIGHT {height}\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS {points}\nDATA {data}\n").encode()
+    return header + (body if isinstance(body, bytes) else body.encode())
+
+
+add("pcd/one_byte.pcd", b"#", "ends inside the header")
+add("pcd/header_only.pcd", pcd(""), "3 points need")
+add("pcd/width_word.pcd", pcd(ROWS, width="POINT"), "expected an integer for WIDTH")
+add("pcd/size_mismatch.pcd", pcd(ROWS, points=4), "is not POINTS 4")
+add("pcd/size_overflow.pcd", pcd(ROWS, width=4294967296, height=4294967296, points=0), "is not POINTS 0")
+add("pcd/many_points.pcd", pcd(XYZ, width=400000000, points=400000000, data="binary"), "400000000 points need")
+add("pcd/type_unknown.pcd", pcd(ROWS, type="F X F"), "no type")
+add("pcd/size_unknown.pcd", pcd(ROWS, size="4 3 4"), "of 3 bytes")
+add("pcd/fields_mismatch.pcd", pcd(ROWS, size="4 4"), "3 FIELDS, 2 SIZE")
+add("pcd/count_zero.pcd", pcd(ROWS, count="1 0 1"), "COUNT 0")
+add("pcd/count_huge.pcd", pcd(ROWS, count="1 1000000000 1"), "COUNT 1000000000")
+add("pcd/no_points.pcd", pcd("", width=0, points=0), "holds no points")
+add("pcd/no_x.pcd", pcd(ROWS, fields="a y z"), "no column named x")
+add("pcd/data_unknown.pcd", pcd(ROWS, data="zip"), "unknown DATA")
+add("pcd/keyword_unknown.pcd", "# .PCD v0.7\nHELLO 1\n", "expected a header keyword")
+add("pcd/binary_cut.pcd", pcd(XYZ[:35], data="binary"), "the file has 35 left")
+add("pcd/compressed_size.pcd", pcd(struct.pack("<II", 10, 99) + bytes(10), data="binary_compressed"), "uncompressed size 99, 3 points need 36")
+add("pcd/compressed_bomb.pcd", pcd(struct.pack("<II", 1, 12000) + b"\0", width=1000, points=1000, data="binary_compressed"), "cannot hold")
+add("pcd/compressed_past_end.pcd", pcd(struct.pack("<II", 1000, 36) + bytes(20), data="binary_compressed"), "the compressed points need 1000")
+add("pcd/compressed_damaged.pcd", pcd(struct.pack("<II", 4, 36) + b"\xff\xff\xff\xff", data="binary_compressed"), "are damaged")
+add("pcd/compressed_short.pcd", pcd(struct.pack("<II", 13, 36) + b"\x0b" + bytes(12), data="binary_compressed"), "are damaged")
+add("pcd/compressed_literals.pcd", pcd(struct.pack("<II", 38, 36) + b"\x1f" + XYZ[:32] + b"\x03" + XYZ[32:], data="binary_compressed"), "ok")
+add("pcd/nan.pcd", pcd("nan nan nan\n1 0 0\n0 1 0\n"), "ok")
+add("pcd/padding.pcd", pcd(b"".join(XYZ[12 * i:12 * i + 12] + b"\0\0\0\0" for i in range(3)), fields="x y z _", size="4 4 4 1", type="F F F U", count="1 1 1 4", data="binary"), "ok")
+
+# --- STL
+add("stl/one_byte.stl", b"s", None)
+add("stl/header_only.stl", bytes(84), "holds no")
+add("stl/count_high.stl", bytes(80) + struct.pack("<I", 1000) + bytes(50), None)
+add("stl/count_huge.stl", bytes(80) + struct.pack("<I", 0xFFFFFFFF) + bytes(50), None)
+add("stl/ascii_cut.stl", "solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\n", None)
+add("stl/ascii_word.stl", "solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 zero 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid\n", None)
+add("stl/ascii_empty.stl", "solid a\nendsolid a\n", "holds no")
+add("stl/binary_with_solid.stl", b"solid but binary".ljust(80) + struct.pack("<I12fH", 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0), "ok")
+
+# --- LAS
+def las(points=1, version=(1, 2), format=0, length=20, header_size=227, offset=None, vlrs=0, body=None, magic=b"LASF", scale=(0.01,) * 3, vlr_bytes=b"", legacy=None):
+    offset = header_size + len(vlr_bytes) if offset is None else offset
+    header = magic + struct.pack("<HHIHH8s", 0, 0, 0, 0, 0, bytes(8)) + bytes(version) + bytes(64) + struct.pack("<HHHII", 1, 2024, header_size, offset, vlrs)
+    header += struct.pack("<BHI5I", format, length, points if legacy is None else legacy, 0, 0, 0, 0, 0)
+    header += struct.pack("<3d3d6d", *scale, 0, 0, 0, 1, 0, 1, 0, 1, 0)
+    if version >= (1, 3):
+        header += struct.pack("<Q", 0)
+    if version >= (1, 4):
+        header += struct.pack("<QIQ15Q", 0, 0, points, *([0] * 15))
+    return header.ljust(header_size, b"\0") + vlr_bytes + (bytes(length * points) if body is None else body)
+
+
+add("las/one_byte.las", b"L", None)
+add("las/magic.las", las(magic=b"LASX"), None)
+add("las/good.las", las(), "ok")
+add("las/vlr_count_garbage.las", las(vlrs=0xFFFFFFFF), None)
+add("las/vlr_cut.las", las(vlrs=1), None)
+add("las/vlr_length_past_points.las", las(vlrs=1, vlr_bytes=struct.pack("<H16sHH32s", 0, b"x", 1, 60000, b"")), None)
+add("las/count_high.las", las(points=1, legacy=1000), None)
+add("las/no_points.las", las(points=0), "holds no points")
+add("las/record_short.las", las(length=10), None)
+add("las/offset_in_header.las", las(offset=100), None)
+add("las/offset_past_end.las", las(offset=100000), None)
+add("las/format_unknown.las", las(format=11), None)
+add("las/format_laz.las", las(format=0x80), "LAZ")
+add("las/version.las", las(version=(3, 0)), None)
+add("las/scale_zero.las", las(scale=(0, 0.01, 0.01)), None)
+add("las/scale_nan.las", las(scale=(float("nan"), 0.01, 0.01)), None)
+add("las/extra_bytes.las", las(length=26), "ok")
+
+# --- KITTI
+add("kitti/one_byte.bin", b"1", None)
+add("kitti/size.bin", bytes(30), None)
+add("kitti/good.bin", struct.pack("<4f", 1, 2, 3, 0.5), "ok")
+
+# --- NPY, NPZ
+def npy(header, body=b"", version=b"\1\0", length=None):
+    text = header.encode()
+    return b"\x93NUMPY" + version + struct.pack("<H", len(text) if length is None else length) + text + body
+
+
+GOOD = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3), }\n"
+add("npy/one_byte.npy", b"\x93", None)
+add("npy/good.npy", npy(GOOD, XYZ[:12]), "ok")
+add("npy/header_past_end.npy", npy(GOOD, XYZ[:12], length=60000), None)
+add("npy/shape_overflow.npy", npy(GOOD.replace("(1, 3)", "(4611686018427387904, 3)")), None)
+add("npy/shape_large.npy", npy(GOOD.replace("(1, 3)", "(1000000000, 3)"), XYZ[:12]), None)
+add("npy/shape_negative.npy", npy(GOOD.replace("(1, 3)", "(-1, 3)")), None)
+add("npy/rank.npy", npy(GOOD.replace("(1, 3)", "(1,1,1,1,1,1,1,1,1,3)"), XYZ[:12]), None)
+add("npy/object.npy", npy(GOOD.replace("<f4", "|O")), None)
+add("npy/structured.npy", npy(GOOD.replace("'<f4'", "[('x', '<f4')]")), None)
+add("npy/complex.npy", npy(GOOD.replace("<f4", "<c8"), bytes(24)), None)
+add("npy/code.npy", npy("__import__('os').system('true')\n"), None)
+add("npy/trailing.npy", npy(GOOD, XYZ), None)
+add("npy/short.npy", npy(GOOD, XYZ[:8]), None)
+add("npy/version.npy", npy(GOOD, XYZ[:12], version=b"\7\0"), None)
+add("npy/fortran.npy", npy(GOOD.replace("False", "True").replace("(1, 3)", "(3, 3)"), XYZ), "ok")
+add("npy/big_endian.npy", npy(GOOD.replace("<f4", ">f4"), struct.pack(">3f", 1, 2, 3)), "ok")
+add("npy/deep.npy", npy("{'descr': " + "(" * 5000 + ")" * 5000 + "}"), None)
+
+
+def zip_entry(name, data, method=0, size=None, crc=None, flags=0):
+    stored = data
+    if method == 8:
+        packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+        stored = packer.compress(data) + packer.flush()
+    return struct.pack("<IHHHHHIIIHH", 0x04034B50, 20, flags, method, 0, 0, zlib.crc32(data) if crc is None else crc,
+                       len(stored), len(data) if size is None else size, len(name), 0) + name + stored
+
+
+END = struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 0, 0, 0, 0, 0)
+P = npy(GOOD, XYZ[:12])
+add("npz/one_byte.npz", b"P", None)
+add("npz/end_only.npz", END, None)
+add("npz/encrypted.npz", zip_entry(b"points.npy", P, flags=1) + END, None)
+add("npz/method.npz", zip_entry(b"points.npy", P, method=12) + END, None)
+add("npz/crc.npz", zip_entry(b"points.npy", P, crc=1) + END, None)
+add("npz/size.npz", zip_entry(b"points.npy", P, method=8, size=len(P) + 100) + END, None)
+add("npz/bomb.npz", zip_entry(b"points.npy", bytes(1 << 20), method=8, size=0xFFFFFFF0) + END, None)
+add("npz/cut.npz", zip_entry(b"points.npy", P)[:-5], None)
+add("npz/twice.npz", zip_entry(b"points.npy", P) + zip_entry(b"points.npy", P) + END, None)
+
+# --- safetensors
+def tensors(header, body=b"", length=None):
+    text = header if isinstance(header, bytes) else header.encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + body
+
+
+T = '{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}}'
+add("safetensors/one_byte.safetensors", b"1", None)
+add("safetensors/good.safetensors", tensors(T, XYZ[:12]), "ok")
+add("safetensors/length_past_end.safetensors", tensors(T, XYZ[:12], length=10**6), None)
+add("safetensors/length_huge.safetensors", tensors(T, XYZ[:12], length=2**63 + 5), None)
+add("safetensors/length_zero.safetensors", tensors("", b""), None)
+add("safetensors/not_json.safetensors", tensors("hello world"), None)
+add("safetensors/array.safetensors", tensors("[1,2]"), None)
+add("safetensors/deep.safetensors", tensors('{"a":' + "[" * 100000 + "]" * 100000 + "}"), None)
+add("safetensors/duplicate.safetensors", tensors(T[:-1] + "," + T[1:], XYZ[:12]), None)
+add("safetensors/hole.safetensors", tensors(T.replace("[0,12]", "[4,16]"), XYZ[:16]), None)
+add("safetensors/overlap.safetensors", tensors(T[:-1] + ',"b":{"dtype":"F32","shape":[3],"data_offsets":[4,16]}}', XYZ[:16]), None)
+add("safetensors/shape_mismatch.safetensors", tensors(T.replace("[3]", "[4]"), XYZ[:12]), None)
+add("safetensors/shape_overflow.safetensors", tensors(T.replace("[3]", "[4294967296,4294967296,4294967296]"), XYZ[:12]), None)
+add("safetensors/shape_negative.safetensors", tensors(T.replace("[3]", "[-3]"), XYZ[:12]), None)
+add("safetensors/shape_real.safetensors", tensors(T.replace("[3]", "[3.0]"), XYZ[:12]), None)
+add("safetensors/dtype.safetensors", tensors(T.replace("F32", "C64"), XYZ[:12]), None)
+add("safetensors/offsets_reversed.safetensors", tensors(T.replace("[0,12]", "[12,0]"), XYZ[:12]), None)
+add("safetensors/trailing.safetensors", tensors(T, XYZ[:16]), None)
+add("safetensors/short.safetensors", tensors(T, XYZ[:8]), None)
+add("safetensors/metadata_number.safetensors", tensors(T[:-1] + ',"__metadata__":{"a":1}}', XYZ[:12]), None)
+add("safetensors/surrogate.safetensors", tensors(T.replace('"a"', '"\\ud800"'), XYZ[:12]), None)
+add("safetensors/utf8.safetensors", tensors(T.encode().replace(b'"a"', b'"\xff"'), XYZ[:12]), None)
+add("safetensors/number_overflow.safetensors", tensors(T.replace("[3]", "[1e400]"), XYZ[:12]), None)
+
+# --- images
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png(width=1, height=1, depth=8, color=2, raw=b"\0\1\2\3"):
+    return PNG + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")
+
+
+add("png/one_byte.png", b"\x89", None)
+add("png/good.png", png(), "ok")
+add("png/size_huge.png", png(0x7FFFFFFF, 0x7FFFFFFF), None)
+add("png/size_zero.png", png(0, 1), None)
+add("png/depth.png", png(depth=7), None)
+add("png/short.png", png(height=100), None)
+add("png/crc.png", png()[:-20] + b"x" + png()[-19:], None)
+add("jpeg/one_byte.jpg", b"\xff", None)
+add("jpeg/header_only.jpg", b"\xff\xd8\xff\xe0\0\x10JFIF\0\1\1\0\0\1\0\1\0\0", None)
+add("jpeg/garbage.jpg", b"\xff\xd8\xff" + bytes(range(256)), None)
+
+lines = [f"{name}\t{message}\n" for name, message in EXPECTED]
+(HERE / "expected.tsv").write_text("".join(lines))
+print(len(EXPECTED), "files")
