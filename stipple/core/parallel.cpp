@@ -30,11 +30,15 @@ void run_on_threads(int count, const std::function<void()>& work) {
     }
 #else
     std::vector<std::thread> pool;
-    for (int i = 1; i < count; ++i)
-        pool.emplace_back([&] {
-            t_inside = true;
-            work();
-        });
+    try {
+        pool.reserve(static_cast<size_t>(count));
+        for (int i = 1; i < count; ++i)
+            pool.emplace_back([&] {
+                t_inside = true;
+                work();
+            });
+    } catch (...) {  // no memory or no thread to be had: those that started do all of the work
+    }
     t_inside = true;
     work();
     t_inside = false;
