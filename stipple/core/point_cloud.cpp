@@ -98,6 +98,7 @@ Bounds bounds_of(const PointCloud& cloud) {
 }
 
 PointCloud drop_nonfinite(const PointCloud& cloud) {
+    checked_narrow<int32_t>(cloud.size(), "the number of points");  // indices are int32
     Array<int32_t, 1> kept({cloud.size()});
     int64_t count = 0;
     for (int64_t i = 0; i < cloud.size(); ++i)
