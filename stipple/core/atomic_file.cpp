@@ -137,6 +137,7 @@ void AtomicFile::commit() {
     flush();
     check_interrupted();
     if (::fsync(fd_) != 0) fail("cannot flush to the disk");
+    const std::string folder = folder_of(path_);  // now: behind the rename nothing may run out of memory
     const int fd = fd_;
     fd_ = -1;
     if (::close(fd) != 0) fail("cannot close");
@@ -156,7 +157,7 @@ void AtomicFile::commit() {
     }
     forget(temporary_.c_str());
     temporary_.clear();
-    sync_folder(folder_of(path_));
+    sync_folder(folder);
 }
 
 void sync_folder(const std::string& folder) {
