@@ -70,7 +70,7 @@ public:
         int64_t step = 1;
         for (int i = Rank - 1; i >= 0; --i) {
             if (shape_[i] > 1 && strides_[i] != step) return false;
-            step *= shape_[i];
+            step *= shape_[i] == 0 ? 1 : shape_[i];
         }
         return true;
     }
