@@ -41,12 +41,8 @@ public:
 
 private:
     static int64_t bytes_of(Shape shape) {
-        int64_t bytes = sizeof(T);
-        for (int64_t extent : shape) {
-            STIPPLE_REQUIRE(extent >= 0, "negative shape {}", shape_text(shape.data(), Rank));
-            bytes = checked_mul(bytes, extent);
-        }
-        return bytes;
+        // The view's rules first: an array that could be made but not viewed would be of no use.
+        return checked_mul(View<T, Rank>(nullptr, shape).elements(), sizeof(T));
     }
 
     Buffer buffer_;

@@ -73,13 +73,15 @@ void require_writable(const std::string& path, Overwrite overwrite) {
 AtomicFile::AtomicFile(std::string path, Overwrite overwrite) : path_(std::move(path)), overwrite_(overwrite) {
     require_writable(path_, overwrite);
     static std::atomic<int> counter{0};
-    const std::string folder = folder_of(path_);
     const size_t slash = path_.rfind('/');
     // The name of the output is shortened so that the temporary name fits wherever the output's does.
     const std::string name = path_.substr(slash == std::string::npos ? 0 : slash + 1).substr(0, 200);
     const std::string prefix = slash == std::string::npos ? "" : path_.substr(0, slash + 1);
-    temporary_ = fmt::format("{}.{}.{}-{}.tmp", prefix, name, ::getpid(), counter.fetch_add(1));
-    fd_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    // A dead process that had our number may have left a file of that name: then the next number.
+    do {
+        temporary_ = fmt::format("{}.{}.{}-{}.tmp", prefix, name, ::getpid(), counter.fetch_add(1));
+        fd_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    } while (fd_ < 0 && errno == EEXIST);
     if (fd_ < 0) fail_at(path_, "cannot create a file in its folder", errno);
     remember(temporary_.c_str());
 }
@@ -135,6 +137,7 @@ void AtomicFile::commit() {
     flush();
     check_interrupted();
     if (::fsync(fd_) != 0) fail("cannot flush to the disk");
+    const std::string folder = folder_of(path_);  // now: behind the rename nothing may run out of memory
     const int fd = fd_;
     fd_ = -1;
     if (::close(fd) != 0) fail("cannot close");
@@ -154,7 +157,7 @@ void AtomicFile::commit() {
     }
     forget(temporary_.c_str());
     temporary_.clear();
-    sync_folder(folder_of(path_));
+    sync_folder(folder);
 }
 
 void sync_folder(const std::string& folder) {

@@ -25,7 +25,8 @@ public:
     using ByteSink::write;
     void write(const void* data, int64_t bytes) override;
 
-    /// Makes the file appear. Throws Error{cannot_write}; then nothing has appeared.
+    /// Makes the file appear. Throws Error{cannot_write}; then nothing has appeared, unless it was the folder that the
+    /// disk refused to flush: then the file is there, whole, and may be gone after a power failure.
     void commit();
 
     /// The temporary file, for libraries that insist on a path. Bytes written through write() are flushed first.

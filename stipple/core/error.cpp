@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "stipple/core/terminal.h"
+
 namespace stipple {
 namespace {
 
@@ -30,9 +32,7 @@ std::string one_line(const Place& place, const std::string& message) {
     if (!text.empty()) text += ' ';
     text += message;
     // A message is one line even when it quotes the file: control characters of the input never reach the terminal.
-    for (char& c : text)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-    return text;
+    return printable(text);
 }
 
 }  // namespace

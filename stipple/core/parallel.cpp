@@ -30,11 +30,15 @@ void run_on_threads(int count, const std::function<void()>& work) {
     }
 #else
     std::vector<std::thread> pool;
-    for (int i = 1; i < count; ++i)
-        pool.emplace_back([&] {
-            t_inside = true;
-            work();
-        });
+    try {
+        pool.reserve(static_cast<size_t>(count));
+        for (int i = 1; i < count; ++i)
+            pool.emplace_back([&] {
+                t_inside = true;
+                work();
+            });
+    } catch (...) {  // no memory or no thread to be had: those that started do all of the work
+    }
     t_inside = true;
     work();
     t_inside = false;
@@ -63,8 +67,12 @@ void parallel_for(int64_t n, int64_t grain, const std::function<void(int64_t, in
     STIPPLE_REQUIRE(n >= 0 && grain >= 1, "parallel_for over {} items in chunks of {}", n, grain);
     const int64_t chunks = n / grain + (n % grain != 0);
     const int count = t_inside ? 1 : static_cast<int>(std::min<int64_t>(threads(), chunks));
+    // The last chunk's end is n, not its begin + grain, which may overflow.
+    const auto run_chunk = [&](int64_t chunk) {
+        body(chunk * grain, chunk * grain + std::min(grain, n - chunk * grain));
+    };
     if (count <= 1) {
-        for (int64_t chunk = 0; chunk < chunks; ++chunk) body(chunk * grain, std::min(n, (chunk + 1) * grain));
+        for (int64_t chunk = 0; chunk < chunks; ++chunk) run_chunk(chunk);
         return;
     }
     std::atomic<int64_t> next{0};
@@ -74,7 +82,7 @@ void parallel_for(int64_t n, int64_t grain, const std::function<void(int64_t, in
     run_on_threads(count, [&] {
         for (int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < chunks;) {
             try {
-                body(chunk * grain, std::min(n, (chunk + 1) * grain));
+                run_chunk(chunk);
             } catch (...) {
                 const std::lock_guard lock(mutex);
                 // Chunks are handed out in order, so every chunk below this one runs to its end: the lowest wins.

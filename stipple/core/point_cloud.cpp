@@ -54,6 +54,8 @@ void validate(const PointCloud& cloud) {
 
 void validate(const Mesh& mesh) {
     validate(mesh.vertices);
+    STIPPLE_REQUIRE(mesh.faces() == 0 || mesh.triangles.size(1) == 3, "triangles must be [m, 3], got {}",
+                    shape_text(mesh.triangles.shape().data(), 2));
     validate_rows(mesh.face_attributes, mesh.faces());
     for (int32_t index : mesh.triangles.span())
         STIPPLE_REQUIRE(index >= 0 && index < mesh.vertices.size(), "triangle index {} of {} vertices", index,
@@ -96,6 +98,7 @@ Bounds bounds_of(const PointCloud& cloud) {
 }
 
 PointCloud drop_nonfinite(const PointCloud& cloud) {
+    checked_narrow<int32_t>(cloud.size(), "the number of points");  // indices are int32
     Array<int32_t, 1> kept({cloud.size()});
     int64_t count = 0;
     for (int64_t i = 0; i < cloud.size(); ++i)

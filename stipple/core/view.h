@@ -26,18 +26,23 @@ public:
         for (int i = Rank - 1; i >= 0; --i) {
             STIPPLE_REQUIRE(shape[i] >= 0, "negative shape {}", shape_text(shape.data(), Rank));
             strides_[i] = step;
-            step = checked_mul(step, shape[i]);
+            // An empty dimension empties the view, not the strides; what overflows does so with or without it.
+            step = checked_mul(step, shape[i] == 0 ? 1 : shape[i]);
         }
     }
 
-    /// Any strides, in elements.
-    View(T* data, Shape shape, Shape strides, Device device = {})
-        : data_(data), shape_(shape), strides_(strides), device_(device) {}
+    /// Any strides, in elements. Throws as above.
+    View(T* data, Shape shape, Shape strides, Device device = {}) : View(data, shape, device) { strides_ = strides; }
 
     /// View<float> -> View<const float>.
     operator View<const T, Rank>() const  // NOLINT(google-explicit-constructor)
         requires(!std::is_const_v<T>) {
-        return {data_, shape_, strides_, device_};
+        View<const T, Rank> view;
+        view.data_ = data_;
+        view.shape_ = shape_;
+        view.strides_ = strides_;
+        view.device_ = device_;
+        return view;
     }
 
     template <class... Index>
@@ -64,8 +69,8 @@ public:
     bool is_contiguous() const {
         int64_t step = 1;
         for (int i = Rank - 1; i >= 0; --i) {
-            if (shape_[i] != 1 && strides_[i] != step) return false;
-            step *= shape_[i];
+            if (shape_[i] > 1 && strides_[i] != step) return false;
+            step *= shape_[i] == 0 ? 1 : shape_[i];
         }
         return true;
     }
@@ -80,6 +85,8 @@ public:
     }
 
 private:
+    friend class View<std::remove_const_t<T>, Rank>;
+
     T* data_ = nullptr;
     Shape shape_{};
     Shape strides_{};
