@@ -1,0 +1,75 @@
+#pragma once
+// Cameras: where from (Viewpoint) and, once fitted to what is to be seen, where each point lands (Camera).
+
+#include <cstdint>
+#include <span>
+
+#include "stipple/core/point_cloud.h"
+#include "stipple/picture/vec.h"
+
+namespace stipple::picture {
+
+enum class Projection { orthographic, perspective };
+enum class UpAxis { z, y };
+
+/// A direction of view on an orbit, independent of what is seen.
+struct Viewpoint {
+    double azimuth = 35;    // degrees about the up axis; 0 looks along -x (up z) or -z (up y), that is from its front
+    double elevation = 22;  // degrees above the horizon
+    UpAxis up = UpAxis::z;
+    Projection projection = Projection::perspective;
+    double field_of_view = 28;  // degrees over the smaller side of the picture, perspective only
+};
+
+/// A projected point: pixels from the upper left corner (pixel centres at .5) and depth. Depth is in scene units (the
+/// radius of what the camera was fitted to), grows away from the eye and is positive in front of it.
+struct Projected {
+    double x, y, depth;
+};
+
+struct Camera {
+    Vec3d right{1, 0, 0}, up{0, 0, 1}, forward{0, 1, 0};  // orthonormal
+    Vec3d eye{};                                          // relative to `origin`
+    std::array<double, 3> origin{};                       // world coordinates
+    double unit = 1;                                      // world length of one scene unit
+    double focal = 1;                   // pixels per scene unit (orthographic), or pixels times depth per scene unit
+    double center_x = 0, center_y = 0;  // pixel of the optical axis
+    bool perspective = true;
+    double depth_low = 1, depth_high = 3;  // of what the camera was fitted to
+
+    double depth_middle() const { return (depth_low + depth_high) / 2; }
+
+    /// In scene units, x right, y up, z away from the eye. `offset` is cloud origin - camera origin.
+    Vec3d to_view(Vec3d position, Vec3d offset) const {
+        const Vec3d p = ((position - eye) + offset) * (1 / unit);
+        return {dot(p, right), dot(p, up), dot(p, forward)};
+    }
+    Projected project_view(Vec3d view) const {
+        const double scale = perspective ? focal / view.z : focal;
+        return {center_x + view.x * scale, center_y - view.y * scale, view.z};
+    }
+    Projected project(Vec3d position, Vec3d offset = {}) const { return project_view(to_view(position, offset)); }
+
+    /// Pixels per scene unit at a depth.
+    double pixels_per_unit(double depth) const { return perspective ? focal / depth : focal; }
+
+    /// The vector from the camera's origin to the cloud's.
+    Vec3d offset_of(const PointCloud& cloud) const { return to_vec(cloud.origin) - to_vec(origin); }
+
+    /// The same view of the part of the picture that starts at pixel (x, y), enlarged `zoom` times.
+    Camera cropped(double x, double y, double zoom) const;
+};
+
+/// Points nearer than this (scene units) are not drawn.
+inline constexpr double kNear = 1e-3;
+
+/// What a camera is to be fitted to: clouds (and vertices of meshes), at most about 200000 points of each are looked
+/// at.
+///
+/// The camera looks from `viewpoint`, as near as all points fit between the margins. Stray points do not shrink the
+/// picture: what lies further out than a third of the extent of the middle 98 % is not waited for. Non-finite points
+/// are ignored; without any finite point, and for a single one, the camera frames a unit ball. Deterministic.
+Camera fit_camera(const Viewpoint& viewpoint, std::span<const PointCloud* const> clouds, double width, double height,
+                  double margin);
+
+}  // namespace stipple::picture

@@ -1,0 +1,26 @@
+#pragma once
+// Lines and areas on an image of 3 channels. Coordinates are pixels from the upper left corner, pixel centres at .5;
+// what lies outside is left out.
+
+#include "stipple/core/image.h"
+#include "stipple/picture/color_map.h"
+
+namespace stipple::picture {
+
+struct Rect {
+    double x = 0, y = 0, width = 0, height = 0;
+};
+
+/// Mixes `color` into the pixel, 0..1; nothing outside the image.
+void blend(Image& image, int64_t x, int64_t y, Rgb color, float amount);
+
+void fill(Image& image, Rgb color);
+/// Edges between pixels are smooth.
+void fill_rect(Image& image, const Rect& rect, Rgb color, float amount = 1);
+/// A frame whose line runs inside the rectangle.
+void draw_frame(Image& image, const Rect& rect, double line_width, Rgb color);
+/// A line with round ends.
+void draw_line(Image& image, double x0, double y0, double x1, double y1, double line_width, Rgb color,
+               float amount = 1);
+
+}  // namespace stipple::picture

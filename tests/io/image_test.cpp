@@ -1,0 +1,164 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "stipple/io/image_file.h"
+
+namespace stipple::io {
+namespace {
+
+Image sample(int64_t width, int64_t height, int64_t channels) {
+    Image image(width, height, channels);
+    for (int64_t y = 0; y < height; ++y)
+        for (int64_t x = 0; x < width; ++x)
+            for (int64_t c = 0; c < channels; ++c)
+                image.at(x, y)[c] = static_cast<uint8_t>(7 * x + 13 * y + 50 * c + (x * y) % 5);
+    return image;
+}
+
+std::vector<std::byte> png_of(const Image& image) {
+    MemorySink sink;
+    write_png(image, sink);
+    return sink.bytes();
+}
+
+std::vector<std::byte> jpeg_of(const Image& image, int quality = 95) {
+    MemorySink sink;
+    write_jpeg(image, sink, quality);
+    return sink.bytes();
+}
+
+using Parse = Image (*)(ByteReader&);
+
+Image parsed(Parse parse, std::span<const std::byte> bytes, Limits limits = {}) {
+    MemorySource source(bytes);
+    ByteReader reader(source, limits);
+    return parse(reader);
+}
+
+void expect_bad_file(Parse parse, std::span<const std::byte> bytes, const char* text) {
+    try {
+        parsed(parse, bytes);
+        ADD_FAILURE() << "no error for " << bytes.size() << " bytes";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::bad_file);
+        EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    }
+}
+
+void set_big_endian(std::vector<std::byte>& bytes, size_t at, uint32_t value) {
+    for (size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<std::byte>(value >> (24 - 8 * i));
+}
+
+TEST(Png, RoundTripKeepsEveryChannelCount) {
+    for (int64_t channels : {1, 3, 4}) {
+        const Image image = sample(37, 23, channels);
+        const Image back = parsed(parse_png, png_of(image));
+        ASSERT_EQ(back.pixels.shape(), image.pixels.shape());
+        EXPECT_EQ(std::memcmp(back.pixels.data(), image.pixels.data(), 37 * 23 * channels), 0);
+    }
+}
+
+TEST(Png, TruncationAtEveryByteIsAnError) {
+    const std::vector<std::byte> bytes = png_of(sample(19, 11, 3));
+    for (size_t n = 0; n < bytes.size(); ++n) expect_bad_file(parse_png, std::span(bytes).first(n), "");
+}
+
+TEST(Png, DamagedDataIsAnError) {
+    std::vector<std::byte> bytes = png_of(sample(19, 11, 3));
+    bytes[bytes.size() / 2] ^= std::byte{0x55};
+    expect_bad_file(parse_png, bytes, "damaged PNG");
+}
+
+TEST(Png, LargeSizesInTheHeaderAreRefusedBeforeAllocation) {
+    std::vector<std::byte> bytes = png_of(sample(8, 8, 3));
+    set_big_endian(bytes, 16, 70'000);
+    expect_bad_file(parse_png, bytes, "70000 x 8");
+    set_big_endian(bytes, 16, 0x7fffffff);
+    expect_bad_file(parse_png, bytes, "2147483647 x 8");
+    set_big_endian(bytes, 16, 60'000);
+    set_big_endian(bytes, 20, 60'000);
+    expect_bad_file(parse_png, bytes, "60000 x 60000");
+    set_big_endian(bytes, 16, 8'000);  // within the limits, beyond what the bytes can hold
+    set_big_endian(bytes, 20, 8'000);
+    expect_bad_file(parse_png, bytes, "the file has");
+    set_big_endian(bytes, 16, 0);
+    expect_bad_file(parse_png, bytes, "without pixels");
+}
+
+TEST(Png, RefusesImagesThatItCannotHold) {
+    MemorySink sink;
+    EXPECT_THROW(write_png(Image(4, 4, 2), sink), Error);
+    EXPECT_THROW(write_png(Image(0, 4, 3), sink), Error);
+}
+
+TEST(Png, ASinkThatFailsIsReported) {
+    struct Full : ByteSink {
+        void write(const void*, int64_t) override { throw Error(ErrorCode::cannot_write, "disk full"); }
+    } full;
+    try {
+        write_png(sample(8, 8, 3), full);
+        ADD_FAILURE();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.message(), "disk full");
+    }
+    EXPECT_THROW(write_jpeg(sample(8, 8, 3), full), Error);
+}
+
+TEST(Jpeg, RoundTripIsClose) {
+    for (int64_t channels : {1, 3}) {
+        Image image(48, 33, channels);
+        for (int64_t y = 0; y < 33; ++y)
+            for (int64_t x = 0; x < 48; ++x)
+                for (int64_t c = 0; c < channels; ++c) image.at(x, y)[c] = static_cast<uint8_t>(3 * x + 2 * y);
+        const Image back = parsed(parse_jpeg, jpeg_of(image, 98));
+        ASSERT_EQ(back.pixels.shape(), image.pixels.shape());
+        for (int64_t i = 0; i < image.pixels.elements(); ++i)
+            ASSERT_NEAR(back.pixels.data()[i], image.pixels.data()[i], 6);
+    }
+}
+
+TEST(Jpeg, TruncationAtEveryByteIsAnError) {
+    const std::vector<std::byte> bytes = jpeg_of(sample(40, 24, 3));
+    for (size_t n = 0; n < bytes.size(); ++n) expect_bad_file(parse_jpeg, std::span(bytes).first(n), "");
+}
+
+TEST(Jpeg, LargeSizesInTheHeaderAreRefused) {
+    std::vector<std::byte> bytes = jpeg_of(sample(8, 8, 3));
+    size_t frame = 0;  // of the SOF0 marker
+    while (!(bytes[frame] == std::byte{0xff} && bytes[frame + 1] == std::byte{0xc0})) ++frame;
+    bytes[frame + 5] = bytes[frame + 7] = std::byte{0x7f};
+    expect_bad_file(parse_jpeg, bytes, "32520 x 32520");
+    bytes[frame + 5] = bytes[frame + 7] = std::byte{0x10};
+    expect_bad_file(parse_jpeg, bytes, "the file has");
+}
+
+TEST(ImageFile, LoadsByContentAndNamesThePath) {
+    const auto folder = std::filesystem::temp_directory_path() / "stipple_image_test";
+    std::filesystem::create_directories(folder);
+    const std::string path = (folder / "picture.dat").string();
+    const Image image = sample(12, 9, 3);
+    save_png(path, image, Overwrite::allow);
+    EXPECT_EQ(load_image(path).width(), 12);
+    EXPECT_THROW(save_png(path, image, Overwrite::refuse), Error);
+    save_jpeg(path, image, Overwrite::allow);
+    EXPECT_EQ(load_image(path).height(), 9);
+    {
+        AtomicFile text(path, Overwrite::allow);
+        text.write("hello");
+        text.commit();
+    }
+    try {
+        load_image(path);
+        ADD_FAILURE();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.place().path, path);
+        EXPECT_NE(std::string(error.what()).find("neither a PNG nor a JPEG"), std::string::npos);
+    }
+    std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace stipple::io
