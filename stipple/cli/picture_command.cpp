@@ -1,0 +1,141 @@
+#include "stipple/cli/command.h"
+#include "stipple/io/image_file.h"
+#include "stipple/io/text.h"
+#include "stipple/picture/figure.h"
+
+namespace stipple::cli {
+namespace {
+
+struct Options {
+    std::vector<std::string> inputs, captions, color_by;
+    std::string output, from, size = "1024x1024", color_map = "viridis", up = "z", title, unit;
+    std::vector<double> range, inset;
+    double azimuth = 35, elevation = 22, point_size = 0;
+    int64_t item = -1, columns = 0;
+    bool dark = false, flat = false, edges = false, orthographic = false, own_scale = false, scale_bar = false,
+         no_legend = false;
+};
+
+/// "800x600" or "800".
+std::pair<int64_t, int64_t> parse_size(const std::string& text) {
+    const size_t cross = text.find('x');
+    int64_t width = 0, height = 0;
+    const bool valid = io::parse_number(text.substr(0, cross), width) &&
+                       (cross == std::string::npos || io::parse_number(text.substr(cross + 1), height));
+    STIPPLE_REQUIRE(valid, "--size must be WIDTHxHEIGHT in pixels, got \"{}\"", text);
+    return {width, cross == std::string::npos ? width : height};
+}
+
+picture::FigureStyle style_of(const Options& options, size_t panels) {
+    picture::FigureStyle style;
+    std::tie(style.panel_width, style.panel_height) = parse_size(options.size);
+    style.columns = options.columns;
+    style.title = options.title;
+    style.viewpoint.azimuth = options.azimuth;
+    style.viewpoint.elevation = options.elevation;
+    style.viewpoint.up = options.up == "y" ? picture::UpAxis::y : picture::UpAxis::z;
+    if (options.orthographic) style.viewpoint.projection = picture::Projection::orthographic;
+    style.point_radius = options.point_size / 2;
+    style.dark = options.dark;
+    style.smooth = !options.flat;
+    style.edges = options.edges;
+    style.shared_camera = !options.own_scale;
+    style.color_map = picture::color_map_by_name(options.color_map);
+    style.legend = !options.no_legend;
+    style.scale_bar = options.scale_bar || !options.unit.empty();
+    style.length_unit = options.unit;
+    if (!options.range.empty()) style.range = {options.range[0], options.range[1]};
+    if (!options.inset.empty()) {
+        picture::Inset inset;
+        inset.x = options.inset[0];
+        inset.y = options.inset[1];
+        if (options.inset.size() > 2) inset.size = options.inset[2];
+        style.inset = inset;
+    }
+    STIPPLE_REQUIRE(options.captions.empty() || options.captions.size() == panels, "{} captions for {} inputs",
+                    options.captions.size(), panels);
+    STIPPLE_REQUIRE(options.color_by.size() <= 1 || options.color_by.size() == panels, "{} x --color-by for {} inputs",
+                    options.color_by.size(), panels);
+    return style;
+}
+
+Result run_picture(const Options& options, const Common& common) {
+    const picture::FigureStyle style = style_of(options, options.inputs.size());
+    if (options.output != "-") require_writable(options.output, common.overwrite_mode());
+    Result result;
+    std::vector<Mesh> meshes;
+    for (const std::string& path : options.inputs)
+        meshes.push_back(load_with_progress(path, options.from, options.item, common, result.warnings));
+    std::vector<picture::Panel> panels;
+    for (size_t i = 0; i < meshes.size(); ++i) {
+        picture::Panel panel;
+        if (meshes[i].faces() > 0)
+            panel.mesh = &meshes[i];
+        else
+            panel.cloud = &meshes[i].vertices;
+        if (!options.captions.empty()) panel.caption = options.captions[i];
+        if (!options.color_by.empty())
+            panel.color_by = options.color_by.size() == 1 ? options.color_by[0] : options.color_by[i];
+        panels.push_back(std::move(panel));
+    }
+    const picture::Figure figure = picture::draw_figure(panels, style);
+    result.fields["inputs"] = options.inputs;
+    result.fields["output"] = {
+        {"path", options.output}, {"width", figure.image.width()}, {"height", figure.image.height()}};
+    result.fields["panels"] = Json::array();
+    for (size_t i = 0; i < panels.size(); ++i) {
+        const picture::PanelCounts& counts = figure.panels[i];
+        result.fields["panels"].push_back({{"points", counts.points}, {"non_finite", counts.nonfinite}});
+        if (counts.nonfinite)
+            result.warnings.push_back(
+                fmt::format("{}: {} non-finite points are not drawn", options.inputs[i], counts.nonfinite));
+    }
+    if (common.dry_run) return result;
+    if (options.output == "-") {
+        StdoutSink sink;
+        io::write_png(figure.image, sink);
+        result.stdout_taken = true;
+        return result;
+    }
+    io::save_png(options.output, figure.image, common.overwrite_mode());
+    result.text =
+        fmt::format("wrote {}: {} x {} pixels\n", options.output, figure.image.width(), figure.image.height());
+    return result;
+}
+
+}  // namespace
+
+Command add_picture(CLI::App& root, Common& common) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app = root.add_subcommand("picture", "Draw clouds and meshes side by side into a PNG");
+    app->add_option("INPUT", options->inputs, "Files; - is standard input")->required();
+    app->add_option("-o,--output", options->output, "The .png; - is standard output")->required();
+    app->add_option("--size", options->size, "Pixels of one panel, WIDTHxHEIGHT")->capture_default_str();
+    app->add_option("--columns", options->columns, "Panels in a row; 0 chooses")->capture_default_str();
+    app->add_option("--captions", options->captions, "One for each input");
+    app->add_option("--title", options->title, "Above all panels");
+    app->add_option("--color-by", options->color_by, "Attribute, x, y, z, depth, #rrggbb; one, or one for each input");
+    app->add_option("--colormap", options->color_map, "viridis, turbo, magma, inferno, plasma, grey, coolwarm")
+        ->capture_default_str();
+    app->add_option("--range", options->range, "Values at the ends of the color map")->expected(2);
+    app->add_option("--azimuth", options->azimuth, "Degrees about the up axis")->capture_default_str();
+    app->add_option("--elevation", options->elevation, "Degrees above the horizon")->capture_default_str();
+    app->add_option("--up", options->up, "Up axis: z or y")->check(CLI::IsMember({"z", "y"}))->capture_default_str();
+    app->add_option("--point-size", options->point_size, "Diameter in pixels; 0 chooses by density")
+        ->capture_default_str();
+    app->add_option("--inset", options->inset, "Zoom: middle x and y and size, fractions of a panel")->expected(2, 3);
+    app->add_option("--unit", options->unit, "Draw a scale bar with this unit of length");
+    app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0");
+    app->add_option("--from", options->from, "Format of the inputs, when name and content do not tell");
+    app->add_flag("--dark", options->dark, "Dark background");
+    app->add_flag("--flat", options->flat, "Flat faces instead of smooth ones");
+    app->add_flag("--edges", options->edges, "Lines along the triangles");
+    app->add_flag("--orthographic", options->orthographic, "Parallel projection");
+    app->add_flag("--own-scale", options->own_scale, "Each panel fits its own content");
+    app->add_flag("--scale-bar", options->scale_bar, "Draw a scale bar");
+    app->add_flag("--no-legend", options->no_legend, "No color bar");
+    app->footer("Example:\n  stipple picture scan.ply dense.ply --captions input output --color-by z -o both.png");
+    return {"picture", app, [options, &common] { return run_picture(*options, common); }};
+}
+
+}  // namespace stipple::cli
