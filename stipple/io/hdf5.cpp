@@ -1,0 +1,326 @@
+#include "stipple/io/hdf5.h"
+
+#ifdef STIPPLE_WITH_HDF5
+#include <hdf5.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#endif
+
+namespace stipple::io {
+
+#ifndef STIPPLE_WITH_HDF5
+
+namespace {
+[[noreturn]] void refuse(const std::string& path) {
+    throw Error(ErrorCode::bad_file, Place{path}, "built without HDF5", "configure with -DSTIPPLE_WITH_HDF5=ON");
+}
+}  // namespace
+
+CloudSet load_hdf5(const std::string& path, const Limits&) {
+    refuse(path);
+}
+Mesh load_hdf5_cloud(const std::string& path, const ReadOptions&, Warnings&) {
+    refuse(path);
+}
+void save_hdf5(const std::string& path, const CloudSet&, Overwrite) {
+    refuse(path);
+}
+
+#else
+
+namespace {
+
+/// One thread at a time, and silence: libhdf5 prints a stack of its own for every error.
+class Library {
+public:
+    Library() : lock_(mutex()) {
+        H5open();
+        H5PLset_loading_state(0);
+        H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
+        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    }
+    ~Library() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
+
+private:
+    static std::mutex& mutex() {
+        static std::mutex instance;
+        return instance;
+    }
+    std::lock_guard<std::mutex> lock_;
+    H5E_auto2_t function_ = nullptr;
+    void* data_ = nullptr;
+};
+
+/// An identifier that closes itself.
+class Id {
+public:
+    Id(hid_t id, herr_t (*closer)(hid_t)) : id_(id), close_(closer) {}
+    Id(Id&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+    Id& operator=(Id&&) = delete;
+    ~Id() {
+        if (id_ >= 0) close_(id_);
+    }
+    operator hid_t() const { return id_; }  // NOLINT(google-explicit-constructor)
+    bool good() const { return id_ >= 0; }
+    /// Closes now; false when that fails, as it does when the last bytes cannot be written.
+    bool close() { return close_(std::exchange(id_, -1)) >= 0; }
+
+private:
+    hid_t id_;
+    herr_t (*close_)(hid_t);
+};
+
+class Reader {
+public:
+    Reader(const std::string& path, const Limits& limits) : path_(path), limits_(limits), file_(open(path)) {
+        const std::vector<hsize_t> shape = shape_of("data", H5T_FLOAT);
+        if (shape.size() != 3 || shape[2] != 3) fail("data", "must be [m, n, 3]", shape);
+        if (shape[0] == 0 || shape[1] == 0) throw Error(ErrorCode::bad_file, Place{path}, "holds no points");
+        // The extent of a dataset costs nothing to claim: chunks that were never written read as zeros.
+        const auto limit = static_cast<hsize_t>(limits.max_points);
+        if (shape[1] > limit || shape[0] > limit)
+            throw Error(ErrorCode::bad_file, Place{path},
+                        fmt::format("data: {} clouds of {} points, the limit is {}", shape[0], shape[1], limit));
+        clouds = static_cast<int64_t>(shape[0]);
+        points = static_cast<int64_t>(shape[1]);
+    }
+
+    int64_t clouds = 0, points = 0;
+
+    bool has(const char* name) const { return H5Lexists(file_, name, H5P_DEFAULT) > 0; }
+
+    /// Rows [first, first + count) of the first dimension of a dataset of the given shape, as `memory_type`.
+    void read(const char* name, H5T_class_t type, const std::vector<int64_t>& expected, int64_t first, int64_t count,
+              hid_t memory_type, void* to, int64_t element_bytes) const {
+        const Id dataset(H5Dopen2(file_, name, H5P_DEFAULT), H5Dclose);
+        const std::vector<hsize_t> shape = shape_of(name, type);
+        std::vector<int64_t> plain(shape.begin(), shape.end());
+        // [m] is as good as [m, 1].
+        if (plain.size() == 2 && plain[1] == 1 && expected.size() == 1) plain.pop_back();
+        if (plain != expected)
+            fail(name, fmt::format("must be {}", shape_text(expected.data(), static_cast<int>(expected.size()))),
+                 shape);
+        std::vector<hsize_t> start(shape.size(), 0), extent = shape;
+        start[0] = static_cast<hsize_t>(first);
+        extent[0] = static_cast<hsize_t>(count);
+        int64_t bytes = element_bytes;
+        for (const hsize_t e : extent) bytes = checked_mul(bytes, static_cast<int64_t>(e));
+        if (bytes > limits_.max_inflated)
+            throw Error(ErrorCode::bad_file, Place{path_},
+                        fmt::format("{}: {} bytes, the limit is {}", name, bytes, limits_.max_inflated));
+        const Id space(H5Dget_space(dataset), H5Sclose);
+        const Id memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
+        if (!space.good() || !memory.good() ||
+            H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) < 0 ||
+            H5Dread(dataset, memory_type, memory, space, H5P_DEFAULT, to) < 0)
+            throw Error(ErrorCode::bad_file, Place{path_}, fmt::format("{}: cannot be read", name),
+                        "the file is damaged or uses a filter that this libhdf5 lacks");
+    }
+
+    std::vector<std::string> names() const {
+        const std::vector<hsize_t> shape = shape_of("name", H5T_STRING);
+        if (shape.size() != 1 || static_cast<int64_t>(shape[0]) != clouds)
+            fail("name", fmt::format("must be [{}]", clouds), shape);
+        const Id dataset(H5Dopen2(file_, "name", H5P_DEFAULT), H5Dclose);
+        const Id type(H5Dget_type(dataset), H5Tclose);
+        const Id space(H5Dget_space(dataset), H5Sclose);
+        std::vector<std::string> result(static_cast<size_t>(clouds));
+        if (H5Tis_variable_str(type) > 0) {
+            std::vector<char*> texts(result.size(), nullptr);
+            const Id memory(H5Tcopy(H5T_C_S1), H5Tclose);
+            H5Tset_size(memory, H5T_VARIABLE);
+            H5Tset_cset(memory, H5Tget_cset(type));
+            if (H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, texts.data()) < 0) fail_names();
+            for (size_t i = 0; i < result.size(); ++i) result[i] = texts[i] ? texts[i] : "";
+            H5Dvlen_reclaim(memory, space, H5P_DEFAULT, texts.data());
+            return result;
+        }
+        const size_t width = H5Tget_size(type);
+        if (width == 0 || width > 4096) fail_names();
+        std::string texts(width * result.size(), '\0');
+        if (H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, texts.data()) < 0) fail_names();
+        for (size_t i = 0; i < result.size(); ++i) {
+            const char* text = texts.data() + i * width;
+            result[i].assign(text, std::find(text, text + width, '\0'));
+        }
+        return result;
+    }
+
+private:
+    static Id open(const std::string& path) {
+        // A folder, a missing file or a pipe is told in our own words.
+        if (!FileSource(path).size() || path == "-")
+            throw Error(ErrorCode::bad_file, Place{path}, "HDF5 is read from a file, not from a pipe");
+        if (H5Fis_hdf5(path.c_str()) <= 0) throw Error(ErrorCode::bad_file, Place{path}, "not an HDF5 file");
+        Id file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+        if (!file.good()) throw Error(ErrorCode::bad_file, Place{path}, "HDF5 cannot open it: damaged or in use");
+        return file;
+    }
+
+    std::vector<hsize_t> shape_of(const char* name, H5T_class_t expected) const {
+        if (!has(name))
+            throw Error(ErrorCode::bad_file, Place{path_}, fmt::format("has no dataset {}", name),
+                        "the layout is data [m, n, 3], with label, pid and normal if any");
+        const Id dataset(H5Dopen2(file_, name, H5P_DEFAULT), H5Dclose);
+        if (!dataset.good()) throw Error(ErrorCode::bad_file, Place{path_}, fmt::format("{} is not a dataset", name));
+        const Id type(H5Dget_type(dataset), H5Tclose);
+        const Id space(H5Dget_space(dataset), H5Sclose);
+        const H5T_class_t found = H5Tget_class(type);
+        if (found != expected)
+            throw Error(ErrorCode::bad_file, Place{path_}, fmt::format("{}: must hold {}", name, class_name(expected)));
+        const int rank = H5Sget_simple_extent_ndims(space);
+        if (rank < 1 || rank > 8) throw Error(ErrorCode::bad_file, Place{path_}, fmt::format("{}: is no array", name));
+        std::vector<hsize_t> shape(static_cast<size_t>(rank));
+        H5Sget_simple_extent_dims(space, shape.data(), nullptr);
+        return shape;
+    }
+
+    static const char* class_name(H5T_class_t type) {
+        return type == H5T_FLOAT ? "floats" : type == H5T_INTEGER ? "integers" : "text";
+    }
+    [[noreturn]] void fail(const char* name, const std::string& rule, const std::vector<hsize_t>& shape) const {
+        const std::vector<int64_t> plain(shape.begin(), shape.end());
+        throw Error(
+            ErrorCode::bad_file, Place{path_},
+            fmt::format("{}: {}, got {}", name, rule, shape_text(plain.data(), static_cast<int>(plain.size()))));
+    }
+    [[noreturn]] void fail_names() const { throw Error(ErrorCode::bad_file, Place{path_}, "name: cannot be read"); }
+
+    const std::string& path_;
+    Limits limits_;
+    Id file_;
+};
+
+class Writer {
+public:
+    explicit Writer(const std::string& path)
+        : file_(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose) {
+        require(file_.good(), "the file");
+    }
+
+    void write(const char* name, hid_t file_type, hid_t memory_type, std::vector<hsize_t> shape, const void* data) {
+        const Id space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose);
+        const Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+        H5Pset_obj_track_times(properties, false);  // the same content gives the same file
+        if (shape.size() > 1 && shape[1] > 1) {
+            // One shape per chunk, so that one shape is read alone; a chunk has less than 4 GiB.
+            std::vector<hsize_t> chunk = shape;
+            chunk[0] = 1;
+            chunk[1] = std::min<hsize_t>(chunk[1], hsize_t{1} << 20);
+            H5Pset_chunk(properties, static_cast<int>(chunk.size()), chunk.data());
+            H5Pset_shuffle(properties);
+            H5Pset_deflate(properties, 4);
+        }
+        Id dataset(H5Dcreate2(file_, name, file_type, space, H5P_DEFAULT, properties, H5P_DEFAULT), H5Dclose);
+        require(dataset.good() && H5Dwrite(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0, name);
+        require(dataset.close(), name);
+    }
+
+    void finish() { require(file_.close(), "the file"); }
+
+private:
+    static void require(bool good, const char* what) {
+        if (!good) throw Error(ErrorCode::cannot_write, fmt::format("HDF5 cannot write {}", what));
+    }
+    Id file_;
+};
+
+}  // namespace
+
+CloudSet load_hdf5(const std::string& path, const Limits& limits) {
+    const Library library;
+    const Reader reader(path, limits);
+    const int64_t m = reader.clouds, n = reader.points;
+    if (m > limits.max_inflated / 12 / n)
+        throw Error(
+            ErrorCode::bad_file, Place{path},
+            fmt::format("data: {} clouds of {} points exceed the limit of {} bytes", m, n, limits.max_inflated));
+    CloudSet set;
+    set.points = Array<float, 3>({m, n, 3});
+    reader.read("data", H5T_FLOAT, {m, n, 3}, 0, m, H5T_NATIVE_FLOAT, set.points.data(), 4);
+    if (reader.has("label")) {
+        set.labels.resize(static_cast<size_t>(m));
+        reader.read("label", H5T_INTEGER, {m}, 0, m, H5T_NATIVE_INT64, set.labels.data(), 8);
+    }
+    if (reader.has("pid")) {
+        set.parts = Array<int32_t, 2>({m, n});
+        reader.read("pid", H5T_INTEGER, {m, n}, 0, m, H5T_NATIVE_INT32, set.parts.data(), 4);
+    }
+    if (reader.has("normal")) {
+        set.normals = Array<float, 3>({m, n, 3});
+        reader.read("normal", H5T_FLOAT, {m, n, 3}, 0, m, H5T_NATIVE_FLOAT, set.normals.data(), 4);
+    }
+    if (reader.has("name")) set.names = reader.names();
+    return set;
+}
+
+Mesh load_hdf5_cloud(const std::string& path, const ReadOptions& options, Warnings&) {
+    const Library library;
+    const Reader reader(path, options.limits);
+    const int64_t m = reader.clouds, n = reader.points;
+    if (options.item < 0 && m > 1)
+        throw Error(ErrorCode::bad_file, Place{path},
+                    fmt::format("holds {} clouds; choose one with --item 0..{}", m, m - 1));
+    STIPPLE_REQUIRE(options.item < m, "item {} of a file that holds {} cloud{}", options.item, m, m == 1 ? "" : "s");
+    const int64_t item = std::max<int64_t>(0, options.item);
+    if (n > options.limits.max_inflated / 12)
+        throw Error(ErrorCode::bad_file, Place{path},
+                    fmt::format("data: {} points exceed the limit of {} bytes", n, options.limits.max_inflated));
+    Mesh mesh;
+    PointCloud& cloud = mesh.vertices;
+    cloud = PointCloud(n);
+    reader.read("data", H5T_FLOAT, {m, n, 3}, item, 1, H5T_NATIVE_FLOAT, cloud.positions.data(), 4);
+    if (reader.has("pid")) {
+        Attribute& label = cloud.attributes.emplace_back("label", DType::i32, n, 1);
+        reader.read("pid", H5T_INTEGER, {m, n}, item, 1, H5T_NATIVE_INT32, label.data(), 4);
+    }
+    if (reader.has("normal")) {
+        Attribute& normal = cloud.attributes.emplace_back("normal", DType::f32, n, 3);
+        reader.read("normal", H5T_FLOAT, {m, n, 3}, item, 1, H5T_NATIVE_FLOAT, normal.data(), 4);
+    }
+    return mesh;
+}
+
+void save_hdf5(const std::string& path, const CloudSet& set, Overwrite overwrite) {
+    const int64_t m = set.points.size(0), n = set.points.size(1);
+    STIPPLE_REQUIRE(m > 0 && n > 0 && set.points.size(2) == 3, "HDF5: points must be [m, n, 3], got {}",
+                    shape_text(set.points.shape().data(), 3));
+    STIPPLE_REQUIRE(set.labels.empty() || static_cast<int64_t>(set.labels.size()) == m, "HDF5: {} labels for {} clouds",
+                    set.labels.size(), m);
+    STIPPLE_REQUIRE(set.names.empty() || static_cast<int64_t>(set.names.size()) == m, "HDF5: {} names for {} clouds",
+                    set.names.size(), m);
+    STIPPLE_REQUIRE(set.parts.elements() == 0 || (set.parts.size(0) == m && set.parts.size(1) == n),
+                    "HDF5: parts must be [{}, {}], got {}", m, n, shape_text(set.parts.shape().data(), 2));
+    STIPPLE_REQUIRE(set.normals.elements() == 0 || set.normals.shape() == set.points.shape(),
+                    "HDF5: normals must be [{}, {}, 3], got {}", m, n, shape_text(set.normals.shape().data(), 3));
+    AtomicFile file(path, overwrite);
+    {
+        const Library library;
+        const auto clouds = static_cast<hsize_t>(m), points = static_cast<hsize_t>(n);
+        Writer writer(file.temporary_path());
+        writer.write("data", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {clouds, points, 3}, set.points.data());
+        if (!set.labels.empty()) writer.write("label", H5T_STD_I64LE, H5T_NATIVE_INT64, {clouds, 1}, set.labels.data());
+        if (set.parts.elements() > 0)
+            writer.write("pid", H5T_STD_I32LE, H5T_NATIVE_INT32, {clouds, points}, set.parts.data());
+        if (set.normals.elements() > 0)
+            writer.write("normal", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {clouds, points, 3}, set.normals.data());
+        if (!set.names.empty()) {
+            std::vector<const char*> texts;
+            for (const std::string& name : set.names) texts.push_back(name.c_str());
+            const Id type(H5Tcopy(H5T_C_S1), H5Tclose);
+            H5Tset_size(type, H5T_VARIABLE);
+            H5Tset_cset(type, H5T_CSET_UTF8);
+            writer.write("name", type, type, {clouds}, texts.data());
+        }
+        writer.finish();
+    }
+    file.commit();
+}
+
+#endif
+
+}  // namespace stipple::io
