@@ -144,8 +144,9 @@ int64_t for_each_allocation_failure(const std::function<void()>& f) {
             ++tried;
             const char* const when = mode == FailMode::once ? "once" : "from there on";
             // Once is enough to be survived by a fallback (a sort without its buffer); for good is not.
-            if (mode == FailMode::from_there_on || outcome != Outcome::success)
+            if (mode == FailMode::from_there_on || outcome != Outcome::success) {
                 EXPECT_EQ(outcome, Outcome::out_of_memory) << "allocation " << n << " failed " << when;
+            }
             EXPECT_EQ(live_allocations(), live) << "blocks left when allocation " << n << " failed " << when;
             if (::testing::Test::HasFailure()) return tried;
         }
