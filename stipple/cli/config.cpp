@@ -139,10 +139,13 @@ void apply_config(CLI::App& root, CLI::App& command, const std::string& path) {
         if (!seen.insert(key).second) throw Error(ErrorCode::bad_config, Place{path}, fmt::format("key {} twice", key));
         CLI::App* section = &root;
         if (!item.parents.empty()) {
-            section = root.get_subcommand_no_throw(item.parents[0]);
+            section = nullptr;
+            std::vector<std::string> tables;
+            for (CLI::App* known : root.get_subcommands([](CLI::App*) { return true; })) {
+                tables.push_back(known->get_name());
+                if (tables.back() == item.parents[0]) section = known;
+            }
             if (!section || item.parents.size() > 1) {
-                std::vector<std::string> tables;
-                for (const CLI::App* known : root.get_subcommands({})) tables.push_back(known->get_name());
                 const std::string near = nearest_name(item.parents[0], tables);
                 throw Error(ErrorCode::bad_config, Place{path}, fmt::format("unknown table [{}]", item.parents[0]),
                             near.empty() ? "" : fmt::format("did you mean [{}]?", near));

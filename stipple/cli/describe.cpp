@@ -9,6 +9,7 @@
 #include "stipple/io/hdf5.h"
 #include "stipple/io/image_file.h"
 #include "stipple/io/safetensors.h"
+#include "stipple/io/text.h"
 
 namespace stipple::cli {
 namespace {
@@ -161,13 +162,14 @@ Description describe_file(const std::string& path, const std::string& from, int6
             io::ByteReader reader(source);
             const auto head = reader.peek(64);
             const std::string_view bytes(reinterpret_cast<const char*>(head.data()), head.size());
-            const std::string_view extension(path.size() > 12 ? path.substr(path.size() - 12) : path);
+            const size_t dot = path.rfind('.');
+            const std::string extension = dot == std::string::npos ? "" : io::lower_case(path.substr(dot + 1));
             is_described = true;
-            if (bytes.substr(0, 8) == "\x89PNG\r\n\x1a\n")
+            if (bytes.substr(0, 8) == "\x89PNG\r\n\x1a\n" || extension == "png")
                 description = describe_image(reader, true);
-            else if (bytes.substr(0, 3) == "\xff\xd8\xff")
+            else if (bytes.substr(0, 3) == "\xff\xd8\xff" || extension == "jpg" || extension == "jpeg")
                 description = describe_image(reader, false);
-            else if (extension == ".safetensors")
+            else if (extension == "safetensors")
                 description = describe_weights(reader);
             else if (bytes.substr(0, 8) == "\x89HDF\r\n\x1a\n" && item < 0)
                 description = describe_cloud_set(path);

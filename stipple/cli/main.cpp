@@ -84,7 +84,13 @@ int run(int argc, char** argv) {
     app.fallthrough();
     app.footer("Example:\n  stipple info scan.ply\n  stipple convert scan.las -o scan.ply\n  stipple COMMAND --help");
     const Command commands[] = {add_info(app, common), add_convert(app, common), add_picture(app, common)};
-    for (const Command& command : commands) command.app->fallthrough();
+    for (const Command& command : commands) {
+        command.app->fallthrough();
+        command.app->footer(
+            "Everywhere: --json --table md|csv|json --device --seed --threads --overwrite --dry-run\n"
+            "            --progress --color -q -v --config FILE --print-config (stipple --help)\n\n" +
+            command.app->get_footer());
+    }
 
     std::string name;
     try {
@@ -96,7 +102,7 @@ int run(int argc, char** argv) {
                 text = std::string(error.what()) + "\n";
             } else {
                 const auto chosen = app.get_subcommands();
-                text = chosen.empty() ? app.help() : chosen[0]->help();
+                text = (chosen.empty() ? app.help() : chosen[0]->help("stipple")) + "\n";
             }
             print(text);
             return 0;
@@ -114,7 +120,7 @@ int run(int argc, char** argv) {
     for (const Command& command : commands)
         if (command.app->parsed()) chosen = &command;
     if (!chosen) {
-        print(app.help());
+        print(app.help() + "\n");
         return 0;
     }
     name = chosen->name;

@@ -81,7 +81,7 @@ std::optional<int64_t> ByteReader::remaining() const {
 
 void ByteReader::require_remaining(int64_t bytes, std::string_view what) const {
     const auto left = remaining();
-    if (left && bytes > *left) fail(fmt::format("{} need {} bytes, the file has {} left", what, bytes, *left));
+    if (left && bytes > *left) fail(fmt::format("{}: {} bytes needed, the file has {} left", what, bytes, *left));
 }
 
 bool ByteReader::fill(int64_t wanted) {
