@@ -39,10 +39,9 @@ TEST(IoText, NumbersEqualTheCLibrary) {
 
 TEST(IoText, AcceptsAndRefuses) {
     double value = 0;
-    for (const char* good :
-         {"0", "-0", "+1", "1.", ".5", "-.5e3", "1e5", "1E+5", "nan", "inf", "-inf", "NaN", "Infinity",
-          "0.123456789012345678901234567890123", "123456789012345678901234567890", "1e-400000"})
-        if (std::string_view(good) != "1e-400000") EXPECT_TRUE(parse_number(std::string_view(good), value)) << good;
+    for (const char* good : {"0", "-0", "+1", "1.", ".5", "-.5e3", "1e5", "1E+5", "nan", "inf", "-inf", "NaN",
+                             "Infinity", "0.123456789012345678901234567890123", "123456789012345678901234567890"})
+        EXPECT_TRUE(parse_number(std::string_view(good), value)) << good;
     for (const char* bad : {"", "+", "-", ".", "e5", "1e", "1e+", "1x", "--1", "+-1", "0x10", "1,5", "1 ", " 1",
                             "1e400", "1..2", "1e5.0"})
         EXPECT_FALSE(parse_number(std::string_view(bad), value)) << bad;

@@ -114,7 +114,7 @@ TEST_P(IoEveryFormat, AllocationFailures) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Samples, IoEveryFormat, testing::ValuesIn(kSamples),
-                         [](const testing::TestParamInfo<Sample>& info) { return info.param.name; });
+                         [](const auto& sample) { return sample.param.name; });
 
 }  // namespace
 }  // namespace stipple::test
