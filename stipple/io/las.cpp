@@ -100,8 +100,11 @@ void place_positions(const Header& header, const IntBounds& bounds, const Record
     std::array<double, 3> shift;
     for (size_t a = 0; a < 3; ++a) {
         shift[a] = header.offset[a] - cloud.origin[a];
-        const auto largest =
-            static_cast<float>(std::max(std::abs(min[a] - cloud.origin[a]), std::abs(max[a] - cloud.origin[a])));
+        const double reach = std::max(std::abs(min[a] - cloud.origin[a]), std::abs(max[a] - cloud.origin[a]));
+        if (!(reach <= std::numeric_limits<float>::max()))
+            fail_at(at::kScale + 8 * static_cast<int64_t>(a),
+                    fmt::format("scale {} and offset {} put points beyond float32", header.scale[a], header.offset[a]));
+        const auto largest = static_cast<float>(reach);
         const double step =
             static_cast<double>(std::nextafter(largest, std::numeric_limits<float>::infinity())) - largest;
         if (!own && step > std::abs(header.scale[a]) * (1 + 1e-9))
@@ -116,7 +119,7 @@ void place_positions(const Header& header, const IntBounds& bounds, const Record
             for (int64_t a = 0; a < 3; ++a) {
                 int32_t value;
                 std::memcpy(&value, positions + 3 * i + a, 4);
-                positions[3 * i + a] = static_cast<float>(value * header.scale[a] + shift[a]);
+                positions[3 * i + a] = static_cast<float>(value * header.scale[a] + shift[a]) + 0.0f;  // no -0
             }
     });
 }

@@ -14,16 +14,16 @@ std::string text_at(const std::byte* bytes, int64_t offset, size_t length) {
     return {text, std::find(text, text + length, '\0')};
 }
 
-[[noreturn]] void fail_at(int64_t offset, std::string message, std::string hint = {}) {
-    throw Error(ErrorCode::bad_file, Place{{}, {}, offset}, std::move(message), std::move(hint));
-}
-
 [[noreturn]] void fail_compressed(int64_t offset) {
     fail_at(offset, "the points are compressed (LAZ), which is not read",
             "convert it: laszip -i in.laz -o out.las, or pdal translate in.laz out.las");
 }
 
 }  // namespace
+
+void fail_at(int64_t offset, std::string message, std::string hint) {
+    throw Error(ErrorCode::bad_file, Place{{}, {}, offset}, std::move(message), std::move(hint));
+}
 
 Header read_header(ByteReader& reader, Warnings& warnings) {
     if (reader.at_end()) reader.fail("empty file");
@@ -85,8 +85,6 @@ Header read_header(ByteReader& reader, Warnings& warnings) {
         if (!std::isfinite(scale) || scale == 0)
             fail_at(scale_at, fmt::format("scale {} of axis {} is not a finite number other than 0", scale, axis));
         if (!std::isfinite(offset)) fail_at(offset_at, fmt::format("offset {} of axis {} is not finite", offset, axis));
-        if (std::abs(scale) * 0x1p31 + std::abs(offset) > std::numeric_limits<float>::max())
-            fail_at(scale_at, fmt::format("scale {} and offset {} of axis {} exceed float32", scale, offset, axis));
         header.scale[axis] = scale;
         header.offset[axis] = offset;
     }

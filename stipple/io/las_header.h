@@ -15,7 +15,7 @@ namespace stipple::io::las {
 struct Header {
     int minor = 0, format = 0;
     int64_t header_size = 0, points_at = 0, vlrs = 0, record = 0, count = 0;
-    std::array<double, 3> scale, offset;  // finite, within float32 for every integer, scale not 0
+    std::array<double, 3> scale, offset;  // finite, scale not 0
 };
 
 struct ExtraColumn {
@@ -43,6 +43,9 @@ T number_at(const std::byte* bytes, int64_t offset) {
     std::memcpy(&value, bytes + offset, sizeof value);
     return value;
 }
+
+/// Throws Error{bad_file} at this byte.
+[[noreturn]] void fail_at(int64_t offset, std::string message, std::string hint = {});
 
 /// Throws Error{bad_file} at the offset of the field that is wrong. Afterwards the reader stands at the first record.
 Header read_header(ByteReader& reader, Warnings& warnings);

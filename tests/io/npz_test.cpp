@@ -132,7 +132,7 @@ TEST(Npz, RefusesMeshesThatBreakTheRules) {
         result.shape = std::move(shape);
         result.dtype = dtype;
         result.data = Buffer(result.bytes());
-        std::memset(result.data.data(), 0, static_cast<size_t>(result.bytes()));
+        std::fill_n(result.data.data(), result.bytes(), std::byte{0});
         if (dtype == DType::i64 && result.elements()) std::memcpy(result.data.data(), &value, 8);
         return result;
     };
