@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <system_error>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -12,17 +11,15 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <set>
 
 #include "stipple/core/atomic_file.h"
 #include "stipple/core/checkpoint_manifest.h"
 #include "stipple/core/failpoint.h"
+#include "stipple/core/folder.h"
 
 namespace stipple {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::array kFailpoints = {
     "ckpt.begin",           "ckpt.after_mkdir",    "ckpt.mid_write",       "ckpt.after_write",  "ckpt.after_fsync",
@@ -115,14 +112,11 @@ private:
 class TemporaryFolder {
 public:
     explicit TemporaryFolder(std::string path) : path_(std::move(path)) {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);  // of a dead process that had our number
+        remove_tree(path_);  // of a dead process that had our number
         if (::mkdir(path_.c_str(), 0777) != 0) fail(path_, "cannot make the folder", errno);
     }
     ~TemporaryFolder() {
-        if (path_.empty()) return;
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
+        if (!path_.empty()) remove_tree(path_);
     }
     TemporaryFolder(const TemporaryFolder&) = delete;
     TemporaryFolder& operator=(const TemporaryFolder&) = delete;
@@ -140,17 +134,15 @@ struct Step {
 // Directories step-N of a run, newest first.
 std::vector<Step> list_steps(const std::string& run) {
     std::vector<Step> steps;
-    std::error_code error;
-    for (fs::directory_iterator entry(run + "/ckpt", error), end; !error && entry != end; entry.increment(error)) {
-        const std::string name = entry->path().filename().string();
+    struct stat status {};
+    if (::stat((run + "/ckpt").c_str(), &status) != 0 && errno == ENOENT) return steps;
+    for (const std::string& name : list_folder(run + "/ckpt")) {
         if (name.rfind("step-", 0) != 0) continue;
         int64_t step = 0;
         const char* last = name.data() + name.size();
         const auto [rest, bad] = std::from_chars(name.data() + 5, last, step);
         if (bad == std::errc() && rest == last && step >= 0) steps.push_back({step, run + "/ckpt/" + name});
     }
-    if (error && error != std::errc::no_such_file_or_directory)
-        throw Error(ErrorCode::bad_file, Place{run}, fmt::format("cannot read ckpt: {}", error.message()));
     std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.step > b.step; });
     return steps;
 }
@@ -161,9 +153,7 @@ void remove_checkpoint(const std::string& run, const Step& old) {
     // First the name, so that no half-emptied directory passes for a damaged checkpoint.
     if (::rename(old.path.c_str(), gone.c_str()) != 0) fail(old.path, "cannot rename", errno);
     failpoint("ckpt.mid_delete");
-    std::error_code error;
-    fs::remove_all(gone, error);
-    if (error) fail(gone, "cannot remove", error.value());
+    if (const int error = remove_tree(gone)) fail(gone, "cannot remove", error);
 }
 
 void remove_older(const std::string& run, const std::string& saved, KeepRule keep) {
@@ -260,9 +250,7 @@ std::string save_checkpoint(const std::string& run, const CheckpointInfo& info, 
     sync_folder(folder);
     failpoint("ckpt.after_ckpt_fsync");
     if (replaced) {
-        std::error_code error;
-        fs::remove_all(temporary, error);
-        if (error) fail(temporary, "cannot remove", error.value());
+        if (const int error = remove_tree(temporary)) fail(temporary, "cannot remove", error);
     }
     replace_latest(run, name);
     remove_older(run, place, keep);
@@ -310,13 +298,10 @@ std::optional<Checkpoint> find_checkpoint(const std::string& run, Damaged damage
 }
 
 void remove_unfinished_checkpoints(const std::string& run) {
-    std::error_code error;
-    std::vector<fs::path> unfinished;
-    for (fs::directory_iterator entry(run + "/ckpt", error), end; !error && entry != end; entry.increment(error))
-        if (entry->path().filename().string().rfind(".tmp-", 0) == 0) unfinished.push_back(entry->path());
-    for (const fs::path& path : unfinished) {
-        fs::remove_all(path, error);
-        if (error) fail(path.string(), "cannot remove", error.value());
+    for (const std::string& name : list_folder(run + "/ckpt")) {
+        if (name.rfind(".tmp-", 0) != 0) continue;
+        const std::string path = run + "/ckpt/" + name;
+        if (const int error = remove_tree(path)) fail(path, "cannot remove", error);
     }
 }
 

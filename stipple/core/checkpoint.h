@@ -37,7 +37,7 @@ struct CheckpointInfo {
     int world_size = 1, threads = 1;              // a change of either is not bit-exact
     std::map<std::string, std::string> versions;  // "stipple", "torch", ...
     std::optional<double> score;                  // smaller is better (negate an accuracy); NaN is never the best
-    std::string extra = "{}";                     // whatever else the trainer needs: the text of a JSON object
+    std::string extra = "{}";  // whatever else the trainer needs: the text of a JSON object, kept as it is
 };
 
 /// A file to be saved. The name is a plain file name other than manifest.json.

@@ -1,7 +1,6 @@
 #include "stipple/core/checkpoint_manifest.h"
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -12,10 +11,10 @@
 #include <memory>
 #include <set>
 
+#include "stipple/core/json_walk.h"
+
 namespace stipple::manifest {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int64_t kMaxManifest = int64_t{64} << 20;
 constexpr size_t kBlock = size_t{1} << 20;
@@ -77,29 +76,59 @@ std::string read_text(const std::string& path) {
     return text;
 }
 
-Checkpoint from_json(const Json& json, const std::string& directory) {
+// Collects the fields of a manifest as they come.
+struct Reader {
     Checkpoint checkpoint;
-    checkpoint.path = directory;
-    CheckpointInfo& info = checkpoint.info;
-    info.step = json.at("step").get<int64_t>();
-    info.config_hash = json.at("config_hash").get<std::string>();
-    info.world_size = json.at("world_size").get<int>();
-    info.threads = json.at("threads").get<int>();
-    info.versions = json.at("versions").get<std::map<std::string, std::string>>();
-    if (const Json& score = json.at("score"); score.is_number()) info.score = score.get<double>();
-    info.extra = json.at("extra").dump();
-    std::set<std::string> names;
-    for (const Json& entry : json.at("files")) {
-        Checkpoint::File file;
-        file.name = entry.at("name").get<std::string>();
-        file.bytes = entry.at("bytes").get<int64_t>();
-        file.crc32 = entry.at("crc32").get<uint32_t>();
-        if (!is_file_name(file.name) || !names.insert(file.name).second || file.bytes < 0)
-            fail(directory, "the manifest lists an impossible file");
-        checkpoint.files.push_back(std::move(file));
+    bool is_ours = false;
+    int64_t version = 0;
+    int fields = 0;  // known ones of the right type, without those in lists
+
+    void visit(std::string_view path, const JsonValue& value) {
+        const bool is_text = value.kind == JsonValue::Kind::string, is_integer = value.kind == JsonValue::Kind::integer;
+        CheckpointInfo& info = checkpoint.info;
+        if (path == "format" && is_text) {
+            is_ours = value.text == "stipple-checkpoint";
+        } else if (path == "format_version" && is_integer) {
+            version = value.integer;
+        } else if (path == "step" && is_integer) {
+            info.step = value.integer;
+            ++fields;
+        } else if (path == "config_hash" && is_text) {
+            info.config_hash = value.text;
+            ++fields;
+        } else if (path == "world_size" && is_integer) {
+            info.world_size = static_cast<int>(value.integer);
+            ++fields;
+        } else if (path == "threads" && is_integer) {
+            info.threads = static_cast<int>(value.integer);
+            ++fields;
+        } else if (path == "extra" && is_text) {
+            info.extra = value.text;
+            ++fields;
+        } else if (path == "score" && (is_integer || value.kind == JsonValue::Kind::number)) {
+            info.score = value.number;
+        } else if (path.rfind("versions/", 0) == 0 && is_text) {
+            info.versions[std::string(path.substr(9))] = value.text;
+        } else if (path.rfind("files/", 0) == 0) {
+            visit_file(path.substr(path.rfind('/') + 1), value);
+        }
     }
-    return checkpoint;
-}
+
+    void visit_file(std::string_view field, const JsonValue& value) {
+        auto& files = checkpoint.files;
+        if (field == "name" && value.kind == JsonValue::Kind::string) files.push_back({std::string(value.text), -1, 0});
+        if (files.empty() || value.kind != JsonValue::Kind::integer) return;
+        if (field == "bytes") files.back().bytes = value.integer;
+        if (field == "crc32") files.back().crc32 = static_cast<uint32_t>(value.integer);
+    }
+
+    bool is_complete() const {
+        std::set<std::string_view> names;
+        for (const Checkpoint::File& file : checkpoint.files)
+            if (!is_file_name(file.name) || !names.insert(file.name).second || file.bytes < 0) return false;
+        return fields == 5 && checkpoint.info.step >= 0;
+    }
+};
 
 }  // namespace
 
@@ -109,30 +138,28 @@ bool is_file_name(std::string_view name) {
 }
 
 std::string format(const CheckpointInfo& info, const std::vector<Checkpoint::File>& files) {
-    Json list = Json::array();
+    STIPPLE_REQUIRE(is_json_object(info.extra), "the extra part of a checkpoint must be the text of a JSON object");
+    const bool has_score = info.score && std::isfinite(*info.score);
+    std::string versions, list;
+    for (const auto& [name, version] : info.versions)
+        versions += fmt::format("{}{}: {}", versions.empty() ? "" : ", ", json_string(name), json_string(version));
     for (const Checkpoint::File& file : files)
-        list.push_back({{"name", file.name}, {"bytes", file.bytes}, {"crc32", file.crc32}});
-    const Json extra = Json::parse(info.extra, nullptr, false);
-    STIPPLE_REQUIRE(extra.is_object(), "the extra part of a checkpoint must be a JSON object");
-    Json json = {{"format", "stipple-checkpoint"},
-                 {"format_version", kCheckpointVersion},
-                 {"step", info.step},
-                 {"config_hash", info.config_hash},
-                 {"world_size", info.world_size},
-                 {"threads", info.threads},
-                 {"versions", info.versions},
-                 {"score", nullptr},
-                 {"extra", extra},
-                 {"files", list}};
-    if (info.score && std::isfinite(*info.score)) json["score"] = *info.score;
-    std::string text;
-    try {
-        text = json.dump(2);
-    } catch (const Json::exception&) {
-        STIPPLE_REQUIRE(false, "the description of a checkpoint is not UTF-8");
-    }
-    text.resize(text.size() - 2);  // the closing "\n}" goes behind the checksum
-    text += ",\n";
+        list += fmt::format("{}\n    {{\"name\": {}, \"bytes\": {}, \"crc32\": {}}}", list.empty() ? "" : ",",
+                            json_string(file.name), file.bytes, file.crc32);
+    const std::string text = fmt::format(
+        "{{\n"
+        "  \"format\": \"stipple-checkpoint\",\n"
+        "  \"format_version\": {},\n"
+        "  \"step\": {},\n"
+        "  \"config_hash\": {},\n"
+        "  \"world_size\": {},\n"
+        "  \"threads\": {},\n"
+        "  \"versions\": {{{}}},\n"
+        "  \"score\": {},\n"
+        "  \"extra\": {},\n"
+        "  \"files\": [{}],\n",
+        kCheckpointVersion, info.step, json_string(info.config_hash), info.world_size, info.threads, versions,
+        has_score ? fmt::format("{}", *info.score) : "null", json_string(info.extra), list);
     return text + last_line(text);
 }
 
@@ -144,20 +171,17 @@ Checkpoint read(const std::string& directory) {
     const std::string_view before(text.data(), text.size() - length);
     if (last_line(before) != std::string_view(text).substr(before.size())) fail(path, "the checksum does not match");
     // From here on the text is what was written; an error means that something else wrote it.
-    const Json json = Json::parse(text, nullptr, false);
-    if (!json.is_object() || json.value("format", "") != "stipple-checkpoint")
-        fail(path, "not a manifest of a stipple checkpoint");
-    try {
-        const int version = json.at("format_version").get<int>();
-        if (version > kCheckpointVersion)
-            throw NewerVersion(ErrorCode::bad_file, Place{path},
-                               fmt::format("checkpoint format {} is newer than {}, the newest that this program reads",
-                                           version, kCheckpointVersion),
-                               "use a newer stipple");
-        return from_json(json, directory);
-    } catch (const Json::exception& error) {
-        fail(path, fmt::format("a field is missing or of another type ({})", error.what()));
-    }
+    Reader reader;
+    const bool valid = walk_json(text, [&](std::string_view at, const JsonValue& value) { reader.visit(at, value); });
+    if (!valid || !reader.is_ours) fail(path, "not a manifest of a stipple checkpoint");
+    if (reader.version > kCheckpointVersion)
+        throw NewerVersion(ErrorCode::bad_file, Place{path},
+                           fmt::format("checkpoint format {} is newer than {}, the newest that this program reads",
+                                       reader.version, kCheckpointVersion),
+                           "use a newer stipple");
+    if (reader.version < 1 || !reader.is_complete()) fail(path, "a field is missing or of another type");
+    reader.checkpoint.path = directory;
+    return std::move(reader.checkpoint);
 }
 
 void check_sizes(const Checkpoint& checkpoint) {

@@ -1,11 +1,11 @@
 #include "stipple/core/run_folder.h"
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <system_error>
+#include <utility>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +18,8 @@
 #include "stipple/core/checked.h"
 #include "stipple/core/checkpoint.h"
 #include "stipple/core/error.h"
+#include "stipple/core/folder.h"
+#include "stipple/core/json_walk.h"
 
 namespace stipple {
 namespace {
@@ -32,12 +34,8 @@ constexpr int64_t kMaxConfig = int64_t{16} << 20;
 
 // What a run that died before its configuration was stored may have left; any other entry makes the folder somebody's.
 bool is_empty_run(const std::string& path) {
-    std::error_code error;
-    for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
-        const std::string name = entry->path().filename().string();
+    for (const std::string& name : list_folder(path))
         if (name != "lock" && name.rfind(".config.toml.", 0) != 0) return false;
-    }
-    if (error) fail(ErrorCode::cannot_write, path, "cannot read the folder", error.value());
     return true;
 }
 
@@ -96,9 +94,14 @@ Line line_before(int fd, int64_t end, const std::string& path) {
     return line;
 }
 
-nlohmann::json parse_object(std::string_view text) {
-    nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
-    return object.is_object() ? object : nlohmann::json(nlohmann::json::value_t::discarded);
+// The "step" of a line of metrics, if it is one and has one.
+std::optional<double> step_of(std::string_view line) {
+    std::optional<double> step;
+    const bool valid = walk_json(line, [&](std::string_view path, const JsonValue& value) {
+        const bool is_number = value.kind == JsonValue::Kind::integer || value.kind == JsonValue::Kind::number;
+        if (path == "step" && is_number) step = value.number;
+    });
+    return valid ? step : std::nullopt;
 }
 
 int64_t size_of_file(int fd, const std::string& path) {
@@ -198,7 +201,7 @@ void RunFolder::repair_metrics() {
     while (end > 0) {
         const Line line = line_before(metrics_, end, metrics_path());
         const bool complete = line.begin + static_cast<int64_t>(line.text.size()) < end;  // it has its newline
-        if (complete && !parse_object(line.text).is_discarded()) break;
+        if (complete && is_json_object(line.text)) break;
         end = line.begin;
     }
     if (end != size && ::ftruncate(metrics_, end) != 0)
@@ -210,10 +213,8 @@ void RunFolder::rewind_metrics(int64_t step) {
     int64_t end = size;
     while (end > 0) {
         const Line line = line_before(metrics_, end, metrics_path());
-        const nlohmann::json object = parse_object(line.text);
-        if (object.is_discarded()) break;
-        const auto found = object.find("step");
-        if (found == object.end() || !found->is_number() || found->get<double>() <= static_cast<double>(step)) break;
+        const std::optional<double> found = step_of(line.text);
+        if (!found || *found <= static_cast<double>(step)) break;
         end = line.begin;
     }
     if (end != size && ::ftruncate(metrics_, end) != 0)
@@ -221,7 +222,7 @@ void RunFolder::rewind_metrics(int64_t step) {
 }
 
 void RunFolder::append_metrics(std::string_view object) {
-    STIPPLE_REQUIRE(object.find('\n') == std::string_view::npos && !parse_object(object).is_discarded(),
+    STIPPLE_REQUIRE(object.find('\n') == std::string_view::npos && is_json_object(object),
                     "metrics must be one JSON object on one line");
     std::string line(object);
     line += '\n';

@@ -1,0 +1,48 @@
+#include "stipple/core/folder.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <dirent.h>
+#include <ftw.h>
+#include <memory>
+
+#include "stipple/core/error.h"
+
+namespace stipple {
+
+std::vector<std::string> list_folder(const std::string& path) {
+    struct Close {
+        void operator()(DIR* folder) const { ::closedir(folder); }
+    };
+    const auto fail = [&](int error) {
+        throw Error(ErrorCode::bad_file, Place{path}, fmt::format("cannot read the folder: {}", std::strerror(error)));
+    };
+    const std::unique_ptr<DIR, Close> folder(::opendir(path.c_str()));
+    if (!folder) fail(errno);
+    std::vector<std::string> names;
+    for (;;) {
+        errno = 0;
+        const dirent* entry = ::readdir(folder.get());
+        if (!entry && errno != 0) fail(errno);
+        if (!entry) break;
+        const std::string_view name = entry->d_name;
+        if (name != "." && name != "..") names.emplace_back(name);
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+int remove_tree(const std::string& path) noexcept {
+    const auto remove_one = [](const char* name, const struct stat*, int, struct FTW*) {
+        return std::remove(name) == 0 || errno == ENOENT ? 0 : errno;
+    };
+    const int result = ::nftw(path.c_str(), remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (result >= 0) return result;
+    return errno == ENOENT ? 0 : errno;
+}
+
+}  // namespace stipple
