@@ -25,14 +25,22 @@ public:
         return make_key(std::max(depth - kBehind / static_cast<float>(camera_.pixels_per_unit(depth)), 0.f), 0);
     }
 
-    // The key that the sample should have, or its own.
+    // The key that the sample should have, or its own. The nearest sample around tells the surface; it must lie on all
+    // sides.
     uint64_t closed(int64_t x, int64_t y) const {
         static constexpr int kWays[8][2] = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}};
         const uint64_t own = key_at(x, y);
-        const uint64_t limit = limit_of(own);
+        uint64_t nearest = kNothing;
+        for (const auto& way : kWays)
+            for (int64_t step = 1; step <= reach_; ++step)
+                nearest = std::min(nearest, key_at(x + way[0] * step, y + way[1] * step));
+        if (nearest >= limit_of(own)) return own;
+        const float depth = depth_of(nearest);
+        const float pixels = kTogether * (1 + static_cast<float>(reach_) / static_cast<float>(target_.samples));
+        const uint64_t limit =
+            std::min(limit_of(own), make_key(depth + pixels / static_cast<float>(camera_.pixels_per_unit(depth)), 0));
         uint64_t best = kNothing;
         int64_t best_distance = reach_ + 1;
-        float nearest = 1e30f, farthest = 0;
         for (const auto& way : kWays) {
             int64_t step = 1;
             uint64_t found = kNothing;
@@ -41,15 +49,12 @@ public:
                 if (key < limit) found = key;
             }
             if (found == kNothing) return own;
-            nearest = std::min(nearest, depth_of(found));
-            farthest = std::max(farthest, depth_of(found));
             if (step - 1 < best_distance || (step - 1 == best_distance && found < best)) {
                 best = found;
                 best_distance = step - 1;
             }
         }
-        const float pixels = kTogether * (1 + static_cast<float>(reach_) / static_cast<float>(target_.samples));
-        return (farthest - nearest) * static_cast<float>(camera_.pixels_per_unit(nearest)) < pixels ? best : own;
+        return best;
     }
 
 private:
