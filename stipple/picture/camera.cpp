@@ -72,6 +72,7 @@ Camera fit_camera(const Viewpoint& viewpoint, std::span<const PointCloud* const>
                     "a view angle is not finite");
     STIPPLE_REQUIRE(viewpoint.field_of_view >= 1 && viewpoint.field_of_view <= 150, "a field of view of {} degrees",
                     viewpoint.field_of_view);
+    STIPPLE_REQUIRE(viewpoint.zoom > 0 && viewpoint.zoom <= 1e6, "a zoom of {}", viewpoint.zoom);
     Camera camera;
     orient(camera, viewpoint);
     camera.perspective = viewpoint.projection == Projection::perspective;
@@ -133,6 +134,7 @@ Camera fit_camera(const Viewpoint& viewpoint, std::span<const PointCloud* const>
         if (radius <= rounding) camera.focal = std::min(inner_width, inner_height) / 2;
         eye = {(px.low + px.high) / 2, (py.low + py.high) / 2, -16};
     }
+    camera.focal *= viewpoint.zoom;
     const Range depth = range_of(points, [&](Vec3d p) { return p.z - eye.z; });
     camera.depth_low = depth.low;
     camera.depth_high = std::max(depth.high, depth.low + 1e-6);

@@ -18,6 +18,7 @@ struct Viewpoint {
     double elevation = 22;  // degrees above the horizon
     UpAxis up = UpAxis::z;
     Projection projection = Projection::perspective;
+    double zoom = 1;            // enlarges the middle of what is fitted
     double field_of_view = 28;  // degrees over the smaller side of the picture, perspective only
 };
 

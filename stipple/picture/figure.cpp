@@ -123,7 +123,7 @@ private:
             if (panel.mesh)
                 prepared.mesh_color =
                     make(panel.mesh->vertices, panel.mesh, panel.cloud ? "constant" : panel.color_by, panel.mesh_color);
-            if (panel.mesh && style_.smooth) prepared.normals = vertex_normals(*panel.mesh);
+            if (panel.mesh && style_.smooth) prepared.normals = corner_normals(*panel.mesh);
             found |= !panel.cloud && !panel.mesh;
         }
         if (missing && !found) throw *missing;
@@ -183,7 +183,7 @@ private:
         layout_.rows = (n + layout_.columns - 1) / layout_.columns;
         const double w = static_cast<double>(style_.panel_width), h = static_cast<double>(style_.panel_height);
         const double side = std::min(w, h);
-        layout_.text = style_.text_size > 0 ? style_.text_size : std::clamp(0.042 * side, 11.0, 40.0);
+        layout_.text = style_.text_size > 0 ? style_.text_size : std::clamp(8 + 0.025 * side, 11.0, 48.0);
         bool has_caption = false;
         for (const Panel& panel : panels_) has_caption |= !panel.caption.empty();
         const bool plain = !has_caption && style_.title.empty() && n == 1 && !shows_color_bar() && !shows_labels();
@@ -243,6 +243,7 @@ private:
             // Enlarged points overlap less, so that an inset shows more than a blur.
             input.splat_radius *= std::pow(zoom, -0.4);
             const SplatCounts drawn = draw_splats(visibility, *panel.cloud, camera, input.splat_radius);
+            if (!panel.mesh) close_pinholes(visibility, camera, input.splat_radius);
             counts.points = drawn.drawn;
             counts.nonfinite = drawn.nonfinite;
             const ColorKind kind = prepared.cloud_color->kind();
@@ -281,8 +282,8 @@ private:
             const bool falling = right == low;  // the box lies on the falling diagonal
             const double top = falling ? part : 0, bottom = falling ? 0 : part;
             const double box_top = falling ? b : 0, box_bottom = falling ? 0 : b;
-            draw_line(image, rx, ry + top, bx, by + box_top, line * 0.6, inset.color, 0.75f);
-            draw_line(image, rx + part, ry + bottom, bx + b, by + box_bottom, line * 0.6, inset.color, 0.75f);
+            draw_line(image, rx, ry + top, bx, by + box_top, line * 0.6, inset.color, 0.5f);
+            draw_line(image, rx + part, ry + bottom, bx + b, by + box_bottom, line * 0.6, inset.color, 0.5f);
             fill_rect(image, {bx, by, b, b}, background_);
             const double zoom = b / part;
             draw_view(image, i, prepared_[i].camera.cropped(region.x, region.y, zoom), x + box_x, y + box_y, box, box,

@@ -19,8 +19,8 @@ namespace stipple::picture {
 struct Panel {
     const PointCloud* cloud = nullptr;
     const Mesh* mesh = nullptr;
-    std::string caption;
-    std::string color_by;           // see Coloring: "", "constant", "#rrggbb", "x", "depth", an attribute
+    std::string caption = {};
+    std::string color_by = {};      // see Coloring: "", "constant", "#rrggbb", "x", "depth", an attribute
     Rgb cloud_color{94, 141, 196};  // where nothing else gives a colour
     Rgb mesh_color{205, 203, 198};
     double point_radius = 0;  // pixels; 0 takes the figure's
@@ -40,27 +40,27 @@ struct Inset {
 struct FigureStyle {
     int64_t panel_width = 512, panel_height = 512;  // pixels
     int64_t columns = 0;                            // 0: as fits the number of panels
-    std::string title;
-    Viewpoint viewpoint;
-    bool shared_camera = true;      // one camera for all panels, so that sizes and places compare; else each its own
-    double point_radius = 0;        // pixels; 0 chooses for each panel by its density
-    bool dark = false;              // background
-    std::optional<Rgb> background;  // instead of white or dark
-    double text_size = 0;           // pixels; 0 goes with the panel size
+    std::string title = {};
+    Viewpoint viewpoint = {};
+    bool shared_camera = true;  // one camera for all panels, so that sizes and places compare; else each its own
+    double point_radius = 0;    // pixels; 0 chooses for each panel by its density
+    bool dark = false;          // background
+    std::optional<Rgb> background = {};  // instead of white or dark
+    double text_size = 0;                // pixels; 0 goes with the panel size
 
     ColorMap color_map = ColorMap::viridis;
-    std::optional<std::pair<double, double>> range;  // of values; else the middle 96 % of all panels together
-    bool legend = true;                              // a colour bar or the labels, when some panel needs them
-    std::string legend_title;                        // "" is the name of what colours the panels
-    std::map<int64_t, std::string> label_names;
+    std::optional<std::pair<double, double>> range = {};  // of values; else the middle 96 % of all panels together
+    bool legend = true;                                   // a colour bar or the labels, when some panel needs them
+    std::string legend_title = {};                        // "" is the name of what colours the panels
+    std::map<int64_t, std::string> label_names = {};
 
-    bool smooth = true;       // meshes: interpolated normals except at creases; else flat faces
-    bool edges = false;       // meshes: lines along the triangles
-    double light = 1;         // 0 shows bare colours; true colours are lit weakly in any case
-    double occlusion = 1;     // darkening of corners and behind outlines
-    bool scale_bar = false;   // exact for orthographic views, for perspective ones at the middle depth
-    std::string length_unit;  // written on it
-    std::optional<Inset> inset;
+    bool smooth = true;            // meshes: interpolated normals except at creases; else flat faces
+    bool edges = false;            // meshes: lines along the triangles
+    double light = 1;              // 0 shows bare colours; true colours are lit weakly in any case
+    double occlusion = 1;          // darkening of corners and behind outlines
+    bool scale_bar = false;        // exact for orthographic views, for perspective ones at the middle depth
+    std::string length_unit = {};  // written on it
+    std::optional<Inset> inset = {};
     int64_t samples = 0;  // per pixel and axis, 1 to 4; 0 chooses 2 for large panels up to 4 for small ones
 };
 

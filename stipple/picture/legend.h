@@ -21,7 +21,7 @@ std::vector<Tick> choose_ticks(double low, double high, int wanted);
 struct LegendStyle {
     double text_size = 16;
     Rgb color{30, 32, 36};
-    std::string title;
+    std::string title = {};
 };
 
 /// The width that draw_color_bar or draw_labels needs.

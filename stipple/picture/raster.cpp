@@ -191,33 +191,66 @@ int64_t draw_triangles(Visibility& target, const Mesh& mesh, const Camera& camer
     return Rasterizer(target, mesh, camera).draw();
 }
 
-std::vector<Vec3f> vertex_normals(const Mesh& mesh) {
-    const int64_t n = mesh.vertices.size();
-    std::vector<Vec3f> normals(static_cast<size_t>(n));
+std::vector<Vec3f> corner_normals(const Mesh& mesh) {
+    constexpr double kCrease = 0.5;  // cosine of 60 degrees
+    constexpr int64_t kManyFaces = 64;
+    const int64_t n = mesh.vertices.size(), m = mesh.faces();
+    const int32_t* corners = mesh.triangles.data();
+    std::vector<Vec3f> normals(static_cast<size_t>(3 * m));
     const Attribute* given = find(mesh.vertices.attributes, "normal");
     if (given && given->components() == 3 && given->rows() == n) {
-        for (int64_t i = 0; i < n; ++i)
-            normals[static_cast<size_t>(i)] =
-                normalized(Vec3f{static_cast<float>(given->value(i, 0)), static_cast<float>(given->value(i, 1)),
-                                 static_cast<float>(given->value(i, 2))});
+        parallel_for(3 * m, 1 << 14, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i)
+                normals[static_cast<size_t>(i)] = normalized(Vec3f{static_cast<float>(given->value(corners[i], 0)),
+                                                                   static_cast<float>(given->value(corners[i], 1)),
+                                                                   static_cast<float>(given->value(corners[i], 2))});
+        });
         return normals;
     }
-    std::vector<Vec3d> sum(static_cast<size_t>(n));
+    // Face normals as long as twice the area.
     const float* p = mesh.vertices.positions.data();
     const auto at = [&](int64_t i) { return Vec3d{p[3 * i], p[3 * i + 1], p[3 * i + 2]}; };
-    for (int64_t face = 0; face < mesh.faces(); ++face) {
-        const int32_t* corner = mesh.triangles.data() + 3 * face;
-        const Vec3d normal = cross(at(corner[1]) - at(corner[0]), at(corner[2]) - at(corner[0]));
-        if (!std::isfinite(normal.x + normal.y + normal.z)) continue;
-        for (int k = 0; k < 3; ++k) {
-            Vec3d& s = sum[static_cast<size_t>(corner[k])];
-            s = s + normal;
+    std::vector<Vec3d> face_normals(static_cast<size_t>(m));
+    parallel_for(m, 1 << 14, [&](int64_t begin, int64_t end) {
+        for (int64_t face = begin; face < end; ++face) {
+            const Vec3d a = at(corners[3 * face]);
+            const Vec3d normal = cross(at(corners[3 * face + 1]) - a, at(corners[3 * face + 2]) - a);
+            const bool good = std::isfinite(normal.x + normal.y + normal.z);
+            face_normals[static_cast<size_t>(face)] = good ? normal : Vec3d{};
         }
-    }
-    for (size_t i = 0; i < sum.size(); ++i) {
-        const Vec3d unit = normalized(sum[i]);
-        normals[i] = {static_cast<float>(unit.x), static_cast<float>(unit.y), static_cast<float>(unit.z)};
-    }
+    });
+    // The corners around each vertex, in order.
+    std::vector<int64_t> start(static_cast<size_t>(n + 1));
+    for (int64_t i = 0; i < 3 * m; ++i) ++start[static_cast<size_t>(corners[i]) + 1];
+    for (size_t i = 0; i < static_cast<size_t>(n); ++i) start[i + 1] += start[i];
+    std::vector<int32_t> around(static_cast<size_t>(3 * m));
+    std::vector<int64_t> next(start.begin(), start.end() - 1);
+    for (int64_t i = 0; i < 3 * m; ++i)
+        around[static_cast<size_t>(next[static_cast<size_t>(corners[i])]++)] = static_cast<int32_t>(i / 3);
+    parallel_for(n, 1 << 12, [&](int64_t begin, int64_t end) {
+        for (int64_t vertex = begin; vertex < end; ++vertex) {
+            const int64_t first = start[static_cast<size_t>(vertex)], last = start[static_cast<size_t>(vertex) + 1];
+            const bool many = last - first > kManyFaces;
+            Vec3d all;
+            for (int64_t k = first; many && k < last; ++k)
+                all = all + face_normals[static_cast<size_t>(around[static_cast<size_t>(k)])];
+            for (int64_t k = first; k < last; ++k) {
+                const int64_t face = around[static_cast<size_t>(k)];
+                const Vec3d own = face_normals[static_cast<size_t>(face)];
+                Vec3d sum = all;
+                for (int64_t j = first; !many && j < last; ++j) {
+                    const Vec3d other = face_normals[static_cast<size_t>(around[static_cast<size_t>(j)])];
+                    const double cosine = dot(own, other), limit = kCrease * length(own) * length(other);
+                    if (cosine >= limit) sum = sum + other;
+                }
+                const Vec3d unit = normalized(sum, normalized(own));
+                for (int c = 0; c < 3; ++c)
+                    if (corners[3 * face + c] == vertex)
+                        normals[static_cast<size_t>(3 * face + c)] = {
+                            static_cast<float>(unit.x), static_cast<float>(unit.y), static_cast<float>(unit.z)};
+            }
+        }
+    });
     return normals;
 }
 

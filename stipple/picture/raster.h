@@ -13,8 +13,9 @@ namespace stipple::picture {
 /// any number of triangles. Indices must be valid: see validate(Mesh).
 int64_t draw_triangles(Visibility& target, const Mesh& mesh, const Camera& camera);
 
-/// Unit normals per vertex: the attribute `normal` when there is one, else the area-weighted mean over the faces
-/// around; zero where there are none. World axes.
-std::vector<Vec3f> vertex_normals(const Mesh& mesh);
+/// Unit normals in world axes, three per triangle: the vertices' attribute `normal` when there is one, else the mean
+/// over the faces around the vertex whose normals are within 60 degrees of the triangle's, weighted by area, so that
+/// edges of machines and houses stay sharp. O(faces) but for vertices of more than 64 faces, which average all of them.
+std::vector<Vec3f> corner_normals(const Mesh& mesh);
 
 }  // namespace stipple::picture

@@ -14,8 +14,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const Vec3f kKeyLight = normalized(Vec3f{-0.42f, 0.62f, -0.72f});
 const Vec3f kFillLight = normalized(Vec3f{0.75f, 0.05f, -0.66f});
 const Vec3f kHalfway = normalized(kKeyLight + Vec3f{0, 0, -1});
-constexpr float kAmbient = 0.36f, kKey = 0.56f, kFill = 0.17f;
-constexpr float kCrease = 0.76f;  // cosine of 40 degrees: sharper edges of a mesh are shown sharp
+constexpr float kAmbient = 0.53f, kKey = 0.49f, kFill = 0.16f;
 
 struct Light {
     float factor;  // of the colour
@@ -47,12 +46,12 @@ public:
         if (in_.cloud) {
             offset_ = camera.offset_of(*in_.cloud);
             const double pixels = splat_pixels(camera, in_.splat_radius, camera.depth_middle());
-            ball_ = smooth_step(2.2f, 4.2f, static_cast<float>(pixels));
+            ball_ = ball_of(pixels);
             const Attribute* normals = find(in_.cloud->attributes, "normal");
             if (normals && normals->components() == 3 && normals->dtype() == DType::f32 &&
                 normals->rows() == in_.cloud->size())
                 point_normals_ = normals->as<float>().data();
-            fit_step_ = pixels > 2 ? 2 : 1;
+            fit_step_ = std::clamp(static_cast<int>(std::lround(pixels)), 1, 3);
             fine_ = std::max(1, static_cast<int>(std::lround(pixels)));
         }
         if (in_.mesh) mesh_offset_ = camera.offset_of(in_.mesh->vertices);
@@ -90,6 +89,7 @@ private:
     // What the surroundings of a pixel say about light at a depth; computed once for all samples of about that depth.
     struct Surroundings {
         float depth = -1;
+        bool of_triangle = false;
         float open = 1;  // 1 minus occlusion
         Light light{1, 0};
     };
@@ -115,13 +115,15 @@ private:
                         sum = sum + background;
                         continue;
                     }
-                    // Samples of one flat splat share all their terms.
-                    const bool same = ball_ == 0 && !(identity_of(key) & kIsTriangle) &&
-                                      identity_of(key) == identity_of(last_key) && last_key != kNothing;
+                    // Within a pixel the samples of one flat splat, and of one triangle, share all their terms.
+                    const bool even = identity_of(key) & kIsTriangle ? !in_.mesh_edges : ball_ == 0;
+                    const bool same = even && last_key != kNothing && identity_of(key) == identity_of(last_key);
                     if (!same) {
                         const float depth = depth_of(key);
                         const float pixel = pixel_size(depth);
-                        if (std::abs(depth - around.depth) > 2 * pixel) around = look_around(x, y, depth, pixel, key);
+                        const bool of_triangle = identity_of(key) & kIsTriangle;
+                        if (of_triangle != around.of_triangle || std::abs(depth - around.depth) > 2 * pixel)
+                            around = look_around(x, y, depth, pixel, key);
                         last_color = sample_color(x * samples_ + k, y * samples_ + sub, key, depth, around);
                         last_key = key;
                     }
@@ -219,10 +221,8 @@ private:
         if (in_.mesh_normals) {
             Vec3f smooth;
             for (int k = 0; k < 3; ++k) {
-                Vec3f n = to_view((*in_.mesh_normals)[static_cast<size_t>(corner[k])]);
-                const float cosine = dot(n, flat);
-                if (cosine < 0) n = -n;  // normals and winding may disagree
-                smooth = smooth + (std::abs(cosine) < kCrease ? flat : n) * weight[k];
+                const Vec3f n = to_view((*in_.mesh_normals)[static_cast<size_t>(3 * face + k)]);
+                smooth = smooth + (dot(n, flat) < 0 ? -n : n) * weight[k];  // normals and winding may disagree
             }
             normal = normalized(smooth, flat);
             // Interpolated normals may turn away from the eye at silhouettes; the face does not.
@@ -250,6 +250,7 @@ private:
     Surroundings look_around(int64_t x, int64_t y, float depth, float pixel, uint64_t key) const {
         Surroundings around;
         around.depth = depth;
+        around.of_triangle = identity_of(key) & kIsTriangle;
         if (in_.occlusion > 0) around.open = openness(x, y, depth, pixel);
         if (!(identity_of(key) & kIsTriangle) && !point_normals_ && ball_ < 1)
             around.light = fitted_light(x, y, depth, pixel);
@@ -262,16 +263,16 @@ private:
         static constexpr int kFar8[4][2] = {{4, 2}, {-2, 4}, {4, -2}, {2, 4}};  // quarters
         float sum = 0;
         const auto pair = [&](int64_t dx, int64_t dy, float reach) {
-            float a = depth_at(x + dx, y + dy), b = depth_at(x - dx, y - dy);
-            if (a == kInfinity) a = depth;
-            if (b == kInfinity) b = depth;
+            const float a = depth_at(x + dx, y + dy), b = depth_at(x - dx, y - dy);
+            if (a == kInfinity || b == kInfinity) return 0.f;  // an outline against the background stays bright
             const float behind = (2 * depth - a - b) / (2 * reach * pixel);
-            return std::clamp(behind - 0.12f, 0.f, 1.2f);
+            return std::clamp(behind - 0.15f, 0.f, 1.2f);
         };
-        for (const auto& d : kNear8) sum += 0.10f * pair(d[0] * fine_ / 2, d[1] * fine_ / 2, static_cast<float>(fine_));
+        for (const auto& d : kNear8)
+            sum += 0.055f * pair(d[0] * fine_ / 2, d[1] * fine_ / 2, static_cast<float>(fine_));
         for (const auto& d : kFar8)
-            sum += 0.12f * pair(d[0] * coarse_ / 4, d[1] * coarse_ / 4, static_cast<float>(coarse_));
-        return 1 - std::min(sum, 0.72f);
+            sum += 0.09f * pair(d[0] * coarse_ / 4, d[1] * coarse_ / 4, static_cast<float>(coarse_));
+        return 1 - std::min(sum, 0.6f);
     }
 
     // Light on the plane through the depths of 5 x 5 pixels around, those of other surfaces left out.

@@ -27,7 +27,7 @@ struct ShadeInput {
 
     const Mesh* mesh = nullptr;
     const Coloring* mesh_color = nullptr;
-    const std::vector<Vec3f>* mesh_normals = nullptr;  // per vertex; null for flat faces
+    const std::vector<Vec3f>* mesh_normals = nullptr;  // corner_normals(); null for flat faces
     bool mesh_edges = false;
 
     Rgb background{255, 255, 255};

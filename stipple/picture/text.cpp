@@ -10,7 +10,7 @@ namespace stipple::picture {
 namespace {
 
 constexpr double kEm = 20;                                  // font units
-constexpr double kBearing = 1.55;                           // on each side of the ink
+constexpr double kBearing = 1.75;                           // on each side of the ink
 constexpr double kRegular = 1.65, kBold = 2.5;              // stroke widths
 constexpr double kTop = 17.5, kBottom = -5.5, kSide = 2.2;  // of the box around a glyph
 

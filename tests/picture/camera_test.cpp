@@ -1,0 +1,96 @@
+#include "stipple/picture/camera.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/picture/scene.h"
+
+namespace stipple::picture {
+namespace {
+
+struct Frame {
+    double left = 1e30, right = -1e30, top = 1e30, bottom = -1e30;
+};
+
+Frame frame_of(const Camera& camera, const PointCloud& cloud) {
+    Frame frame;
+    for (int64_t i = 0; i < cloud.size(); ++i) {
+        const float* p = cloud.positions.data() + 3 * i;
+        const Projected at = camera.project({p[0], p[1], p[2]}, camera.offset_of(cloud));
+        EXPECT_GT(at.depth, kNear);
+        frame.left = std::min(frame.left, at.x);
+        frame.right = std::max(frame.right, at.x);
+        frame.top = std::min(frame.top, at.y);
+        frame.bottom = std::max(frame.bottom, at.y);
+    }
+    return frame;
+}
+
+Camera fit(const Viewpoint& viewpoint, const PointCloud& cloud, double width, double height, double margin) {
+    const PointCloud* clouds[] = {&cloud};
+    return fit_camera(viewpoint, clouds, width, height, margin);
+}
+
+TEST(Camera, FitsEveryPointBetweenTheMarginsAndTouchesThem) {
+    PointCloud cloud = sphere_cloud(5000, 3);
+    for (int64_t i = 0; i < cloud.size(); ++i) cloud.positions.data()[3 * i] *= 2.5f;
+    for (Projection projection : {Projection::orthographic, Projection::perspective})
+        for (UpAxis up : {UpAxis::z, UpAxis::y})
+            for (double azimuth : {0.0, 35.0, 200.0})
+                for (double elevation : {-90.0, 0.0, 22.0, 90.0}) {
+                    Viewpoint viewpoint{azimuth, elevation, up, projection};
+                    const Frame frame = frame_of(fit(viewpoint, cloud, 300, 200, 10), cloud);
+                    EXPECT_GE(frame.left, 10 - 1e-6);
+                    EXPECT_LE(frame.right, 290 + 1e-6);
+                    EXPECT_GE(frame.top, 10 - 1e-6);
+                    EXPECT_LE(frame.bottom, 190 + 1e-6);
+                    const double across = frame.right - frame.left, down = frame.bottom - frame.top;
+                    EXPECT_TRUE(across > 279 || down > 179) << across << " x " << down;
+                }
+}
+
+TEST(Camera, LooksFromWhereItSays) {
+    const PointCloud cloud = cloud_of({{1, 0, 0}, {-1, 0, 0}, {0, 1, 0}, {0, -1, 0}, {0, 0, 1}, {0, 0, -1}});
+    const Camera front = fit({0, 0, UpAxis::z, Projection::perspective}, cloud, 100, 100, 5);
+    EXPECT_LT(front.project({1, 0, 0}).depth, front.project({-1, 0, 0}).depth);
+    EXPECT_GT(front.project({0, 1, 0}).x, 50);  // y to the right
+    EXPECT_LT(front.project({0, 0, 1}).y, 50);  // z up
+    const Camera y_up = fit({0, 0, UpAxis::y, Projection::perspective}, cloud, 100, 100, 5);
+    EXPECT_LT(y_up.project({0, 0, 1}).depth, y_up.project({0, 0, -1}).depth);
+    EXPECT_GT(y_up.project({1, 0, 0}).x, 50);
+    EXPECT_LT(y_up.project({0, 1, 0}).y, 50);
+}
+
+TEST(Camera, StrayPointsDoNotShrinkThePicture) {
+    PointCloud cloud = sphere_cloud(10'000, 1);
+    const double usual = frame_of(fit({}, cloud, 100, 100, 0), cloud).right;
+    for (int k = 0; k < 3; ++k) cloud.positions.data()[30 + k] = 1e6f;
+    const Camera camera = fit({}, cloud, 100, 100, 0);
+    const Projected left = camera.project({0, -1, 0}), right = camera.project({0, 1, 0});
+    EXPECT_GT(std::abs(right.x - left.x), 0.4 * usual);
+}
+
+TEST(Camera, CroppedIsAnEnlargedPart) {
+    const PointCloud cloud = sphere_cloud(100, 1);
+    const Camera camera = fit({}, cloud, 200, 200, 5), part = camera.cropped(40, 60, 3);
+    const Projected a = camera.project({0.2, 0.3, 0.1}), b = part.project({0.2, 0.3, 0.1});
+    EXPECT_NEAR(b.x, (a.x - 40) * 3, 1e-9);
+    EXPECT_NEAR(b.y, (a.y - 60) * 3, 1e-9);
+    EXPECT_EQ(a.depth, b.depth);
+}
+
+TEST(Camera, NothingToSeeIsStillACamera) {
+    const float nan = std::nanf("");
+    for (const PointCloud& cloud : {cloud_of({}), cloud_of({{nan, 0, 0}}), cloud_of({{5, 5, 5}, {5, 5, 5}})})
+        for (Projection projection : {Projection::orthographic, Projection::perspective}) {
+            const Camera camera = fit({35, 20, UpAxis::z, projection}, cloud, 100, 100, 5);
+            const double middle = cloud.size() == 2 ? 5 : 0;
+            const Projected at = camera.project({middle, middle, middle});
+            EXPECT_NEAR(at.x, 50, 1e-6);
+            EXPECT_NEAR(at.y, 50, 1e-6);
+            EXPECT_GT(at.depth, kNear);
+        }
+    EXPECT_THROW(fit({std::nan("")}, cloud_of({}), 100, 100, 5), Error);
+}
+
+}  // namespace
+}  // namespace stipple::picture
