@@ -31,7 +31,8 @@ V3 = "element vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
 
 for format in ["ply", "xyz", "pts", "csv", "obj", "off", "stl", "pcd", "las", "kitti", "npy", "npz", "safetensors", "png", "jpeg"]:
     extension = {"kitti": "bin", "jpeg": "jpg"}.get(format, format)
-    add(f"{format}/empty.{extension}", b"", "empty")
+    message = {"kitti": "holds no points", "png": "the file ends in the PNG header", "jpeg": "the file ends in the middle"}
+    add(f"{format}/empty.{extension}", b"", message.get(format, "empty"))
 
 # --- PLY
 add("ply/one_byte.ply", b"p", 'expected "ply"')
@@ -313,14 +314,14 @@ def png(width=1, height=1, depth=8, color=2, raw=b"\0\1\2\3"):
     return PNG + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")
 
 
-add("png/one_byte.png", b"\x89", 'not a PNG')
+add("png/one_byte.png", b"\x89", 'the file ends in the PNG header')
 add("png/good.png", png(), "ok")
 add("png/size_huge.png", png(0x7FFFFFFF, 0x7FFFFFFF), 'a picture of 2147483647 x 2147483647 pixels, at most 268435456 and 65535 a side are read')
 add("png/size_zero.png", png(0, 1), 'a PNG without pixels')
 add("png/depth.png", png(depth=7), 'damaged PNG: Invalid IHDR data')
 add("png/short.png", png(height=100), 'damaged PNG: Not enough image data')
 add("png/crc.png", png()[:-20] + b"x" + png()[-19:], 'damaged PNG: IDAT: incorrect data check')
-add("jpeg/one_byte.jpg", b"\xff", 'not a JPEG')
+add("jpeg/one_byte.jpg", b"\xff", 'the file ends in the middle of the JPEG data')
 add("jpeg/header_only.jpg", b"\xff\xd8\xff\xe0\0\x10JFIF\0\1\1\0\0\1\0\1\0\0", 'the file ends in the middle of the JPEG data')
 add("jpeg/garbage.jpg", b"\xff\xd8\xff" + bytes(range(256)), 'the file ends in the middle of the JPEG data')
 

@@ -26,13 +26,13 @@ inline Bytes bytes_of(std::string_view text) {
     return {begin, begin + text.size()};
 }
 
-inline Bytes read_file(const std::string& path) {
+inline Bytes read_bytes(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     EXPECT_TRUE(in.good()) << path;
     return bytes_of(std::string{std::istreambuf_iterator<char>(in), {}});
 }
 
-inline void write_file(const std::string& path, const Bytes& bytes) {
+inline void write_bytes(const std::string& path, const Bytes& bytes) {
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }

@@ -1,7 +1,7 @@
 #include "stipple/io/hdf5.h"
 
 #include "tests/io/binary_samples.h"
-#include "tests/io/python.h"
+#include "tests/support/python.h"
 
 namespace stipple::test {
 namespace {
@@ -141,12 +141,12 @@ with h5py.File('group.h5', 'w') as o: o.create_group('data')
     expect_contains(refusal_of(folder / "huge.h5"), "exceed the limit");
     expect_contains(refusal_of(folder / "group.h5"), "data is not a dataset");
     expect_contains(refusal_of(folder / "missing.h5"), "cannot open");
-    expect_contains(refusal_of(folder.path().string()), "is a folder");
-    write_file(folder / "text.h5", bytes_of("hello"));
+    expect_contains(refusal_of(folder.path()), "is a folder");
+    write_bytes(folder / "text.h5", bytes_of("hello"));
     expect_contains(refusal_of(folder / "text.h5"), "not an HDF5 file");
-    Bytes cut = read_file(folder / "ours.h5");
+    Bytes cut = read_bytes(folder / "ours.h5");
     cut.resize(cut.size() / 2);
-    write_file(folder / "cut.h5", cut);
+    write_bytes(folder / "cut.h5", cut);
     EXPECT_NE(refusal_of(folder / "cut.h5"), "");
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }

@@ -1,7 +1,7 @@
 #include "stipple/io/kitti.h"
 
 #include "tests/io/binary_samples.h"
-#include "tests/io/python.h"
+#include "tests/support/python.h"
 
 namespace stipple::test {
 namespace {
@@ -73,13 +73,13 @@ TEST(Kitti, TellsWhatItDrops) {
 TEST(Kitti, AgreesWithNumpy) {
     const TemporaryFolder folder;
     const Mesh mesh = sample(100);
-    write_file(folder / "ours.bin", write(io::write_kitti, mesh));
+    write_bytes(folder / "ours.bin", write(io::write_kitti, mesh));
     run_python(folder,
                "import numpy as np\n"
                "a = np.fromfile('ours.bin', np.float32).reshape(-1, 4)\n"
                "assert a.shape == (100, 4) and a[7, 3] == np.float32(1)\n"
                "a.tofile('theirs.bin')\n");
-    expect_equal(parse(io::parse_kitti, read_file(folder / "theirs.bin")), mesh);
+    expect_equal(parse(io::parse_kitti, read_bytes(folder / "theirs.bin")), mesh);
 }
 
 }  // namespace

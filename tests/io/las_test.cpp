@@ -1,7 +1,7 @@
 #include "stipple/io/las.h"
 
 #include "tests/io/binary_samples.h"
-#include "tests/io/python.h"
+#include "tests/support/python.h"
 
 namespace stipple::test {
 namespace {
@@ -359,7 +359,7 @@ TEST(Las, TellsOfPrecisionAndLosses) {
 
 TEST(Las, AgreesWithNumpy) {
     const TemporaryFolder folder;
-    write_file(folder / "ours.las", write(io::write_las, standard_cloud(500, true)));
+    write_bytes(folder / "ours.las", write(io::write_las, standard_cloud(500, true)));
     run_python(folder, R"(
 import numpy as np, struct
 b = open('ours.las', 'rb').read()
@@ -379,7 +379,7 @@ assert np.array_equal(p['class'], i % 256) and np.array_equal(p['returns'] & 15,
 assert np.array_equal(p['angle'], -i * 5) and np.array_equal(p['time'], 3e8 + i / 3)
 world.tofile('world.bin')
 )");
-    const Bytes world = read_file(folder / "world.bin");
+    const Bytes world = read_bytes(folder / "world.bin");
     const Mesh mesh = standard_cloud(500, true);
     ASSERT_EQ(world.size(), 500u * 24);
     for (int64_t i = 0; i < 500; ++i)

@@ -1,7 +1,7 @@
 #include "stipple/io/stl.h"
 
 #include "tests/io/binary_samples.h"
-#include "tests/io/python.h"
+#include "tests/support/python.h"
 
 namespace stipple::test {
 namespace {
@@ -96,7 +96,7 @@ TEST(Stl, RefusesMalformedFiles) {
     expect_contains(refusal(io::parse_stl, bytes_of("x")), "neither an ascii STL");
     expect_contains(refusal(io::parse_stl, binary(0, 0)), "holds no facets");
     expect_contains(refusal(io::parse_stl, binary(4000000000u, 1)), "4000000000 facets, the limit is");
-    expect_contains(refusal(io::parse_stl, binary(40000000u, 1)), "need 2000000000 bytes, the file has 50 left");
+    expect_contains(refusal(io::parse_stl, binary(40000000u, 1)), "2000000000 bytes needed, the file has 50 left");
     expect_contains(refusal(io::parse_stl, binary(1, 2)), "bytes after the last of 1 facets");
     expect_contains(refusal(io::parse_stl, bytes_of("solid x\nendsolid x\n")), "holds no facets");
     expect_contains(ascii("facet normal 0 0\n"), "line 2: a facet normal: expected a number, got \"\"");
@@ -135,7 +135,7 @@ TEST(Stl, TellsWhatItDrops) {
 
 TEST(Stl, AgreesWithNumpy) {
     const TemporaryFolder folder;
-    write_file(folder / "ours.stl", write(io::write_stl, fan(20)));
+    write_bytes(folder / "ours.stl", write(io::write_stl, fan(20)));
     run_python(folder, R"(
 import numpy as np
 t = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute', '<u2')])
@@ -147,7 +147,7 @@ n /= np.linalg.norm(n, axis=1, keepdims=True)
 assert np.abs(n - f['normal']).max() < 1e-6
 with open('theirs.stl', 'wb') as o: o.write(b'\0' * 80 + np.uint32(20).tobytes() + f.tobytes())
 )");
-    expect_equal(parse(io::parse_stl, read_file(folder / "theirs.stl")), fan(20));
+    expect_equal(parse(io::parse_stl, read_bytes(folder / "theirs.stl")), fan(20));
 }
 
 }  // namespace

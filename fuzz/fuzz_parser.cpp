@@ -1,0 +1,180 @@
+// Fuzzes one parser (STIPPLE_FUZZ_PARSER). Beyond not crashing, every input must keep to:
+//   memory      at most 64 times the input and 1 MiB, counted over all allocations that live at one time; compressed
+//               formats (npz, png, jpeg, binary_compressed pcd) are bounded by limits.h instead
+//   errors      Error{bad_file} or Error{out_of_memory} only
+//   round trip  what was read, written and read again is the same
+// Time (one second) is libFuzzer's -timeout.
+
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sanitizer/allocator_interface.h>
+
+#include "stipple/core/parallel.h"
+#include "stipple/io/format.h"
+#include "stipple/io/image_file.h"
+#include "stipple/io/safetensors.h"
+
+namespace {
+
+using namespace stipple;
+
+constexpr std::string_view kParser = STIPPLE_FUZZ_PARSER;
+
+[[noreturn]] void fail(const char* what) {
+    std::fprintf(stderr, "fuzz_%s: %s\n", STIPPLE_FUZZ_PARSER, what);
+    std::abort();
+}
+
+std::atomic<int64_t> g_live{0}, g_peak{0};
+std::atomic<bool> g_counting{false};
+
+void on_malloc(const volatile void*, size_t size) {
+    if (!g_counting) return;
+    const int64_t live = g_live += static_cast<int64_t>(size);
+    int64_t peak = g_peak;
+    while (live > peak && !g_peak.compare_exchange_weak(peak, live)) {
+    }
+}
+
+void on_free(const volatile void* memory) {
+    if (g_counting && memory)
+        g_live -= static_cast<int64_t>(__sanitizer_get_allocated_size(const_cast<const void*>(memory)));
+}
+
+/// Small enough that a compressed input cannot slow the fuzzer down.
+io::Limits limits() {
+    io::Limits limits;
+    limits.max_image_pixels = int64_t{1} << 20;
+    limits.max_inflated = int64_t{16} << 20;
+    return limits;
+}
+
+bool same_numbers(const float* a, const float* b, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+        if (std::memcmp(a + i, b + i, 4) != 0 && !(std::isnan(a[i]) && std::isnan(b[i]))) return false;
+    return true;
+}
+
+/// Equality of meshes as a format can promise it: positions to a last bit of float64 where an origin is involved.
+void require_same(const Mesh& a, const Mesh& b) {
+    if (a.vertices.size() != b.vertices.size()) fail("round trip: number of points");
+    if (a.faces() != b.faces()) fail("round trip: number of faces");
+    if (a.vertices.origin == std::array<double, 3>{} && b.vertices.origin == std::array<double, 3>{} &&
+        !same_numbers(a.vertices.positions.data(), b.vertices.positions.data(), 3 * a.vertices.size()))
+        fail("round trip: positions");
+    if (a.faces() && std::memcmp(a.triangles.data(), b.triangles.data(), static_cast<size_t>(12 * a.faces())) != 0)
+        fail("round trip: faces");
+    if (a.vertices.attributes.size() != b.vertices.attributes.size()) fail("round trip: number of attributes");
+}
+
+template <class Parse>
+auto parse_bytes(const uint8_t* data, size_t size, Parse parse) {
+    io::MemorySource source({reinterpret_cast<const std::byte*>(data), size});
+    io::ByteReader reader(source, limits());
+    return parse(reader);
+}
+
+void run_geometry(const uint8_t* data, size_t size) {
+    const io::Format format = io::format_by_name(kParser);
+    const auto parse = [&](io::ByteReader& reader) {
+        io::Warnings warnings;
+        return io::info_of(format).parse(reader, {}, warnings);
+    };
+    const Mesh mesh = parse_bytes(data, size, parse);
+    validate(mesh);
+    if (mesh.vertices.size() < 1) fail("an empty cloud was returned");
+    g_counting = false;
+    // .npz holds everything: what any parser returns must come back from it bit for bit.
+    MemorySink sink;
+    io::Warnings warnings;
+    io::info_of(io::Format::npz).write(mesh, sink, {}, warnings);
+    const Mesh again =
+        parse_bytes(reinterpret_cast<const uint8_t*>(sink.bytes().data()), sink.bytes().size(),
+                    [&](io::ByteReader& reader) { return io::info_of(io::Format::npz).parse(reader, {}, warnings); });
+    require_same(mesh, again);
+    // And its own format, when that holds all of it.
+    MemorySink own;
+    warnings.clear();
+    try {
+        io::info_of(format).write(mesh, own, {}, warnings);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::bad_argument) throw;
+        return;  // refused: the format cannot hold it
+    }
+    if (!warnings.empty()) return;
+    require_same(mesh, parse_bytes(reinterpret_cast<const uint8_t*>(own.bytes().data()), own.bytes().size(), parse));
+}
+
+void run_tensors(const uint8_t* data, size_t size) {
+    const io::TensorFile file =
+        parse_bytes(data, size, [](io::ByteReader& reader) { return io::parse_safetensors(reader); });
+    g_counting = false;
+    MemorySink sink;
+    io::write_safetensors(file, sink);
+    const io::TensorFile again = parse_bytes(reinterpret_cast<const uint8_t*>(sink.bytes().data()), sink.bytes().size(),
+                                             [](io::ByteReader& reader) { return io::parse_safetensors(reader); });
+    if (file.tensors.size() != again.tensors.size()) fail("round trip: number of tensors");
+    for (size_t i = 0; i < file.tensors.size(); ++i) {
+        const io::Tensor &a = file.tensors[i], &b = again.tensors[i];
+        if (a.name != b.name || a.dtype != b.dtype || a.shape != b.shape) fail("round trip: a tensor's description");
+        if (a.data.bytes() && std::memcmp(a.data.data(), b.data.data(), static_cast<size_t>(a.data.bytes())) != 0)
+            fail("round trip: a tensor's data");
+    }
+}
+
+void run_image(const uint8_t* data, size_t size) {
+    const Image image = parse_bytes(data, size, [](io::ByteReader& reader) {
+        return kParser == "png" ? io::parse_png(reader) : io::parse_jpeg(reader);
+    });
+    if (image.width() < 1 || image.height() < 1) fail("an empty picture was returned");
+    g_counting = false;
+    MemorySink sink;
+    io::write_png(image, sink);
+    const Image again = parse_bytes(reinterpret_cast<const uint8_t*>(sink.bytes().data()), sink.bytes().size(),
+                                    [](io::ByteReader& reader) { return io::parse_png(reader); });
+    if (image.pixels.shape() != again.pixels.shape() ||
+        std::memcmp(image.pixels.data(), again.pixels.data(), static_cast<size_t>(image.pixels.elements())) != 0)
+        fail("round trip: pixels");
+}
+
+bool is_compressed(const uint8_t* data, size_t size) {
+    if (kParser == "npz" || kParser == "png" || kParser == "jpeg") return true;
+    return kParser == "pcd" &&
+           std::string_view(reinterpret_cast<const char*>(data), size).find("compressed") != std::string_view::npos;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+    set_threads(1);
+    __sanitizer_install_malloc_and_free_hooks(on_malloc, on_free);
+    return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    g_live = g_peak = 0;
+    g_counting = true;
+    try {
+        if (kParser == "safetensors")
+            run_tensors(data, size);
+        else if (kParser == "png" || kParser == "jpeg")
+            run_image(data, size);
+        else
+            run_geometry(data, size);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::bad_file && error.code() != ErrorCode::out_of_memory) {
+            // Sizes that overflow are refused by checked arithmetic; load() turns them into bad_file.
+            if (error.code() != ErrorCode::bad_argument) fail(error.what());
+        }
+        if (std::strchr(error.what(), '\n')) fail("an error of several lines");
+    }
+    g_counting = false;
+    if (!is_compressed(data, size) && g_peak > static_cast<int64_t>(64 * size + (size_t{1} << 20))) {
+        std::fprintf(stderr, "peak %lld bytes for %zu\n", static_cast<long long>(g_peak), size);
+        fail("too much memory");
+    }
+    return 0;
+}
