@@ -120,7 +120,7 @@ inline void expect_equal(const Mesh& a, const Mesh& b) {
 }
 
 /// Random positions: multiples of 2^-20 in [-8, 8).
-inline Mesh random_cloud(int64_t n, uint64_t seed = 1) {
+inline Mesh dyadic_cloud(int64_t n, uint64_t seed = 1) {
     Mesh mesh;
     mesh.vertices = PointCloud(n);
     const Rng rng(seed);

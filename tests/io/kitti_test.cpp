@@ -7,7 +7,7 @@ namespace stipple::test {
 namespace {
 
 Mesh sample(int64_t n) {
-    Mesh mesh = random_cloud(n);
+    Mesh mesh = dyadic_cloud(n);
     mesh.vertices.attributes.push_back(
         make_attribute<float>("intensity", n, 1, [](int64_t i) { return static_cast<float>(i) / 7; }));
     return mesh;
@@ -51,7 +51,7 @@ TEST(Kitti, Limits) {
 }
 
 TEST(Kitti, TellsWhatItDrops) {
-    Mesh mesh = random_cloud(2);
+    Mesh mesh = dyadic_cloud(2);
     mesh.vertices.origin = {500000.125, 0, 0};
     mesh.vertices.attributes.push_back(make_attribute<uint16_t>("time", 2, 1, [](int64_t) { return uint16_t{7}; }));
     io::Warnings warnings;
@@ -62,7 +62,7 @@ TEST(Kitti, TellsWhatItDrops) {
     expect_contains(warnings[2], "KITTI holds world coordinates in float32: rounded by up to 0.0");
     EXPECT_EQ(back.vertices.attributes[0].value(1), 0);
 
-    mesh = random_cloud(2);
+    mesh = dyadic_cloud(2);
     mesh.vertices.attributes.push_back(
         make_attribute<uint16_t>("intensity", 2, 1, [](int64_t) { return uint16_t{7}; }));
     warnings.clear();

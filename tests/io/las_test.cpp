@@ -48,7 +48,7 @@ Bytes foreign(int minor, int format, size_t n, size_t more_bytes = 0) {
 
 /// Everything that LAS has a field for, on a grid of millimetres.
 Mesh standard_cloud(int64_t n, bool wide) {
-    Mesh mesh = random_cloud(n);
+    Mesh mesh = dyadic_cloud(n);
     mesh.vertices.origin = {500000, 4649776, -12};
     for (int64_t i = 0; i < 3 * n; ++i) {
         float& p = mesh.vertices.positions.data()[i];
@@ -97,20 +97,20 @@ TEST(Las, ReadsWhatItWrites) {
 
 TEST(Las, PositionsAlone) {
     for (const int64_t n : {1, 3000}) {
-        const Mesh mesh = random_cloud(n);  // multiples of 2^-20: exact in a power of two
+        const Mesh mesh = dyadic_cloud(n);  // multiples of 2^-20: exact in a power of two
         io::Warnings warnings;
         const Bytes bytes = write(io::write_las, mesh, &warnings);
         EXPECT_EQ(get<uint8_t>(bytes, 104), 0);
         expect_equal(parse(io::parse_las, bytes, &warnings), mesh);
         EXPECT_TRUE(warnings.empty());
     }
-    Mesh zero = random_cloud(2);
+    Mesh zero = dyadic_cloud(2);
     std::fill_n(zero.vertices.positions.data(), 6, 0.0f);
     expect_equal(parse(io::parse_las, write(io::write_las, zero)), zero);
 }
 
 TEST(Las, RoundsWhereItMust) {
-    Mesh mesh = random_cloud(4);
+    Mesh mesh = dyadic_cloud(4);
     mesh.vertices.positions.data()[0] = 1e-12f;
     mesh.vertices.positions.data()[3] = 1234.5678f;
     io::Warnings warnings;
@@ -129,7 +129,7 @@ TEST(Las, RoundsWhereItMust) {
 
 TEST(Las, OtherTypesAndExtraBytesComeBack) {
     const int64_t n = 300;
-    Mesh mesh = random_cloud(n);
+    Mesh mesh = dyadic_cloud(n);
     auto& a = mesh.vertices.attributes;
     a.push_back(make_attribute<uint8_t>("color", n, 3, [](int64_t i) { return static_cast<uint8_t>(i); }));
     a.push_back(make_attribute<float>("normal", n, 3, [](int64_t i) { return static_cast<float>(i) / 3; }));
@@ -156,7 +156,7 @@ TEST(Las, OtherTypesAndExtraBytesComeBack) {
     EXPECT_EQ(warnings.size(), 1u);
 
     // Degrees in a file whose format has steps, and values that no field holds.
-    Mesh odd = random_cloud(n);
+    Mesh odd = dyadic_cloud(n);
     odd.vertices.attributes.push_back(
         make_attribute<int8_t>("scan_angle", n, 1, [](int64_t i) { return static_cast<int8_t>(i % 181 - 90); }));
     odd.vertices.attributes.push_back(
@@ -270,7 +270,7 @@ TEST(Las, ExtraBytesOfOthers) {
 
 TEST(Las, EveryPrefixIsAnError) {
     expect_no_prefix(io::parse_las, foreign(2, 3, 2));
-    Mesh mesh = random_cloud(2);
+    Mesh mesh = dyadic_cloud(2);
     mesh.vertices.attributes.push_back(make_attribute<float>("x", 2, 1, [](int64_t) { return 1.0f; }));
     expect_no_prefix(io::parse_las, write(io::write_las, mesh));
 }
@@ -336,7 +336,7 @@ TEST(Las, TellsOfPrecisionAndLosses) {
     expect_contains(warnings[0],
                     "LAS: x reaches 2e+07 about the origin, where float32 has steps of 2; the file's scale 0.01");
 
-    Mesh mesh = random_cloud(3);
+    Mesh mesh = dyadic_cloud(3);
     mesh.triangles = Array<int32_t, 2>({1, 3});
     mesh.vertices.attributes.push_back(make_attribute<uint8_t>("color", 3, 4, [](int64_t) { return uint8_t{1}; }));
     mesh.vertices.attributes.push_back(
@@ -346,7 +346,7 @@ TEST(Las, TellsOfPrecisionAndLosses) {
     EXPECT_EQ(warnings.at(0),
               "LAS cannot hold faces, alpha and attribute a name that is longer than 32 bytes: dropped");
 
-    mesh = random_cloud(3);
+    mesh = dyadic_cloud(3);
     mesh.vertices.positions.data()[4] = NAN;
     try {
         write(io::write_las, mesh);

@@ -33,19 +33,19 @@ std::string refusal_of_array(const Bytes& bytes) {
 }
 
 TEST(Npy, ReadsWhatItWrites) {
-    const Mesh mesh = random_cloud(70'000);
+    const Mesh mesh = dyadic_cloud(70'000);
     const Bytes bytes = write(io::write_npy, mesh);
     EXPECT_EQ(bytes.size(), 128u + 12 * 70'000);
     expect_equal(parse(io::parse_npy, bytes), mesh);
     expect_equal(parse_pipe(io::parse_npy, bytes), mesh);
-    Mesh odd = random_cloud(2);
+    Mesh odd = dyadic_cloud(2);
     odd.vertices.positions.data()[0] = NAN;
     odd.vertices.positions.data()[4] = INFINITY;
     expect_equal(parse(io::parse_npy, write(io::write_npy, odd)), odd);
 }
 
 TEST(Npy, WorldCoordinatesKeepTheirPrecision) {
-    Mesh mesh = random_cloud(1000);
+    Mesh mesh = dyadic_cloud(1000);
     mesh.vertices.origin = {500000, 4649776, 120};
     const Mesh back = parse(io::parse_npy, write(io::write_npy, mesh));
     for (int64_t i = 0; i < 1000; ++i)
@@ -76,7 +76,7 @@ TEST(Npy, ArraysOfEveryTypeRoundTrip) {
 }
 
 TEST(Npy, EveryPrefixIsAnError) {
-    expect_no_prefix(io::parse_npy, write(io::write_npy, random_cloud(3)));
+    expect_no_prefix(io::parse_npy, write(io::write_npy, dyadic_cloud(3)));
 }
 
 TEST(Npy, RefusesMalformedFiles) {
@@ -140,7 +140,7 @@ TEST(Npy, OneOfManyClouds) {
 }
 
 TEST(Npy, TellsWhatItDrops) {
-    Mesh mesh = random_cloud(3);
+    Mesh mesh = dyadic_cloud(3);
     mesh.triangles = Array<int32_t, 2>({1, 3});
     mesh.vertices.attributes.push_back(make_attribute<uint8_t>("label", 3, 1, [](int64_t) { return uint8_t{1}; }));
     io::Warnings warnings;
@@ -150,9 +150,9 @@ TEST(Npy, TellsWhatItDrops) {
 
 TEST(Npy, AgreesWithNumpy) {
     const TemporaryFolder folder;
-    const Mesh mesh = random_cloud(50);
+    const Mesh mesh = dyadic_cloud(50);
     write_bytes(folder / "ours.npy", write(io::write_npy, mesh));
-    Mesh far = random_cloud(50);
+    Mesh far = dyadic_cloud(50);
     far.vertices.origin = {1e6, 0, 0};
     write_bytes(folder / "far.npy", write(io::write_npy, far));
     run_python(folder, R"(

@@ -9,7 +9,7 @@ namespace {
 /// A mesh with attributes of every type and of awkward names.
 Mesh rich_mesh() {
     const int64_t n = 40;
-    Mesh mesh = random_cloud(n);
+    Mesh mesh = dyadic_cloud(n);
     mesh.vertices.origin = {500000.25, -3, 1e9};
     mesh.vertices.positions.data()[7] = NAN;
     auto& a = mesh.vertices.attributes;
@@ -52,23 +52,23 @@ TEST(Npz, HoldsEverything) {
     expect_equal(parse(io::parse_npz, bytes, &warnings), mesh);
     expect_equal(parse_pipe(io::parse_npz, bytes), mesh);
     EXPECT_TRUE(warnings.empty()) << warnings[0];
-    const Mesh plain = random_cloud(1);
+    const Mesh plain = dyadic_cloud(1);
     expect_equal(parse(io::parse_npz, write(io::write_npz, plain)), plain);
 }
 
 TEST(Npz, LargeArrays) {
-    Mesh mesh = random_cloud(400'000);  // more than a piece of the CRC
+    Mesh mesh = dyadic_cloud(400'000);  // more than a piece of the CRC
     expect_equal(parse(io::parse_npz, write(io::write_npz, mesh)), mesh);
 }
 
 TEST(Npz, EveryPrefixIsAnError) {
-    Mesh mesh = random_cloud(2);
+    Mesh mesh = dyadic_cloud(2);
     mesh.vertices.attributes.push_back(make_attribute<uint8_t>("label", 2, 1, [](int64_t) { return uint8_t{1}; }));
     expect_no_prefix(io::parse_npz, write(io::write_npz, mesh));
 }
 
 TEST(Npz, EveryFlippedByteIsAnErrorOrHarmless) {
-    const Bytes bytes = write(io::write_npz, random_cloud(2));
+    const Bytes bytes = write(io::write_npz, dyadic_cloud(2));
     const Mesh truth = parse(io::parse_npz, bytes);
     int harmless = 0;
     for (size_t i = 0; i < bytes.size(); ++i) {
@@ -85,7 +85,7 @@ TEST(Npz, EveryFlippedByteIsAnErrorOrHarmless) {
 }
 
 TEST(Npz, RefusesMalformedArchives) {
-    const Bytes good = write(io::write_npz, random_cloud(2));
+    const Bytes good = write(io::write_npz, dyadic_cloud(2));
     expect_contains(refusal(io::parse_npz, {}), "empty file");
     expect_contains(refusal(io::parse_npz, bytes_of("hello world")), "not a zip archive");
     const auto with = [&](size_t at, auto value) {
@@ -106,12 +106,12 @@ TEST(Npz, RefusesMalformedArchives) {
     expect_contains(refusal(io::parse_npz, with(good.size() - 12, uint16_t{2})), "does not match its 1 entries");
     io::ReadOptions options;
     options.limits.max_zip_entries = 1;
-    Mesh two = random_cloud(2);
+    Mesh two = dyadic_cloud(2);
     two.vertices.origin[0] = 1;
     expect_contains(refusal(io::parse_npz, write(io::write_npz, two), options), "more than 1 entries");
     // Two entries of one name.
     Bytes twice = write(io::write_npz, [] {
-        Mesh mesh = random_cloud(2);
+        Mesh mesh = dyadic_cloud(2);
         mesh.vertices.attributes.push_back(
             make_attribute<uint8_t>("positionz", 2, 1, [](int64_t) { return uint8_t{1}; }));
         return mesh;
@@ -165,7 +165,7 @@ TEST(Npz, RefusesMeshesThatBreakTheRules) {
 }
 
 TEST(Npz, BfloatBecomesFloat) {
-    Mesh mesh = random_cloud(1);
+    Mesh mesh = dyadic_cloud(1);
     mesh.vertices.attributes.emplace_back("x", DType::bf16, 1, 1);
     const uint16_t bits = 0x3fc0;
     std::memcpy(mesh.vertices.attributes[0].data(), &bits, 2);
@@ -224,7 +224,7 @@ with zipfile.ZipFile('bzip.npz', 'w', zipfile.ZIP_BZIP2) as out: out.writestr('p
     options.limits.max_inflation = 100;
     expect_contains(refusal(io::parse_npz, bomb, options), "inflates to more than 100 times its size");
 
-    Mesh small = random_cloud(2);
+    Mesh small = dyadic_cloud(2);
     write_bytes(folder / "small.npz", write(io::write_npz, small));
     run_python(folder, "import numpy as np\nz = np.load('small.npz')\nnp.savez_compressed('small2.npz', **z)\n");
     const Bytes deflated = read_bytes(folder / "small2.npz");

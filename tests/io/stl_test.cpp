@@ -8,7 +8,7 @@ namespace {
 
 /// A fan whose vertices are numbered by first occurrence, as a reader numbers them.
 Mesh fan(int64_t faces) {
-    Mesh mesh = random_cloud(faces + 2);
+    Mesh mesh = dyadic_cloud(faces + 2);
     mesh.triangles = Array<int32_t, 2>({faces, 3});
     for (int64_t f = 0; f < faces; ++f) {
         mesh.triangles.data()[3 * f] = 0;
@@ -114,7 +114,7 @@ TEST(Stl, RefusesMalformedFiles) {
 }
 
 TEST(Stl, TellsWhatItDrops) {
-    Mesh mesh = random_cloud(3);
+    Mesh mesh = dyadic_cloud(3);
     EXPECT_THROW(write(io::write_stl, mesh), Error);
     mesh = fan(2);
     mesh.triangles.data()[5] = 0;
