@@ -1,4 +1,4 @@
-// Fuzzes one parser (STIPPLE_FUZZ_PARSER). Beyond not crashing, every input must keep to:
+// Fuzzes one parser, named by kFuzzParser (each program defines it). Beyond not crashing, every input must keep to:
 //   memory      at most 64 times the input and 1 MiB, counted over all allocations that live at one time; compressed
 //               formats (npz, png, jpeg, binary_compressed pcd) are bounded by limits.h instead
 //   errors      Error{bad_file} or Error{out_of_memory} only
@@ -17,14 +17,16 @@
 #include "stipple/io/image_file.h"
 #include "stipple/io/safetensors.h"
 
+extern const char* const kFuzzParser;
+
 namespace {
 
 using namespace stipple;
 
-constexpr std::string_view kParser = STIPPLE_FUZZ_PARSER;
+const std::string_view kParser = kFuzzParser;
 
 [[noreturn]] void fail(const char* what) {
-    std::fprintf(stderr, "fuzz_%s: %s\n", STIPPLE_FUZZ_PARSER, what);
+    std::fprintf(stderr, "fuzz_%s: %s\n", kFuzzParser, what);
     std::abort();
 }
 

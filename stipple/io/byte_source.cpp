@@ -202,6 +202,7 @@ std::optional<std::string_view> ByteReader::line() {
 }
 
 std::string_view ByteReader::lines(int64_t bytes) {
+    if (const auto left = remaining()) bytes = std::min(bytes, *left + 1);  // one more, to meet the end
     fill(bytes);
     for (;;) {
         const char* text = reinterpret_cast<const char*>(buffer_.data() + begin_);

@@ -132,7 +132,8 @@ void append_world(std::string& text, double origin, float position) {
     // The shortest decimal of the float is D * 10^-decimals; the sum with a whole origin is exact in 128 bits.
     char digits[40];
     const char* end = std::to_chars(digits, digits + sizeof digits, position, std::chars_format::scientific).ptr;
-    __int128 sum = 0;
+    unsigned __int128 sum =
+        0;  // two's complement: unsigned, because clang's checks of signed 128 bits need compiler-rt
     int decimals = 0;
     bool after_point = false;
     const char* p = digits;
@@ -154,10 +155,10 @@ void append_world(std::string& text, double origin, float position) {
         return append_number(text, origin + static_cast<double>(position));
     for (; decimals < 0; ++decimals) sum *= 10;
     if (negative) sum = -sum;
-    __int128 shifted = static_cast<__int128>(origin);
+    auto shifted = static_cast<unsigned __int128>(static_cast<__int128>(origin));
     for (int i = 0; i < decimals; ++i) shifted *= 10;
     sum += shifted;
-    if (sum < 0) {
+    if (sum >> 127) {
         text += '-';
         sum = -sum;
     }
