@@ -193,10 +193,11 @@ Visibility::Visibility(int64_t width_, int64_t height_, int64_t samples_)
 
 double choose_splat_radius(const PointCloud& cloud, const Camera& camera, int64_t width, int64_t height) {
     constexpr int64_t kMaxSample = 200'000;
-    constexpr double kLayers = 2;    // a closed surface is seen twice, its front and its back
-    constexpr double kClosed = 1.3;  // spacings: leaves a hole in 200 samples of a random cloud
-    constexpr double kApart = 0.42;  // spacings: points of an even cloud do not touch
-    constexpr double kClosedPixels = 2.2;
+    constexpr double kLayers = 2;          // a closed surface is seen twice, its front and its back
+    constexpr double kClosed = 1.3;        // spacings: leaves a hole in 200 samples of a random cloud
+    constexpr double kApart = 0.42;        // spacings: points of an even cloud do not touch
+    constexpr double kClosedEven = 0.62;   // spacings: closes an even cloud
+    constexpr double kClosedPixels = 2.2;  // larger splats hide detail; only an even cloud may have them
     const int64_t step = std::max<int64_t>(1, (cloud.size() + kMaxSample - 1) / kMaxSample);
     const double side = static_cast<double>(std::min(width, height));
     const Transform transform(camera, camera.offset_of(cloud));
@@ -209,7 +210,7 @@ double choose_splat_radius(const PointCloud& cloud, const Camera& camera, int64_
         if (at.x >= 0 && at.y >= 0 && at.x < static_cast<double>(width) && at.y < static_cast<double>(height))
             seen.push_back(at);
     }
-    const double fallback = 0.012 * side;
+    const double fallback = 0.0105 * side;
     if (seen.empty()) return fallback / camera.pixels_per_unit(camera.depth_middle());
 
     // Cells large enough for about eight points each, were the points spread over a third of the picture.
@@ -236,7 +237,12 @@ double choose_splat_radius(const PointCloud& cloud, const Camera& camera, int64_
     };
     const auto middle = depths.begin() + static_cast<std::ptrdiff_t>(depths.size() / 2);
     std::nth_element(depths.begin(), middle, depths.end());
-    const double closed = std::min(kClosed * spacing(0.06), kClosedPixels), apart = kApart * spacing(0.3);
+    // Lines of a scanner look sparse by this measure and are not: points shrink with their number.
+    const double most = 0.36 / std::sqrt(static_cast<double>(cloud.size())) * side;
+    // A surface that faces the camera is seen thinner than one at a slant: the low ranks are the front.
+    const double even = std::clamp(kClosedEven * spacing(0.12), kClosedPixels, std::max(kClosedPixels, 1.8 * most));
+    const double closed = std::min(kClosed * spacing(0.06), even);
+    const double apart = std::min(kApart * spacing(0.3), most);
     return std::clamp(std::max(apart, closed), 0.8, fallback) / camera.pixels_per_unit(*middle);
 }
 
