@@ -223,7 +223,7 @@ private:
         PanelCounts counts;
         if (!panel.cloud && !panel.mesh) return counts;
         const int64_t samples =
-            style_.samples > 0 ? style_.samples : std::clamp<int64_t>(2048 / std::max(width, height), 2, 4);
+            style_.samples > 0 ? style_.samples : std::clamp<int64_t>(1536 / std::max(width, height), 2, 4);
         Visibility visibility(width, height, samples);
         ShadeInput input;
         input.visibility = &visibility;

@@ -240,7 +240,7 @@ double choose_splat_radius(const PointCloud& cloud, const Camera& camera, int64_
     // Lines of a scanner look sparse by this measure and are not: points shrink with their number.
     const double most = 0.36 / std::sqrt(static_cast<double>(cloud.size())) * side;
     // A surface that faces the camera is seen thinner than one at a slant: the low ranks are the front.
-    const double even = std::clamp(kClosedEven * spacing(0.12), kClosedPixels, std::max(kClosedPixels, 1.8 * most));
+    const double even = std::clamp(kClosedEven * spacing(0.12), kClosedPixels, std::max(kClosedPixels, 2 * most));
     const double closed = std::min(kClosed * spacing(0.06), even);
     const double apart = std::min(kApart * spacing(0.3), most);
     return std::clamp(std::max(apart, closed), 0.8, fallback) / camera.pixels_per_unit(*middle);
