@@ -85,6 +85,9 @@ private:
                             "an inset of {} shown as {}: both are fractions of the panel", inset.size, inset.box);
         }
         for (const Panel& panel : panels_) {
+            for (const PointCloud* cloud : {panel.cloud, panel.mesh ? &panel.mesh->vertices : nullptr})
+                STIPPLE_REQUIRE(!cloud || cloud->positions.device() == Device{},
+                                "a picture of points on {}: move them to the CPU first", cloud->positions.device());
             if (panel.mesh) validate(*panel.mesh);
             if (panel.cloud) validate(*panel.cloud);
         }

@@ -79,11 +79,28 @@ constexpr char kInterlaced[] =
     "89504e470d0a1a0a0000000d4948445200000003000000030802000001ae4d127e000000234944415478da0dc4b101003008"
     "c330133a79ceffb7160d825372a57dc860171c4ddd0f0b6900c7dcec6c870000000049454e44ae426082";
 
-Image parsed_hex(std::string_view hex) {
+constexpr char kCmyk[] =
+    "ffd8ffee000e41646f626500640000000000ffdb004300ffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+    "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffc00014080001000104431100"
+    "4d11005911004b1100ffc4001500010100000000000000000000000000000302ffc400141001000000000000000000000000"
+    "00000000ffda000e0443004d0059004b00003f00318d0fffd9";
+constexpr char kProgressive[] =
+    "ffd8ffdb004300ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+    "ffffffffffffffffffffffffffffffffffffffffffffc2000b080010001001011100ffc40015000101000000000000000000"
+    "00000000000001ffda000801010000000194ffc40014100100000000000000000000000000000020ffda0008010100010502"
+    "1fffc40014100100000000000000000000000000000020ffda0008010100063f021fffc40014100100000000000000000000"
+    "000000000020ffda0008010100013f211fffda00080101000000103fffc40017100101010100000000000000000000000001"
+    "005161ffda0008010100013f100820943ae5ffd9";
+
+std::vector<std::byte> bytes_of(std::string_view hex) {
     std::vector<std::byte> bytes;
     for (size_t i = 0; i + 1 < hex.size(); i += 2)
         bytes.push_back(static_cast<std::byte>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
-    return parsed(parse_png, bytes);
+    return bytes;
+}
+
+Image parsed_hex(std::string_view hex) {
+    return parsed(parse_png, bytes_of(hex));
 }
 
 void expect_pixels(const Image& image, std::array<int64_t, 3> shape, const std::vector<uint8_t>& pixels) {
@@ -165,6 +182,16 @@ TEST(Jpeg, RoundTripIsClose) {
 TEST(Jpeg, TruncationAtEveryByteIsAnError) {
     const std::vector<std::byte> bytes = jpeg_of(sample(40, 24, 3));
     for (size_t n = 0; n < bytes.size(); ++n) expect_bad_file(parse_jpeg, std::span(bytes).first(n), "");
+}
+
+TEST(Jpeg, ProgressiveFilesAreReadWholeOrNotAtAll) {
+    const std::vector<std::byte> bytes = bytes_of(kProgressive);
+    EXPECT_EQ(parsed(parse_jpeg, bytes).pixels.shape(), (std::array<int64_t, 3>{16, 16, 1}));
+    for (size_t n = 0; n < bytes.size(); ++n) expect_bad_file(parse_jpeg, std::span(bytes).first(n), "");
+}
+
+TEST(Jpeg, CmykIsRefused) {
+    expect_bad_file(parse_jpeg, bytes_of(kCmyk), "CMYK");
 }
 
 TEST(Jpeg, LargeSizesInTheHeaderAreRefused) {
