@@ -7,7 +7,7 @@
 namespace stipple::picture {
 namespace {
 
-constexpr int64_t kMaxSample = 200'000;
+constexpr int64_t kMaxSample = 50'000;
 constexpr double kTail = 0.01;     // of the points on each side may be stray ...
 constexpr double kReach = 0.3334;  // ... when further out than this part of the extent of the others
 
