@@ -5,7 +5,7 @@
 namespace stipple::picture {
 namespace {
 
-constexpr int64_t kMaxSample = 100'000;
+constexpr int64_t kMaxSample = 50'000;
 
 bool names_category(const std::string& name) {
     return name == "label" || name == "class" || name == "classification" || name == "part";

@@ -16,7 +16,7 @@ constexpr float kFar = 1e30f;
 
 // Samples, not pixels.
 struct Splat {
-    float x, y, depth;
+    float x, y, depth, radius;
     uint32_t id;
 };
 
@@ -82,13 +82,13 @@ private:
         const Projected at = camera_.project_view(view);
         const double scale = static_cast<double>(target_.samples);
         splat = {static_cast<float>(at.x * scale), static_cast<float>(at.y * scale), static_cast<float>(view.z),
-                 static_cast<uint32_t>(i)};
-        const float r = radius_at(splat.depth);
+                 radius_at(static_cast<float>(view.z)), static_cast<uint32_t>(i)};
+        const float r = splat.radius;
         return splat.x > -r && splat.x < width_ + r && splat.y > -r && splat.y < height_ + r;
     }
 
     TileRange tiles_of(const Splat& splat) const {
-        const float r = radius_at(splat.depth), step = 1.f / kTile;
+        const float r = splat.radius, step = 1.f / kTile;
         return {static_cast<int64_t>(std::max(0.f, (splat.x - r) * step)),
                 static_cast<int64_t>(std::min(width_ - 1, splat.x + r) * step),
                 static_cast<int64_t>(std::max(0.f, (splat.y - r) * step)),
@@ -148,7 +148,7 @@ private:
     }
 
     void draw_splat(const Splat& splat, int64_t tile_x0, int64_t tile_x1, int64_t tile_y0, int64_t tile_y1) {
-        const float r = radius_at(splat.depth);
+        const float r = splat.radius;
         // A cap in scene units; its rim lies at the point, so that points on a mesh show.
         const float height =
             bump_ * r / static_cast<float>(camera_.pixels_per_unit(splat.depth) * static_cast<double>(target_.samples));
@@ -192,7 +192,7 @@ Visibility::Visibility(int64_t width_, int64_t height_, int64_t samples_)
 }
 
 double choose_splat_radius(const PointCloud& cloud, const Camera& camera, int64_t width, int64_t height) {
-    constexpr int64_t kMaxSample = 200'000;
+    constexpr int64_t kMaxSample = 50'000;
     constexpr double kLayers = 2;          // a closed surface is seen twice, its front and its back
     constexpr double kClosed = 1.3;        // spacings: leaves a hole in 200 samples of a random cloud
     constexpr double kApart = 0.42;        // spacings: points of an even cloud do not touch
