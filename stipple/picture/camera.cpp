@@ -4,6 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include "stipple/picture/sample.h"
+
 namespace stipple::picture {
 namespace {
 
@@ -86,12 +88,11 @@ Camera fit_camera(const Viewpoint& viewpoint, std::span<const PointCloud* const>
         if (first) camera.origin = cloud->origin;
         first = false;
         const Vec3d offset = camera.offset_of(*cloud);
-        const int64_t step = (cloud->size() + kMaxSample - 1) / kMaxSample;
         const float* p = cloud->positions.data();
-        for (int64_t i = 0; i < cloud->size(); i += step) {
+        for_sample(cloud->size(), kMaxSample, [&](int64_t i) {
             const Vec3d point = Vec3d{p[3 * i], p[3 * i + 1], p[3 * i + 2]} + offset;
             if (std::isfinite(point.x + point.y + point.z)) points.push_back(point);
-        }
+        });
     }
     if (points.empty()) points.push_back({});
 

@@ -1,11 +1,11 @@
 #include "stipple/picture/splat.h"
 
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
+#include "stipple/picture/sample.h"
 
 namespace stipple::picture {
 namespace {
@@ -198,18 +198,17 @@ double choose_splat_radius(const PointCloud& cloud, const Camera& camera, int64_
     constexpr double kApart = 0.42;        // spacings: points of an even cloud do not touch
     constexpr double kClosedEven = 0.62;   // spacings: closes an even cloud
     constexpr double kClosedPixels = 2.2;  // larger splats hide detail; only an even cloud may have them
-    const int64_t step = std::max<int64_t>(1, (cloud.size() + kMaxSample - 1) / kMaxSample);
     const double side = static_cast<double>(std::min(width, height));
     const Transform transform(camera, camera.offset_of(cloud));
 
     std::vector<Projected> seen;
-    for (int64_t i = 0; i < cloud.size(); i += step) {
+    const int64_t step = for_sample(cloud.size(), kMaxSample, [&](int64_t i) {
         const Vec3d view = transform(cloud.positions.data() + 3 * i);
-        if (!(view.z > kNear && view.z < kFar)) continue;
+        if (!(view.z > kNear && view.z < kFar)) return;
         const Projected at = camera.project_view(view);
         if (at.x >= 0 && at.y >= 0 && at.x < static_cast<double>(width) && at.y < static_cast<double>(height))
             seen.push_back(at);
-    }
+    });
     const double fallback = 0.0105 * side;
     if (seen.empty()) return fallback / camera.pixels_per_unit(camera.depth_middle());
 
@@ -239,9 +238,12 @@ double choose_splat_radius(const PointCloud& cloud, const Camera& camera, int64_
     std::nth_element(depths.begin(), middle, depths.end());
     // Lines of a scanner look sparse by this measure and are not: points shrink with their number.
     const double most = 0.36 / std::sqrt(static_cast<double>(cloud.size())) * side;
-    // A surface that faces the camera is seen thinner than one at a slant: the low ranks are the front.
-    const double even = std::clamp(kClosedEven * spacing(0.12), kClosedPixels, std::max(kClosedPixels, 2 * most));
-    const double closed = std::min(kClosed * spacing(0.06), even);
+    // A surface that faces the camera is seen thinner than one at a slant: the low ranks are its front. The outskirts
+    // of a scan are thinner still and do not count.
+    const double usual = spacing(0.5);
+    const double even = std::clamp(kClosedEven * std::min(spacing(0.12), 1.4 * usual), kClosedPixels,
+                                   std::max(kClosedPixels, 2 * most));
+    const double closed = std::min(kClosed * std::min(spacing(0.06), 1.9 * usual), even);
     const double apart = std::min(kApart * spacing(0.3), most);
     return std::clamp(std::max(apart, closed), 0.8, fallback) / camera.pixels_per_unit(*middle);
 }
