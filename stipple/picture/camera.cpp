@@ -4,10 +4,12 @@
 #include <limits>
 #include <vector>
 
+#include "stipple/picture/sample.h"
+
 namespace stipple::picture {
 namespace {
 
-constexpr int64_t kMaxSample = 200'000;
+constexpr int64_t kMaxSample = 50'000;
 constexpr double kTail = 0.01;     // of the points on each side may be stray ...
 constexpr double kReach = 0.3334;  // ... when further out than this part of the extent of the others
 
@@ -86,12 +88,11 @@ Camera fit_camera(const Viewpoint& viewpoint, std::span<const PointCloud* const>
         if (first) camera.origin = cloud->origin;
         first = false;
         const Vec3d offset = camera.offset_of(*cloud);
-        const int64_t step = (cloud->size() + kMaxSample - 1) / kMaxSample;
         const float* p = cloud->positions.data();
-        for (int64_t i = 0; i < cloud->size(); i += step) {
+        for_sample(cloud->size(), kMaxSample, [&](int64_t i) {
             const Vec3d point = Vec3d{p[3 * i], p[3 * i + 1], p[3 * i + 2]} + offset;
             if (std::isfinite(point.x + point.y + point.z)) points.push_back(point);
-        }
+        });
     }
     if (points.empty()) points.push_back({});
 

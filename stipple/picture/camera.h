@@ -64,8 +64,7 @@ struct Camera {
 /// Points nearer than this (scene units) are not drawn.
 inline constexpr double kNear = 1e-3;
 
-/// What a camera is to be fitted to: clouds (and vertices of meshes), at most about 200000 points of each are looked
-/// at.
+/// What a camera is to be fitted to: clouds (and vertices of meshes), about 50000 points of each are looked at.
 ///
 /// The camera looks from `viewpoint`, as near as all points fit between the margins. Stray points do not shrink the
 /// picture: what lies further out than a third of the extent of the middle 98 % is not waited for. Non-finite points

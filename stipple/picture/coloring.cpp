@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "stipple/picture/sample.h"
+
 namespace stipple::picture {
 namespace {
 
-constexpr int64_t kMaxSample = 100'000;
+constexpr int64_t kMaxSample = 50'000;
 
 bool names_category(const std::string& name) {
     return name == "label" || name == "class" || name == "classification" || name == "part";
@@ -75,11 +77,10 @@ double Coloring::value(int64_t row) const {
 
 void Coloring::sample_values(std::vector<double>& values) const {
     const int64_t rows = per_face_ ? mesh_->faces() : cloud_->size();
-    const int64_t step = std::max<int64_t>(1, (rows + kMaxSample - 1) / kMaxSample);
-    for (int64_t i = 0; i < rows; i += step) {
+    for_sample(rows, kMaxSample, [&](int64_t i) {
         const double v = value(i);
         if (std::isfinite(v)) values.push_back(v);
-    }
+    });
 }
 
 void Coloring::collect_labels(std::vector<int64_t>& labels, size_t limit) const {

@@ -31,7 +31,7 @@ public:
     ColorKind kind() const { return kind_; }
     bool needs_range() const { return kind_ == ColorKind::scalar || kind_ == ColorKind::axis; }
 
-    /// Values for the automatic range: at most about 100000, finite ones.
+    /// Values for the automatic range: about 50000, finite ones.
     void sample_values(std::vector<double>& values) const;
     /// Distinct labels, added to a sorted list. Stops at `limit`.
     void collect_labels(std::vector<int64_t>& labels, size_t limit) const;

@@ -14,7 +14,8 @@ namespace stipple::picture {
 namespace {
 
 constexpr size_t kMaxLabels = 4096;
-constexpr int64_t kMaxPixels = int64_t{1} << 28;
+constexpr int64_t kMaxPixels = int64_t{1} << 27;
+constexpr int64_t kMaxSamples = int64_t{1} << 27;  // of a view: 1 GiB of keys
 
 struct Prepared {
     std::unique_ptr<Coloring> cloud_color, mesh_color;
@@ -85,6 +86,9 @@ private:
                             "an inset of {} shown as {}: both are fractions of the panel", inset.size, inset.box);
         }
         for (const Panel& panel : panels_) {
+            for (const PointCloud* cloud : {panel.cloud, panel.mesh ? &panel.mesh->vertices : nullptr})
+                STIPPLE_REQUIRE(!cloud || cloud->positions.device() == Device{},
+                                "a picture of points on {}: move them to the CPU first", cloud->positions.device());
             if (panel.mesh) validate(*panel.mesh);
             if (panel.cloud) validate(*panel.cloud);
         }
@@ -222,8 +226,9 @@ private:
         const Prepared& prepared = prepared_[index];
         PanelCounts counts;
         if (!panel.cloud && !panel.mesh) return counts;
-        const int64_t samples =
-            style_.samples > 0 ? style_.samples : std::clamp<int64_t>(2048 / std::max(width, height), 2, 4);
+        int64_t samples =
+            style_.samples > 0 ? style_.samples : std::clamp<int64_t>(1536 / std::max(width, height), 2, 4);
+        while (samples > 1 && width * height * samples * samples > kMaxSamples) --samples;
         Visibility visibility(width, height, samples);
         ShadeInput input;
         input.visibility = &visibility;
@@ -265,7 +270,7 @@ private:
         const Inset& inset = *style_.inset;
         const double w = static_cast<double>(style_.panel_width), h = static_cast<double>(style_.panel_height);
         const double side = std::min(w, h), part = inset.size * side;
-        const auto box = static_cast<int64_t>(inset.box * side);
+        const auto box = std::max<int64_t>(4, static_cast<int64_t>(inset.box * side));
         const Rect region{std::clamp(inset.x * w - part / 2, 0.0, w - part),
                           std::clamp(inset.y * h - part / 2, 0.0, h - part), part, part};
         const Corner corner = inset.corner == Corner::automatic ? emptiest_corner(image, box, region) : inset.corner;

@@ -79,7 +79,7 @@ struct Figure {
 
 /// Draws panels in rows, from left to right. Clouds of different origins are put in their true relation. No input
 /// crashes it: no panels, no points, equal or non-finite points give empty or plain pictures. The pixels do not depend
-/// on the number of threads. Throws Error{bad_argument} for sizes out of range (16 to 16384 a side, 2^28 pixels in
+/// on the number of threads. Throws Error{bad_argument} for sizes out of range (16 to 16384 a side, 2^27 pixels in
 /// all), for an attribute to colour by that no panel has, and for meshes that validate() refuses.
 Figure draw_figure(std::span<const Panel> panels, const FigureStyle& style);
 

@@ -251,22 +251,23 @@ private:
         Surroundings around;
         around.depth = depth;
         around.of_triangle = identity_of(key) & kIsTriangle;
-        if (in_.occlusion > 0) around.open = openness(x, y, depth, pixel);
+        if (in_.occlusion > 0) around.open = openness(x, y, depth, pixel, around.of_triangle);
         if (!(identity_of(key) & kIsTriangle) && !point_normals_ && ball_ < 1)
             around.light = fitted_light(x, y, depth, pixel);
         return around;
     }
 
     // How far the place lies behind opposite neighbours, near by and farther off.
-    float openness(int64_t x, int64_t y, float depth, float pixel) const {
+    float openness(int64_t x, int64_t y, float depth, float pixel, bool of_triangle) const {
         static constexpr int kNear8[4][2] = {{2, 0}, {0, 2}, {2, 2}, {2, -2}};  // halves of a step
         static constexpr int kFar8[4][2] = {{4, 2}, {-2, 4}, {4, -2}, {2, 4}};  // quarters
+        const float slack = of_triangle ? 0.4f : 0.15f;  // the edges of a coarse mesh are no corners
         float sum = 0;
         const auto pair = [&](int64_t dx, int64_t dy, float reach) {
             const float a = depth_at(x + dx, y + dy), b = depth_at(x - dx, y - dy);
             if (a == kInfinity || b == kInfinity) return 0.f;  // an outline against the background stays bright
             const float behind = (2 * depth - a - b) / (2 * reach * pixel);
-            return std::clamp(behind - 0.15f, 0.f, 1.2f);
+            return std::clamp(behind - slack, 0.f, 1.2f);
         };
         for (const auto& d : kNear8)
             sum += 0.055f * pair(d[0] * fine_ / 2, d[1] * fine_ / 2, static_cast<float>(fine_));

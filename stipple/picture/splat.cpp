@@ -1,11 +1,11 @@
 #include "stipple/picture/splat.h"
 
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
+#include "stipple/picture/sample.h"
 
 namespace stipple::picture {
 namespace {
@@ -16,7 +16,7 @@ constexpr float kFar = 1e30f;
 
 // Samples, not pixels.
 struct Splat {
-    float x, y, depth;
+    float x, y, depth, radius;
     uint32_t id;
 };
 
@@ -82,13 +82,13 @@ private:
         const Projected at = camera_.project_view(view);
         const double scale = static_cast<double>(target_.samples);
         splat = {static_cast<float>(at.x * scale), static_cast<float>(at.y * scale), static_cast<float>(view.z),
-                 static_cast<uint32_t>(i)};
-        const float r = radius_at(splat.depth);
+                 radius_at(static_cast<float>(view.z)), static_cast<uint32_t>(i)};
+        const float r = splat.radius;
         return splat.x > -r && splat.x < width_ + r && splat.y > -r && splat.y < height_ + r;
     }
 
     TileRange tiles_of(const Splat& splat) const {
-        const float r = radius_at(splat.depth), step = 1.f / kTile;
+        const float r = splat.radius, step = 1.f / kTile;
         return {static_cast<int64_t>(std::max(0.f, (splat.x - r) * step)),
                 static_cast<int64_t>(std::min(width_ - 1, splat.x + r) * step),
                 static_cast<int64_t>(std::max(0.f, (splat.y - r) * step)),
@@ -148,7 +148,7 @@ private:
     }
 
     void draw_splat(const Splat& splat, int64_t tile_x0, int64_t tile_x1, int64_t tile_y0, int64_t tile_y1) {
-        const float r = radius_at(splat.depth);
+        const float r = splat.radius;
         // A cap in scene units; its rim lies at the point, so that points on a mesh show.
         const float height =
             bump_ * r / static_cast<float>(camera_.pixels_per_unit(splat.depth) * static_cast<double>(target_.samples));
@@ -192,24 +192,24 @@ Visibility::Visibility(int64_t width_, int64_t height_, int64_t samples_)
 }
 
 double choose_splat_radius(const PointCloud& cloud, const Camera& camera, int64_t width, int64_t height) {
-    constexpr int64_t kMaxSample = 200'000;
-    constexpr double kLayers = 2;    // a closed surface is seen twice, its front and its back
-    constexpr double kClosed = 1.3;  // spacings: leaves a hole in 200 samples of a random cloud
-    constexpr double kApart = 0.42;  // spacings: points of an even cloud do not touch
-    constexpr double kClosedPixels = 2.2;
-    const int64_t step = std::max<int64_t>(1, (cloud.size() + kMaxSample - 1) / kMaxSample);
+    constexpr int64_t kMaxSample = 50'000;
+    constexpr double kLayers = 2;          // a closed surface is seen twice, its front and its back
+    constexpr double kClosed = 1.3;        // spacings: leaves a hole in 200 samples of a random cloud
+    constexpr double kApart = 0.42;        // spacings: points of an even cloud do not touch
+    constexpr double kClosedEven = 0.62;   // spacings: closes an even cloud
+    constexpr double kClosedPixels = 2.2;  // larger splats hide detail; only an even cloud may have them
     const double side = static_cast<double>(std::min(width, height));
     const Transform transform(camera, camera.offset_of(cloud));
 
     std::vector<Projected> seen;
-    for (int64_t i = 0; i < cloud.size(); i += step) {
+    const int64_t step = for_sample(cloud.size(), kMaxSample, [&](int64_t i) {
         const Vec3d view = transform(cloud.positions.data() + 3 * i);
-        if (!(view.z > kNear && view.z < kFar)) continue;
+        if (!(view.z > kNear && view.z < kFar)) return;
         const Projected at = camera.project_view(view);
         if (at.x >= 0 && at.y >= 0 && at.x < static_cast<double>(width) && at.y < static_cast<double>(height))
             seen.push_back(at);
-    }
-    const double fallback = 0.012 * side;
+    });
+    const double fallback = 0.0105 * side;
     if (seen.empty()) return fallback / camera.pixels_per_unit(camera.depth_middle());
 
     // Cells large enough for about eight points each, were the points spread over a third of the picture.
@@ -236,7 +236,15 @@ double choose_splat_radius(const PointCloud& cloud, const Camera& camera, int64_
     };
     const auto middle = depths.begin() + static_cast<std::ptrdiff_t>(depths.size() / 2);
     std::nth_element(depths.begin(), middle, depths.end());
-    const double closed = std::min(kClosed * spacing(0.06), kClosedPixels), apart = kApart * spacing(0.3);
+    // Lines of a scanner look sparse by this measure and are not: points shrink with their number.
+    const double most = 0.36 / std::sqrt(static_cast<double>(cloud.size())) * side;
+    // A surface that faces the camera is seen thinner than one at a slant: the low ranks are its front. The outskirts
+    // of a scan are thinner still and do not count.
+    const double usual = spacing(0.5);
+    const double even = std::clamp(kClosedEven * std::min(spacing(0.12), 1.4 * usual), kClosedPixels,
+                                   std::max(kClosedPixels, 2 * most));
+    const double closed = std::min(kClosed * std::min(spacing(0.06), 1.9 * usual), even);
+    const double apart = std::min(kApart * spacing(0.3), most);
     return std::clamp(std::max(apart, closed), 0.8, fallback) / camera.pixels_per_unit(*middle);
 }
 

@@ -61,6 +61,65 @@ TEST(Png, RoundTripKeepsEveryChannelCount) {
     }
 }
 
+// Small files of the other kinds, in hexadecimal.
+constexpr char kGrey16[] =
+    "89504e470d0a1a0a0000000d494844520000000200000001100000000081d9fc150000000d4944415478da631032f9ff1f00"
+    "03e60245f11c84650000000049454e44ae426082";
+constexpr char kBits[] =
+    "89504e470d0a1a0a0000000d4948445200000008000000010100000000cb7bd2ee0000000a4944415478da63d8080000b300"
+    "b28c1a2b470000000049454e44ae426082";
+constexpr char kPalette[] =
+    "89504e470d0a1a0a0000000d49484452000000030000000108030000002c3ee48600000009504c54450a141e28323c46505a"
+    "16ac84740000000374524e53ff0080a95673130000000c4944415478da63606064020000080004081d630a0000000049454e"
+    "44ae426082";
+constexpr char kGreyAlpha[] =
+    "89504e470d0a1a0a0000000d49484452000000020000000108040000005e2bb7010000000d4944415478da6348f97f820100"
+    "0622022cd56c96430000000049454e44ae426082";
+constexpr char kInterlaced[] =
+    "89504e470d0a1a0a0000000d4948445200000003000000030802000001ae4d127e000000234944415478da0dc4b101003008"
+    "c330133a79ceffb7160d825372a57dc860171c4ddd0f0b6900c7dcec6c870000000049454e44ae426082";
+
+constexpr char kCmyk[] =
+    "ffd8ffee000e41646f626500640000000000ffdb004300ffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+    "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffc00014080001000104431100"
+    "4d11005911004b1100ffc4001500010100000000000000000000000000000302ffc400141001000000000000000000000000"
+    "00000000ffda000e0443004d0059004b00003f00318d0fffd9";
+constexpr char kProgressive[] =
+    "ffd8ffdb004300ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+    "ffffffffffffffffffffffffffffffffffffffffffffc2000b080010001001011100ffc40015000101000000000000000000"
+    "00000000000001ffda000801010000000194ffc40014100100000000000000000000000000000020ffda0008010100010502"
+    "1fffc40014100100000000000000000000000000000020ffda0008010100063f021fffc40014100100000000000000000000"
+    "000000000020ffda0008010100013f211fffda00080101000000103fffc40017100101010100000000000000000000000001"
+    "005161ffda0008010100013f100820943ae5ffd9";
+
+std::vector<std::byte> bytes_of(std::string_view hex) {
+    std::vector<std::byte> bytes;
+    for (size_t i = 0; i + 1 < hex.size(); i += 2)
+        bytes.push_back(static_cast<std::byte>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+    return bytes;
+}
+
+Image parsed_hex(std::string_view hex) {
+    return parsed(parse_png, bytes_of(hex));
+}
+
+void expect_pixels(const Image& image, std::array<int64_t, 3> shape, const std::vector<uint8_t>& pixels) {
+    ASSERT_EQ(image.pixels.shape(), shape);
+    EXPECT_EQ(std::vector<uint8_t>(image.pixels.data(), image.pixels.data() + image.pixels.elements()), pixels);
+}
+
+TEST(Png, EveryKindBecomesEightBits) {
+    expect_pixels(parsed_hex(kGrey16), {1, 2, 1}, {0x12, 0xff});
+    expect_pixels(parsed_hex(kBits), {1, 8, 1}, {255, 0, 255, 255, 0, 0, 0, 255});
+    expect_pixels(parsed_hex(kPalette), {1, 3, 4}, {10, 20, 30, 255, 40, 50, 60, 0, 70, 80, 90, 128});
+    expect_pixels(parsed_hex(kGreyAlpha), {1, 2, 4}, {100, 100, 100, 255, 200, 200, 200, 0});
+    std::vector<uint8_t> expected;
+    for (uint8_t y = 0; y < 3; ++y)
+        for (uint8_t x = 0; x < 3; ++x)
+            for (int value : {10 * x, 10 * y, x + y}) expected.push_back(static_cast<uint8_t>(value));
+    expect_pixels(parsed_hex(kInterlaced), {3, 3, 3}, expected);
+}
+
 TEST(Png, TruncationAtEveryByteIsAnError) {
     const std::vector<std::byte> bytes = png_of(sample(19, 11, 3));
     for (size_t n = 0; n < bytes.size(); ++n) expect_bad_file(parse_png, std::span(bytes).first(n), "");
@@ -123,6 +182,16 @@ TEST(Jpeg, RoundTripIsClose) {
 TEST(Jpeg, TruncationAtEveryByteIsAnError) {
     const std::vector<std::byte> bytes = jpeg_of(sample(40, 24, 3));
     for (size_t n = 0; n < bytes.size(); ++n) expect_bad_file(parse_jpeg, std::span(bytes).first(n), "");
+}
+
+TEST(Jpeg, ProgressiveFilesAreReadWholeOrNotAtAll) {
+    const std::vector<std::byte> bytes = bytes_of(kProgressive);
+    EXPECT_EQ(parsed(parse_jpeg, bytes).pixels.shape(), (std::array<int64_t, 3>{16, 16, 1}));
+    for (size_t n = 0; n < bytes.size(); ++n) expect_bad_file(parse_jpeg, std::span(bytes).first(n), "");
+}
+
+TEST(Jpeg, CmykIsRefused) {
+    expect_bad_file(parse_jpeg, bytes_of(kCmyk), "CMYK");
 }
 
 TEST(Jpeg, LargeSizesInTheHeaderAreRefused) {

@@ -69,6 +69,15 @@ TEST(Camera, StrayPointsDoNotShrinkThePicture) {
     EXPECT_GT(std::abs(right.x - left.x), 0.4 * usual);
 }
 
+TEST(Camera, LargeCloudsInAFixedOrderAreSampledEvenly) {
+    // Even points near by, odd points far away: a step of two would see one kind only.
+    PointCloud cloud = sphere_cloud(400'000, 1);
+    for (int64_t i = 1; i < cloud.size(); i += 2) cloud.positions.data()[3 * i + 1] += 10;
+    const Frame frame = frame_of(fit({0, 0, UpAxis::z, Projection::orthographic}, cloud, 100, 100, 5), cloud);
+    EXPECT_NEAR(frame.left, 5, 1);
+    EXPECT_NEAR(frame.right, 95, 1);
+}
+
 TEST(Camera, CroppedIsAnEnlargedPart) {
     const PointCloud cloud = sphere_cloud(100, 1);
     const Camera camera = fit({}, cloud, 200, 200, 5), part = camera.cropped(40, 60, 3);
