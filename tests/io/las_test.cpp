@@ -346,6 +346,15 @@ TEST(Las, TellsOfPrecisionAndLosses) {
     EXPECT_EQ(warnings.at(0),
               "LAS cannot hold faces, alpha and attribute a name that is longer than 32 bytes: dropped");
 
+    mesh = random_cloud(1);
+    mesh.vertices.attributes.emplace_back("half", DType::f16, 1, 1);
+    const uint16_t bits = 0x3e00;
+    std::memcpy(mesh.vertices.attributes[0].data(), &bits, 2);
+    warnings.clear();
+    const Mesh wide = parse(io::parse_las, write(io::write_las, mesh, &warnings));
+    EXPECT_EQ(warnings.at(0), "LAS has no float16: attribute half is written as float32");
+    EXPECT_EQ(find(wide.vertices.attributes, "half")->value(0), 1.5);
+
     mesh = random_cloud(3);
     mesh.vertices.positions.data()[4] = NAN;
     try {
