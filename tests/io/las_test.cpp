@@ -376,8 +376,8 @@ at, vlrs, form, length = struct.unpack_from('<IIBH', b, 96)
 assert (form, length, vlrs) == (8, 38, 1)
 assert struct.unpack_from('<I', b, 107)[0] == 0 and struct.unpack_from('<Q', b, 247)[0] == 500
 assert sum(struct.unpack_from('<15Q', b, 255)) == 500 - 500 // 16 - 1
-t = np.dtype([('xyz', '<i4', 3), ('intensity', '<u2'), ('returns', 'u1'), ('flags', 'u1'), ('class', 'u1'), ('user', 'u1'),
-              ('angle', '<i2'), ('source', '<u2'), ('time', '<f8'), ('rgb', '<u2', 3), ('nir', '<u2')])
+t = np.dtype([('xyz', '<i4', 3), ('intensity', '<u2'), ('returns', 'u1'), ('flags', 'u1'), ('class', 'u1'),
+              ('user', 'u1'), ('angle', '<i2'), ('source', '<u2'), ('time', '<f8'), ('rgb', '<u2', 3), ('nir', '<u2')])
 p = np.frombuffer(b, t, 500, at)
 scale, offset = np.frombuffer(b, '<f8', 3, 131), np.frombuffer(b, '<f8', 3, 155)
 world = p['xyz'] * scale + offset
