@@ -1,11 +1,15 @@
 #include "stipple/io/hdf5.h"
 
-#ifdef STIPPLE_WITH_HDF5
-#include <hdf5.h>
-
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <utility>
+
+#include "stipple/io/convert.h"
+#include "stipple/io/world.h"
+
+#ifdef STIPPLE_WITH_HDF5
+#include <hdf5.h>
 #endif
 
 namespace stipple::io {
@@ -322,5 +326,36 @@ void save_hdf5(const std::string& path, const CloudSet& set, Overwrite overwrite
 }
 
 #endif
+
+void save_hdf5_cloud(const std::string& path, const Mesh& mesh, Overwrite overwrite, Warnings& warnings) {
+    require_points(mesh, "HDF5");
+    const PointCloud& cloud = mesh.vertices;
+    const int64_t n = cloud.size();
+    CloudSet set;
+    set.points = Array<float, 3>({1, n, 3});
+    const FloatWorld world(cloud, "HDF5", warnings);
+    std::memcpy(set.points.data(), world.data(), static_cast<size_t>(12 * n));
+    std::vector<std::string> dropped;
+    if (mesh.faces() > 0) dropped.push_back("faces");
+    for (const Attribute& attribute : cloud.attributes) {
+        if (attribute.name() == "normal" && attribute.dtype() == DType::f32 && attribute.components() == 3) {
+            set.normals = Array<float, 3>({1, n, 3});
+            std::memcpy(set.normals.data(), attribute.data(), static_cast<size_t>(12 * n));
+            continue;
+        }
+        Attribute label;
+        if (attribute.name() != "label" || !is_integer(attribute.dtype()) || attribute.components() != 1 ||
+            !convert_exactly(attribute, DType::i32, label)) {
+            dropped.push_back("attribute " + attribute.name());
+            continue;
+        }
+        set.parts = Array<int32_t, 2>({1, n});
+        std::memcpy(set.parts.data(), label.data(), static_cast<size_t>(4 * n));
+        if (attribute.dtype() != DType::i32)
+            warnings.push_back(fmt::format("HDF5: label is read back as int32, not {}", name_of(attribute.dtype())));
+    }
+    warn_dropped(dropped, "HDF5", "", warnings);
+    save_hdf5(path, set, overwrite);
+}
 
 }  // namespace stipple::io

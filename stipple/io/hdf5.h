@@ -40,8 +40,8 @@ Mesh load_hdf5_cloud(const std::string& path, const ReadOptions& options, Warnin
 /// Writes the layout above, deflated, atomically. Throws Error{bad_argument} for parts that do not match in shape.
 void save_hdf5(const std::string& path, const CloudSet& set, Overwrite overwrite);
 
-/// A set of one cloud: positions in world coordinates, normal, label (as pid). What it does not hold is listed in a
-/// warning.
+/// One cloud as a set of one: world coordinates in float32 (told where that rounds), integer label as pid (told where
+/// its type changes), normal. Faces and other attributes are dropped with a warning.
 void save_hdf5_cloud(const std::string& path, const Mesh& mesh, Overwrite overwrite, Warnings& warnings);
 
 }  // namespace stipple::io

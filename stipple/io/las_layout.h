@@ -73,9 +73,6 @@ inline void copy_values(const std::byte* from, int64_t from_stride, std::byte* t
     }
 }
 
-/// The same values as another type; false, and `to` untouched, when one does not fit exactly. Not for 16-bit floats.
-bool convert_exactly(const Attribute& from, DType dtype, Attribute& to);
-
 /// uint8 colours in the 16 bits of LAS, and degrees in steps of 0.006: what a file written from such attributes holds.
 Attribute widen_color(const Attribute& color);
 bool narrow_color(const Attribute& color, Attribute& to);

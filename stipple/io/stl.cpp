@@ -40,6 +40,13 @@ public:
         if (vertices_.size() * 2 > table_.size()) grow();
     }
 
+    /// Room for a closed surface of so many facets, which has half as many vertices. For counts that the file backs.
+    void reserve(int64_t facets) {
+        indices_.reserve(static_cast<size_t>(3 * facets));
+        vertices_.reserve(static_cast<size_t>(facets / 2 + 3));
+        table_.assign(std::bit_ceil(static_cast<size_t>(facets + 1024)), -1);
+    }
+
     int64_t facets() const { return static_cast<int64_t>(indices_.size() / 3); }
 
     Mesh mesh() const {
@@ -99,6 +106,7 @@ Mesh parse_binary(ByteReader& reader, Warnings& warnings) {
         reader.fail(fmt::format("{} facets, the limit is {}", count, reader.limits().max_points));
     reader.require_remaining(kFacet * count, fmt::format("{} facets", count));
     Welder welder(reader);
+    if (reader.remaining()) welder.reserve(count);
     bool attribute_bytes = false;
     Buffer chunk(kFacet * std::min(count, kChunkFacets));
     for (int64_t done = 0; done < count;) {

@@ -90,6 +90,25 @@ TEST(Hdf5, OneOfManyClouds) {
     EXPECT_EQ(io::load_hdf5_cloud(folder / "one.h5", {}, warnings).vertices.size(), 10);
 }
 
+TEST(Hdf5, OneCloudRoundTrips) {
+    const TemporaryFolder folder;
+    Mesh mesh = dyadic_cloud(30);
+    auto& a = mesh.vertices.attributes;
+    a.push_back(make_attribute<int32_t>("label", 30, 1, [](int64_t i) { return static_cast<int32_t>(i); }));
+    a.push_back(make_attribute<float>("normal", 30, 3, [](int64_t i) { return static_cast<float>(i); }));
+    io::Warnings warnings;
+    io::save_hdf5_cloud(folder / "a.h5", mesh, Overwrite::refuse, warnings);
+    expect_equal(io::load_hdf5_cloud(folder / "a.h5", {}, warnings), mesh);
+    EXPECT_TRUE(warnings.empty());
+    a.erase(a.begin());
+    a.push_back(make_attribute<uint8_t>("label", 30, 1, [](int64_t) { return uint8_t{3}; }));
+    a.push_back(make_attribute<double>("time", 30, 1, [](int64_t) { return 3.0; }));
+    io::save_hdf5_cloud(folder / "a.h5", mesh, Overwrite::allow, warnings);
+    ASSERT_EQ(warnings.size(), 2u);
+    EXPECT_EQ(warnings[0], "HDF5: label is read back as int32, not uint8");
+    EXPECT_EQ(warnings[1], "HDF5 cannot hold attribute time: dropped");
+}
+
 TEST(Hdf5, AgreesWithH5py) {
     const TemporaryFolder folder;
     const io::CloudSet set = sample(4, 32);

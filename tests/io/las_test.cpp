@@ -346,6 +346,15 @@ TEST(Las, TellsOfPrecisionAndLosses) {
     EXPECT_EQ(warnings.at(0),
               "LAS cannot hold faces, alpha and attribute a name that is longer than 32 bytes: dropped");
 
+    mesh = dyadic_cloud(1);
+    mesh.vertices.attributes.emplace_back("half", DType::f16, 1, 1);
+    const uint16_t bits = 0x3e00;
+    std::memcpy(mesh.vertices.attributes[0].data(), &bits, 2);
+    warnings.clear();
+    const Mesh wide = parse(io::parse_las, write(io::write_las, mesh, &warnings));
+    EXPECT_EQ(warnings.at(0), "LAS has no float16: attribute half is written as float32");
+    EXPECT_EQ(find(wide.vertices.attributes, "half")->value(0), 1.5);
+
     mesh = dyadic_cloud(3);
     mesh.vertices.positions.data()[4] = NAN;
     try {
@@ -367,8 +376,8 @@ at, vlrs, form, length = struct.unpack_from('<IIBH', b, 96)
 assert (form, length, vlrs) == (8, 38, 1)
 assert struct.unpack_from('<I', b, 107)[0] == 0 and struct.unpack_from('<Q', b, 247)[0] == 500
 assert sum(struct.unpack_from('<15Q', b, 255)) == 500 - 500 // 16 - 1
-t = np.dtype([('xyz', '<i4', 3), ('intensity', '<u2'), ('returns', 'u1'), ('flags', 'u1'), ('class', 'u1'), ('user', 'u1'),
-              ('angle', '<i2'), ('source', '<u2'), ('time', '<f8'), ('rgb', '<u2', 3), ('nir', '<u2')])
+t = np.dtype([('xyz', '<i4', 3), ('intensity', '<u2'), ('returns', 'u1'), ('flags', 'u1'), ('class', 'u1'),
+              ('user', 'u1'), ('angle', '<i2'), ('source', '<u2'), ('time', '<f8'), ('rgb', '<u2', 3), ('nir', '<u2')])
 p = np.frombuffer(b, t, 500, at)
 scale, offset = np.frombuffer(b, '<f8', 3, 131), np.frombuffer(b, '<f8', 3, 155)
 world = p['xyz'] * scale + offset

@@ -61,6 +61,25 @@ TEST(Npz, LargeArrays) {
     expect_equal(parse(io::parse_npz, write(io::write_npz, mesh)), mesh);
 }
 
+TEST(Npz, ManyEntriesNeedZip64) {
+    io::NpyArrays arrays;
+    for (int i = 0; i < 65'536; ++i) {
+        io::NpyArray array;
+        array.shape = {0};
+        arrays.emplace_back(std::to_string(i), std::move(array));
+    }
+    MemorySink sink;
+    io::write_npz_arrays(arrays, sink);
+    io::MemorySource source(sink.bytes());
+    io::ByteReader reader(source);
+    EXPECT_EQ(io::parse_npz_arrays(reader).size(), 65'536u);
+    const TemporaryFolder folder;
+    write_bytes(folder / "many.npz", sink.bytes());
+    run_python(
+        folder,
+        "import numpy as np\nz = np.load('many.npz')\nassert len(z.files) == 65536 and z['65535'].shape == (0,)");
+}
+
 TEST(Npz, EveryPrefixIsAnError) {
     Mesh mesh = dyadic_cloud(2);
     mesh.vertices.attributes.push_back(make_attribute<uint8_t>("label", 2, 1, [](int64_t) { return uint8_t{1}; }));
