@@ -228,7 +228,7 @@ TEST(AtomicFile, TemporaryFilesCanBeRemovedAtOnce) {
 }
 
 TEST(AtomicFile, SurvivesAllocationFailures) {
-    const TemporaryFolder folder;
+    const TemporaryFolder folder(test::Where::memory);
     const std::string path = folder / "out";
     const int64_t tried = test::for_each_allocation_failure([&] {
         ::unlink(path.c_str());

@@ -90,7 +90,7 @@ protected:
     void SetUp() override { RunFolder::create(run, "seed = 1\n"); }
     void TearDown() override { set_failpoints(""); }
 
-    TemporaryFolder folder;
+    TemporaryFolder folder{test::Where::memory};
     std::string run = folder / "run", ckpt = run + "/ckpt";
 };
 
@@ -114,6 +114,16 @@ TEST_F(CheckpointTest, RoundTrip) {
     EXPECT_EQ(checkpoint.bytes(), 3009);
     EXPECT_EQ(newest(run), 1234);
     expect_error(ErrorCode::bad_file, "has no file scaler.bin", [&] { checkpoint.file("scaler.bin"); });
+}
+
+TEST(CheckpointOnDisk, RoundTrip) {
+    const TemporaryFolder folder;
+    const std::string run = folder / "run";
+    const RunFolder held = RunFolder::create(run, "");
+    for (int64_t step = 1; step <= 4; ++step) save(run, step, {2, false});
+    save(run, 4);  // exchanged with the one that is there
+    EXPECT_EQ(newest(run), 4);
+    EXPECT_EQ(entries(run + "/ckpt"), (std::vector<std::string>{"latest", "step-00000003", "step-00000004"}));
 }
 
 TEST_F(CheckpointTest, TheManifestIsJsonForOthersToo) {

@@ -14,10 +14,15 @@
 
 namespace stipple::test {
 
+/// In memory, for tests that flush so often that a slow disk would hold them up; on disk where there is no /dev/shm.
+enum class Where { disk, memory };
+
 class TemporaryFolder {
 public:
-    TemporaryFolder() {
-        std::string name = (std::filesystem::temp_directory_path() / "stipple-test-XXXXXX").string();
+    explicit TemporaryFolder(Where where = Where::disk) {
+        std::filesystem::path parent = std::filesystem::temp_directory_path();
+        if (where == Where::memory && ::access("/dev/shm", W_OK | X_OK) == 0) parent = "/dev/shm";
+        std::string name = (parent / "stipple-test-XXXXXX").string();
         if (!::mkdtemp(name.data())) std::abort();
         path_ = name;
     }
