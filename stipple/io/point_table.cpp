@@ -263,7 +263,10 @@ void PointTable::append(const std::byte* rows, int64_t count) {
             copy_rows(group, rows + begin * row_bytes_, row_bytes_, end - begin,
                       group.data.data() + (rows_ + begin) * group.row_bytes());
     });
-    if (!wide_.empty()) {
+    if (!wide_.empty() && row_bytes_ == 24 && contiguous(wide_, DType::f64) &&
+        reinterpret_cast<uintptr_t>(rows) % alignof(double) == 0) {
+        builder_.append(reinterpret_cast<const double*>(rows), count);
+    } else if (!wide_.empty()) {
         double points[3 * 256];
         for (int64_t begin = 0; begin < count; begin += 256) {
             const int64_t step = std::min<int64_t>(256, count - begin);

@@ -32,9 +32,11 @@ bool scan_slowly(const char*& at, const char* end, double& value) {
 
 template <class T>
 void append_shortest(std::string& text, T value) {
-    char digits[40];
-    const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
-    text.append(digits, end);
+    constexpr size_t kLongest = 32;  // of a shortest float64, sign and exponent included: 24
+    const size_t length = text.size();
+    text.resize(length + kLongest);
+    const auto [end, error] = std::to_chars(text.data() + length, text.data() + length + kLongest, value);
+    text.resize(static_cast<size_t>(end - text.data()));
 }
 
 }  // namespace

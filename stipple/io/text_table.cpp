@@ -88,9 +88,48 @@ struct Piece {
     std::string failure;
 };
 
+/// The common row: numbers with single or several blanks between and nothing else on the line. Moves `at` behind the
+/// line's end; false, unmoved, for any other row, which parse_text_row then reads or refuses.
+bool parse_plain_row(const char*& at, const char* end, const TextRows& rows, std::byte* row) {
+    const char* p = at;
+    for (const Field& field : rows.fields) {
+        while (p < end && *p == ' ') ++p;
+        double value;
+        if (!scan_number(p, end, value)) return false;
+        if (field.dtype == DType::f64) {
+            std::memcpy(row + field.offset, &value, sizeof value);
+        } else if (field.dtype == DType::f32) {
+            const auto narrow = static_cast<float>(value);
+            std::memcpy(row + field.offset, &narrow, sizeof narrow);
+        } else if (field.dtype != DType::u8 || !store_integer<uint8_t>(value, row + field.offset)) {
+            return false;
+        }
+        if (p == end || (*p != ' ' && *p != '\n')) return false;
+    }
+    if (*p != '\n') return false;
+    at = p + 1;
+    return true;
+}
+
 void parse_piece(const TextRows& rows, const Limits& limits, Piece& piece) {
     std::string_view text = piece.text;
     while (!text.empty()) {
+        const auto width = static_cast<size_t>(rows.row_bytes);
+        const char* at = text.data();
+        const char* stop = at + text.size();
+        size_t used = piece.bytes.size();
+        const size_t first = used;
+        while (piece.bytes.capacity() - used >= width) {
+            if (used == piece.bytes.size()) piece.bytes.resize(piece.bytes.capacity() / width * width);
+            if (at == stop || !parse_plain_row(at, stop, rows, piece.bytes.data() + used)) break;
+            used += width;
+        }
+        piece.bytes.resize(used);
+        const auto plain = static_cast<int64_t>((used - first) / width);
+        piece.rows += plain;
+        piece.lines += plain;
+        text.remove_prefix(static_cast<size_t>(at - text.data()));
+        if (text.empty()) return;
         const size_t end = std::min(text.find('\n'), text.size());
         const std::string_view line = text.substr(0, end);
         text.remove_prefix(std::min(end + 1, text.size()));
