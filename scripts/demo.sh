@@ -16,11 +16,11 @@ stipple=build/release/bin/stipple
 out=build/demo
 mkdir -p $out
 run() { echo; echo "\$ stipple $*"; $stipple "$@"; }
-run info examples/data/statue.ply
-run convert examples/data/statue.ply -o $out/statue.pcd --overwrite
-run convert examples/data/statue.ply -o $out/statue.las --overwrite
-run info $out/statue.pcd $out/statue.las --table md
-run picture examples/data/statue.ply examples/data/statue.ply examples/data/statue_mesh.off \
-    --captions "height" "normals" "the mesh that was scanned" --color-by z normal "" -o $out/statue.png --overwrite
+run info examples/data/knot.ply
+run convert examples/data/knot.ply -o $out/knot.pcd --overwrite
+run convert examples/data/knot.ply -o $out/knot.las --overwrite
+run info $out/knot.pcd $out/knot.las --table md
+run picture examples/data/knot.ply examples/data/knot.ply examples/data/knot_mesh.off \
+    --captions "height" "normals" "the mesh that was scanned" --color-by z normal "" -o $out/knot.png --overwrite
 echo
-echo "demo: look at $out/statue.png  ($((SECONDS - begin)) s in all)"
+echo "demo: look at $out/knot.png  ($((SECONDS - begin)) s in all)"

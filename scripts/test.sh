@@ -38,7 +38,7 @@ format_check() { git ls-files '*.h' '*.cpp' '*.cu' | xargs clang-format-14 --dry
 package_check() {
     cmake --install build/ci --prefix "$PWD/build/installed" &&
         cmake -S examples/find_package -B build/example -DCMAKE_PREFIX_PATH="$PWD/build/installed" &&
-        cmake --build build/example && build/example/count_points examples/data/statue.ply
+        cmake --build build/example && build/example/count_points examples/data/knot.ply
 }
 deb_check() { (cd build/ci && cpack -G DEB && dpkg-deb --info ./*.deb); }
 
