@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the samples of this folder: a trefoil knot as a mesh (knot_mesh.off) and as a scan of it (knot.ply).
 
-The scan is what a structured-light scanner sees from three sides: points on a grid of rays, 0.2 mm of noise, normals,
-intensity falling off with the angle. Millimetres. Needs numpy; the files are committed, so that nobody needs to run it.
+The scan is what a structured-light scanner sees from three sides: points on a grid of rays, 0.2 mm of noise, normals and
+the reflectance of bands along the rope. Millimetres. Needs numpy; the files are committed, so that nobody needs to run it.
 """
 import pathlib
 
@@ -25,17 +25,16 @@ def mesh():
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
     binormal = np.cross(tangent, normal)
     a = np.linspace(0, 2 * np.pi, SIDES, endpoint=False)
-    # A rope: five strands that wind eight times around the knot.
-    radius = 10.5 * (1 + 0.12 * np.abs(np.sin(2.5 * (a[None, :] + 8 * t[:, None] / 2.5 * 1.0))))
+    radius = 9.5 * (1 + 0.09 * np.cos(18 * t)[:, None]) + 0 * a
     vertices = c[:, None] + radius[..., None] * (np.cos(a)[None, :, None] * normal[:, None] + np.sin(a)[None, :, None] * binormal[:, None])
     i, j = np.meshgrid(np.arange(RINGS), np.arange(SIDES), indexing="ij")
     at = lambda p, q: ((p % RINGS) * SIDES + q % SIDES).ravel()
     quads = np.stack([at(i, j), at(i, j + 1), at(i + 1, j + 1), at(i + 1, j)], 1)
     faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
-    return vertices.reshape(-1, 3), faces
+    return vertices.reshape(-1, 3), faces, np.tile(t[i.ravel()], 2)
 
 
-def scan(vertices, faces, rng):
+def scan(vertices, faces, place, rng):
     corners = vertices[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     area = np.linalg.norm(normals, axis=1)
@@ -61,19 +60,19 @@ def scan(vertices, faces, rng):
         first[1:] = (cell[order][1:] != cell[order][:-1]).any(1)
         chosen = order[first]
         facing = normal[chosen] @ towards
-        chosen, facing = chosen[facing > 0.25], facing[facing > 0.25]
+        chosen = chosen[facing > 0.25]
         seen_points.append(points[chosen] + towards * rng.normal(0, 0.2, (len(chosen), 1)))
         seen_normals.append(normal[chosen])
-        intensity.append(facing**2 * rng.normal(1, 0.03, len(chosen)))
+        intensity.append(0.55 + 0.35 * np.sin(3 * place[pick[chosen]]) + rng.normal(0, 0.02, len(chosen)))
     return np.concatenate(seen_points), np.concatenate(seen_normals), np.clip(np.concatenate(intensity), 0, 1)
 
 
-vertices, faces = mesh()
+vertices, faces, place = mesh()
 with open(HERE / "knot_mesh.off", "w") as file:
     file.write(f"OFF\n{len(vertices)} {len(faces)} 0\n")
     file.writelines(f"{x:.3f} {y:.3f} {z:.3f}\n" for x, y, z in vertices)
     file.writelines(f"3 {a} {b} {c}\n" for a, b, c in faces)
-points, normals, intensity = scan(vertices, faces, np.random.default_rng(1))
+points, normals, intensity = scan(vertices, faces, place, np.random.default_rng(1))
 rows = np.concatenate([points, normals, intensity[:, None]], 1).astype("<f4")
 names = "x y z nx ny nz intensity".split()
 header = f"ply\nformat binary_little_endian 1.0\ncomment millimetres\nelement vertex {len(rows)}\n"

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "stipple/io/convert.h"
+#include "stipple/io/conversion.h"
 #include "stipple/io/world.h"
 
 #ifdef STIPPLE_WITH_HDF5

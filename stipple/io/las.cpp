@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "stipple/core/parallel.h"
-#include "stipple/io/convert.h"
+#include "stipple/io/conversion.h"
 #include "stipple/io/las_header.h"
 
 namespace stipple::io {

@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "stipple/core/parallel.h"
-#include "stipple/io/convert.h"
+#include "stipple/io/conversion.h"
 #include "stipple/io/las.h"
 #include "stipple/io/las_layout.h"
 #include "stipple/io/world.h"

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "stipple/core/parallel.h"
+#include "stipple/io/conversion.h"
 #include "stipple/io/world.h"
 
 namespace stipple::io {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <set>
 
+#include "stipple/io/conversion.h"
 #include "stipple/io/world.h"
 #include "stipple/io/zip.h"
 

@@ -88,7 +88,7 @@ std::string header_of(const PointCloud& cloud, const std::vector<Column>& column
 void write_pcd(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Warnings& warnings) {
     const PointCloud& cloud = mesh.vertices;
     const bool wide = cloud.origin != std::array<double, 3>{};
-    if (mesh.faces() > 0) warnings.push_back(fmt::format("PCD does not hold: {} faces", mesh.faces()));
+    if (mesh.faces() > 0) warn_dropped({"faces"}, "PCD", "", warnings);
     const std::vector<Column> columns = columns_of(cloud.attributes, warnings);
     sink.write(header_of(cloud, columns, wide, options.ascii));
     if (options.ascii) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "stipple/core/parallel.h"
+#include "stipple/io/conversion.h"
 #include "stipple/io/world.h"
 
 namespace stipple::io {

@@ -90,25 +90,4 @@ FloatWorld::FloatWorld(const PointCloud& cloud, std::string_view format, Warning
             fmt::format("{} holds world coordinates in float32: rounded by up to {:.3g}", format, worst));
 }
 
-void warn_dropped(const std::vector<std::string>& things, std::string_view format, std::string_view hint,
-                  Warnings& warnings) {
-    if (things.empty()) return;
-    std::string list;
-    for (size_t i = 0; i < things.size(); ++i)
-        list += (i == 0 ? "" : i + 1 == things.size() ? " and " : ", ") + things[i];
-    warnings.push_back(fmt::format("{} cannot hold {}: dropped{}{}", format, list, hint.empty() ? "" : "; ", hint));
-}
-
-std::vector<std::string> names_except(const Attributes& attributes, std::initializer_list<std::string_view> kept) {
-    std::vector<std::string> names;
-    for (const Attribute& attribute : attributes)
-        if (std::find(kept.begin(), kept.end(), attribute.name()) == kept.end())
-            names.push_back("attribute " + attribute.name());
-    return names;
-}
-
-void require_points(const Mesh& mesh, std::string_view format) {
-    STIPPLE_REQUIRE(mesh.vertices.size() > 0, "{}: nothing to write, the cloud holds no points", format);
-}
-
 }  // namespace stipple::io

@@ -24,14 +24,4 @@ private:
     const float* data_;
 };
 
-/// Adds "FORMAT cannot hold A, B and C: dropped" when there is anything to tell.
-void warn_dropped(const std::vector<std::string>& things, std::string_view format, std::string_view hint,
-                  Warnings& warnings);
-
-/// "attribute NAME" for each but those in `kept`.
-std::vector<std::string> names_except(const Attributes& attributes, std::initializer_list<std::string_view> kept);
-
-/// Throws Error{bad_argument} for a cloud without points: no format of ours holds none.
-void require_points(const Mesh& mesh, std::string_view format);
-
 }  // namespace stipple::io

@@ -235,7 +235,7 @@ void write_pts(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& 
 
 void write_csv(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& warnings) {
     const PointCloud& cloud = mesh.vertices;
-    if (mesh.faces() > 0) warnings.push_back(fmt::format("CSV does not hold: {} faces", mesh.faces()));
+    if (mesh.faces() > 0) warn_dropped({"faces"}, "CSV", "", warnings);
     std::string changed;
     for (const Attribute& attribute : cloud.attributes)
         if (!keeps_type_in_csv(attribute))

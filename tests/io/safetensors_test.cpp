@@ -249,7 +249,7 @@ TEST(SafetensorsErrors, HeaderLengthBeyondTheLimit) {
 TEST(SafetensorsErrors, HeaderLengthBeyondTheFile) {
     std::string bytes = file_of("{}");
     bytes[0] = 3;
-    expect_bad(bytes, "need 3 bytes, the file has 2 left");
+    expect_bad(bytes, "3 bytes needed, the file has 2 left");
     expect_error(ErrorCode::bad_file, "ends in the middle of the header", [&] { parse_pipe(bytes); });
 }
 TEST(SafetensorsErrors, HeaderTooShort) {

@@ -31,7 +31,7 @@ TEST(IoXyz, OneLineForEachPoint) {
     const std::string text = text_of(mesh, Format::xyz, &warnings);
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 10);
     ASSERT_EQ(warnings.size(), 1u);
-    EXPECT_EQ(warnings[0], "XYZ does not hold: color");
+    EXPECT_EQ(warnings[0], "XYZ cannot hold attribute color: dropped");
 }
 
 TEST(IoXyz, JudgesNamelessColumns) {
