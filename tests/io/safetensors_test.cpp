@@ -575,11 +575,13 @@ def save(path, tensors):
     for name, array in tensors.items():
         kind = {v: k for k, v in names.items() if k != 'BF16'}
         dtype = kind.get(array.dtype.str) or kind[array.dtype.str[1:]]
-        header[name] = {'dtype': dtype, 'shape': list(array.shape), 'data_offsets': [len(data), len(data) + array.nbytes]}
+        offsets = [len(data), len(data) + array.nbytes]
+        header[name] = {'dtype': dtype, 'shape': list(array.shape), 'data_offsets': offsets}
         data += array.tobytes()
     text = json.dumps(header).encode()
     open(path, 'wb').write(struct.pack('<Q', len(text)) + text + data)
-save(sys.argv[2], {'x': numpy.arange(6, dtype='<f8').reshape(2, 3), 'y': numpy.array(5, 'u1'), 'z': numpy.zeros((0,), '<i4')})
+x = numpy.arange(6, dtype='<f8').reshape(2, 3)
+save(sys.argv[2], {'x': x, 'y': numpy.array(5, 'u1'), 'z': numpy.zeros((0,), '<i4')})
 print('python agrees')
 )";
 
