@@ -106,9 +106,10 @@ TEST(AtomicFile, NamesWhatIsWrongWithThePlace) {
     write_file(folder / "file", "");
     expect_cannot_write([&] { AtomicFile(folder / "file/out", Overwrite::refuse); }, "is not a folder");
     expect_cannot_write([&] { AtomicFile(folder.path(), Overwrite::allow); }, "is a folder");
-    expect_cannot_write([&] { AtomicFile("/dev/null", Overwrite::allow); }, "not a regular file");
+    ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+    expect_cannot_write([&] { AtomicFile(folder / "pipe", Overwrite::allow); }, "not a regular file");
     EXPECT_THROW(AtomicFile("", Overwrite::allow), Error);
-    EXPECT_EQ(folder.entries(), std::vector<std::string>{"file"});
+    EXPECT_EQ(folder.entries(), (std::vector<std::string>{"file", "pipe"}));
 }
 
 TEST(AtomicFile, RefusesAReadOnlyFolder) {

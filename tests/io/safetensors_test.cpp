@@ -84,7 +84,7 @@ void expect_bad_header(std::string_view header, const std::string& part, std::st
 
 std::string entry(const std::string& name, const std::string& dtype, const std::string& shape,
                   const std::string& offsets) {
-    return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}";
+    return fmt::format("\"{}\":{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":{}}}", name, dtype, shape, offsets);
 }
 
 Tensor tensor_of(std::string name, DType dtype, std::vector<int64_t> shape, uint64_t seed = 1) {
@@ -195,8 +195,8 @@ TEST(Safetensors, NoTensorsNoMetadata) {
 }
 
 TEST(Safetensors, ScalarsAndEmptyTensors) {
-    const std::string header = "{" + entry("s", "F32", "[]", "[0,4]") + "," + entry("e", "F32", "[0]", "[4,4]") + "," +
-                               entry("f", "F64", "[0,7]", "[0,0]") + "}";
+    const std::string header = std::string("{") + entry("s", "F32", "[]", "[0,4]") + "," +
+                               entry("e", "F32", "[0]", "[4,4]") + "," + entry("f", "F64", "[0,7]", "[0,0]") + "}";
     const TensorFile file = parse(file_of(header, "abcd"));
     EXPECT_TRUE(file.tensors[0].shape.empty());
     EXPECT_EQ(file.tensors[0].data.bytes(), 4);
@@ -213,8 +213,8 @@ TEST(Safetensors, NanIsAValueLikeAnyOther) {
 }
 
 TEST(Safetensors, AnyOrderInTheHeader) {
-    const TensorFile file =
-        parse(file_of("{" + entry("b", "U8", "[2]", "[1,3]") + "," + entry("a", "U8", "[1]", "[0,1]") + "}", "abb"));
+    const TensorFile file = parse(file_of(
+        std::string("{") + entry("b", "U8", "[2]", "[1,3]") + "," + entry("a", "U8", "[1]", "[0,1]") + "}", "abb"));
     EXPECT_EQ(file.tensors[0].name, "b");
     EXPECT_EQ(static_cast<char>(file.tensors[0].data.data()[0]), 'b');
     EXPECT_EQ(static_cast<char>(file.tensors[1].data.data()[0]), 'a');
@@ -303,9 +303,9 @@ TEST(SafetensorsErrors, MissingKey) {
 }
 TEST(SafetensorsErrors, DuplicateKeys) {
     const std::string a = entry("a", "U8", "[1]", "[0,1]");
-    expect_bad_header("{" + a + "," + a + "}", "two tensors are named \"a\"", "x");
-    expect_bad_header("{" + a + "," + entry("\\u0061", "U8", "[1]", "[1,2]") + "}", "two tensors are named \"a\"",
-                      "xy");
+    expect_bad_header(std::string("{") + a + "," + a + "}", "two tensors are named \"a\"", "x");
+    expect_bad_header(std::string("{") + a + "," + entry("\\u0061", "U8", "[1]", "[1,2]") + "}",
+                      "two tensors are named \"a\"", "xy");
     expect_bad_header("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}", "\"dtype\" is there twice");
     expect_bad_header("{\"a\":{\"shape\":[],\"shape\":[]}}", "\"shape\" is there twice");
     expect_bad_header("{\"a\":{\"data_offsets\":[0,0],\"data_offsets\":[0,0]}}", "\"data_offsets\" is there twice");
@@ -314,13 +314,13 @@ TEST(SafetensorsErrors, DuplicateKeys) {
 }
 TEST(SafetensorsErrors, UnknownDtype) {
     for (const char* dtype : {"F8_E4M3", "C64", "f32", "F128", "", "U8 "})
-        expect_bad_header("{" + entry("w", dtype, "[1]", "[0,1]") + "}",
+        expect_bad_header(std::string("{") + entry("w", dtype, "[1]", "[0,1]") + "}",
                           std::string("tensor \"w\": unknown dtype \"") + dtype + "\"", "x");
     expect_bad_header("{\"a\":{\"dtype\":8}}", "\"dtype\" must be a string, found a number");
 }
 TEST(SafetensorsErrors, Shapes) {
     const auto bad = [](const char* shape, const char* part) {
-        expect_bad_header("{" + entry("w", "U8", shape, "[0,1]") + "}", part, "x");
+        expect_bad_header(std::string("{") + entry("w", "U8", shape, "[0,1]") + "}", part, "x");
     };
     bad("1", "\"shape\" must be an array, found a number");
     bad("[-1]", "found a negative number");
@@ -335,11 +335,13 @@ TEST(SafetensorsErrors, Shapes) {
 TEST(SafetensorsErrors, ShapeOverflow) {
     for (const char* shape : {"[4294967296,4294967296]", "[9223372036854775807,2]", "[3,6148914691236517206]",
                               "[2305843009213693952,4]", "[4611686018427387904,4,0]"})
-        expect_bad_header("{" + entry("w", "F32", shape, "[0,4]") + "}", "the shape overflows 64 bits", "xxxx");
+        expect_bad_header(std::string("{") + entry("w", "F32", shape, "[0,4]") + "}", "the shape overflows 64 bits",
+                          "xxxx");
 }
 TEST(SafetensorsErrors, ShapeAndOffsetsDisagree) {
     const auto bad = [](const char* offsets) {
-        expect_bad_header("{" + entry("w", "F32", "[2]", offsets) + "}", "need 8 bytes, data_offsets are", "12345678");
+        expect_bad_header(std::string("{") + entry("w", "F32", "[2]", offsets) + "}", "need 8 bytes, data_offsets are",
+                          "12345678");
     };
     bad("[0,7]");
     bad("[0,9]");
@@ -349,7 +351,8 @@ TEST(SafetensorsErrors, ShapeAndOffsetsDisagree) {
 }
 TEST(SafetensorsErrors, Offsets) {
     const auto bad = [](const char* offsets) {
-        expect_bad_header("{" + entry("w", "U8", "[1]", offsets) + "}", "\"data_offsets\" must be two numbers", "x");
+        expect_bad_header(std::string("{") + entry("w", "U8", "[1]", offsets) + "}",
+                          "\"data_offsets\" must be two numbers", "x");
     };
     bad("[]");
     bad("[0]");
@@ -361,29 +364,34 @@ TEST(SafetensorsErrors, Offsets) {
     bad("{}");
 }
 TEST(SafetensorsErrors, Overlap) {
-    const std::string header = "{" + entry("a", "U8", "[4]", "[0,4]") + "," + entry("b", "U8", "[4]", "[2,6]") + "}";
+    const std::string header =
+        std::string("{") + entry("a", "U8", "[4]", "[0,4]") + "," + entry("b", "U8", "[4]", "[2,6]") + "}";
     expect_bad_header(header, "tensor \"b\": data start at 2, overlapping the data before, which end at 4", "123456");
     // Every tensor the same bytes: a small file that would need much memory.
     std::string many = "{";
-    for (int i = 0; i < 1000; ++i) many += (i ? "," : "") + entry("t" + std::to_string(i), "U8", "[1000]", "[0,1000]");
+    for (int i = 0; i < 1000; ++i)
+        many.append(i ? "," : "").append(entry(fmt::format("t{}", i), "U8", "[1000]", "[0,1000]"));
     expect_bad_header(many + "}", "overlapping", std::string(1000, 'x'));
 }
 TEST(SafetensorsErrors, Hole) {
-    expect_bad_header("{" + entry("a", "U8", "[1]", "[1,2]") + "}", "data start at 1, leaving a hole", "xx");
-    expect_bad_header("{" + entry("a", "U8", "[1]", "[0,1]") + "," + entry("b", "U8", "[1]", "[2,3]") + "}",
-                      "tensor \"b\": data start at 2, leaving a hole", "xxx");
-    expect_bad_header("{" + entry("a", "U8", "[0]", "[5,5]") + "}", "leaving a hole", "xxxxx");
+    expect_bad_header(std::string("{") + entry("a", "U8", "[1]", "[1,2]") + "}", "data start at 1, leaving a hole",
+                      "xx");
+    expect_bad_header(
+        std::string("{") + entry("a", "U8", "[1]", "[0,1]") + "," + entry("b", "U8", "[1]", "[2,3]") + "}",
+        "tensor \"b\": data start at 2, leaving a hole", "xxx");
+    expect_bad_header(std::string("{") + entry("a", "U8", "[0]", "[5,5]") + "}", "leaving a hole", "xxxxx");
 }
 TEST(SafetensorsErrors, DataTooShort) {
-    const std::string header = "{" + entry("a", "U8", "[100]", "[0,100]") + "}";
+    const std::string header = std::string("{") + entry("a", "U8", "[100]", "[0,100]") + "}";
     expect_bad(file_of(header, "x"), "describes 100 bytes of data, the file has 1");
     expect_error(ErrorCode::bad_file, "ends in the middle of tensor \"a\"", [&] { parse_pipe(file_of(header, "x")); });
-    const std::string huge = "{" + entry("a", "U8", "[1152921504606846976]", "[0,1152921504606846976]") + "}";
+    const std::string huge =
+        std::string("{") + entry("a", "U8", "[1152921504606846976]", "[0,1152921504606846976]") + "}";
     expect_bad(file_of(huge, "x"), "the file has 1");
     expect_error(ErrorCode::bad_file, "ends in the middle", [&] { parse_pipe(file_of(huge, "x")); });  // no allocation
 }
 TEST(SafetensorsErrors, TrailingBytes) {
-    const std::string header = "{" + entry("a", "U8", "[1]", "[0,1]") + "}";
+    const std::string header = std::string("{") + entry("a", "U8", "[1]", "[0,1]") + "}";
     expect_bad(file_of(header, "xy"), "describes 1 bytes of data, the file has 2");
     expect_error(ErrorCode::bad_file, "bytes follow the last tensor", [&] { parse_pipe(file_of(header, "xy")); });
     expect_bad(file_of("{}", "x"), "describes 0 bytes of data");
@@ -403,12 +411,13 @@ TEST(SafetensorsErrors, Metadata) {
 TEST(SafetensorsErrors, TooManyTensors) {
     Limits limits;
     limits.max_tensors = 2;
-    const std::string two = "{" + entry("a", "U8", "[0]", "[0,0]") + "," + entry("b", "U8", "[0]", "[0,0]");
+    const std::string two =
+        std::string("{") + entry("a", "U8", "[0]", "[0,0]") + "," + entry("b", "U8", "[0]", "[0,0]");
     EXPECT_EQ(parse(file_of(two + "}"), limits).tensors.size(), 2u);
     expect_bad(file_of(two + "," + entry("c", "U8", "[0]", "[0,0]") + "}"), "more than 2 tensors", limits);
 }
 TEST(SafetensorsErrors, BoolsAreZeroOrOne) {
-    expect_bad_header("{" + entry("m", "BOOL", "[3]", "[0,3]") + "}", "a BOOL must be 0 or 1, found 2",
+    expect_bad_header(std::string("{") + entry("m", "BOOL", "[3]", "[0,3]") + "}", "a BOOL must be 0 or 1, found 2",
                       std::string_view("\x00\x01\x02", 3));
 }
 TEST(SafetensorsErrors, NamesOfFilesDoNotReachTheTerminal) {
@@ -566,11 +575,13 @@ def save(path, tensors):
     for name, array in tensors.items():
         kind = {v: k for k, v in names.items() if k != 'BF16'}
         dtype = kind.get(array.dtype.str) or kind[array.dtype.str[1:]]
-        header[name] = {'dtype': dtype, 'shape': list(array.shape), 'data_offsets': [len(data), len(data) + array.nbytes]}
+        offsets = [len(data), len(data) + array.nbytes]
+        header[name] = {'dtype': dtype, 'shape': list(array.shape), 'data_offsets': offsets}
         data += array.tobytes()
     text = json.dumps(header).encode()
     open(path, 'wb').write(struct.pack('<Q', len(text)) + text + data)
-save(sys.argv[2], {'x': numpy.arange(6, dtype='<f8').reshape(2, 3), 'y': numpy.array(5, 'u1'), 'z': numpy.zeros((0,), '<i4')})
+x = numpy.arange(6, dtype='<f8').reshape(2, 3)
+save(sys.argv[2], {'x': x, 'y': numpy.array(5, 'u1'), 'z': numpy.zeros((0,), '<i4')})
 print('python agrees')
 )";
 
