@@ -1,12 +1,15 @@
 #include "stipple/core/attribute.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace stipple {
 
 Attribute::Attribute(std::string name, DType dtype, int64_t rows, int64_t components, Device device)
-    : Attribute(std::move(name), dtype, rows, components,
-                Buffer(checked_mul(checked_mul(rows, components), size_of(dtype)), device)) {}
+    : Attribute(
+          std::move(name), dtype, rows, components,
+          Buffer(checked_mul(checked_mul(std::max<int64_t>(rows, 0), std::max<int64_t>(components, 0)), size_of(dtype)),
+                 device)) {}
 
 Attribute::Attribute(std::string name, DType dtype, int64_t rows, int64_t components, Buffer data)
     : name_(std::move(name)), dtype_(dtype), rows_(rows), components_(components), data_(std::move(data)) {
