@@ -55,10 +55,22 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! { "${as_root[@]}" apt-get update -qq &&
-       "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+fail() {
     tail -20 "$log" >&2
     echo "bootstrap: apt-get failed" >&2
     exit 1
+}
+"${as_root[@]}" apt-get update -qq >"$log" 2>&1 || fail
+available=()
+for package in "${missing[@]}"; do
+    if apt-cache show "$package" >/dev/null 2>&1; then
+        available+=("$package")
+    else
+        echo "bootstrap: $system has no package $package; what needs it will say so"
+    fi
+done
+if [ ${#available[@]} -gt 0 ]; then
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "${available[@]}" >"$log" 2>&1 || fail
 fi
 echo "bootstrap: done"

@@ -18,8 +18,8 @@ inline std::string run_python(const TemporaryFolder& folder, const std::string& 
     std::ofstream(folder / "script.py") << script;
     // The system's own interpreter: one in front of it in the search path may lack the modules. STIPPLE_PYTHON names
     // another.
-    const std::string command = "cd '" + folder.path() +
-                                "' && \"${STIPPLE_PYTHON:-$(command -p -v python3)}\" script.py > script.out 2>&1";
+    const std::string command =
+        "cd '" + folder.path() + "' && \"${STIPPLE_PYTHON:-$(command -p -v python3)}\" script.py > script.out 2>&1";
     const int status = std::system(command.c_str());
     std::ifstream in(folder / "script.out");
     std::string output{std::istreambuf_iterator<char>(in), {}};
