@@ -21,6 +21,7 @@ run convert examples/data/knot.ply -o $out/knot.pcd --overwrite
 run convert examples/data/knot.ply -o $out/knot.las --overwrite
 run info $out/knot.pcd $out/knot.las --table md
 run picture examples/data/knot.ply examples/data/knot.ply examples/data/knot_mesh.off \
-    --captions "height" "normals" "the mesh that was scanned" --color-by z normal "" -o $out/knot.png --overwrite
+    --captions "scan, by intensity" "scan, by normal" "the mesh that was scanned" --color-by intensity normal "" \
+    --inset 0.36 0.62 --elevation 50 --size 640 -o $out/knot.png --overwrite
 echo
 echo "demo: look at $out/knot.png  ($((SECONDS - begin)) s in all)"

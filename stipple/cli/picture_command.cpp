@@ -59,6 +59,13 @@ picture::FigureStyle style_of(const Options& options, size_t panels) {
     return style;
 }
 
+/// Whether --color-by names an attribute rather than a coordinate or a constant.
+bool is_attribute(const std::string& color_by) {
+    for (const char* other : {"", "x", "y", "z", "depth", "constant"})
+        if (color_by == other) return false;
+    return color_by[0] != '#';
+}
+
 Result run_picture(const Options& options, const Common& common) {
     const picture::FigureStyle style = style_of(options, options.inputs.size());
     if (options.output != "-") require_writable(options.output, common.overwrite_mode());
@@ -79,6 +86,11 @@ Result run_picture(const Options& options, const Common& common) {
         panels.push_back(std::move(panel));
     }
     const picture::Figure figure = picture::draw_figure(panels, style);
+    for (size_t i = 0; i < panels.size(); ++i)
+        if (is_attribute(panels[i].color_by) && !find(meshes[i].vertices.attributes, panels[i].color_by) &&
+            !find(meshes[i].face_attributes, panels[i].color_by))
+            result.warnings.push_back(
+                fmt::format("{} has no attribute {}: drawn plain", options.inputs[i], panels[i].color_by));
     result.fields["inputs"] = options.inputs;
     result.fields["output"] = {
         {"path", options.output}, {"width", figure.image.width()}, {"height", figure.image.height()}};

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "stipple/core/parallel.h"
+#include "stipple/io/text.h"
 
 namespace stipple::io {
 namespace {
@@ -43,6 +44,15 @@ int64_t split_number(std::string_view name, std::string_view& stem) {
     }
     stem = name.substr(0, bar);
     return number;
+}
+
+/// The usual name of what other programs call otherwise (CloudCompare's "scalar_Intensity"); any other name unchanged.
+std::string usual_name(const std::string& name) {
+    const std::string lower = lower_case(name);
+    if (lower == "intensity" || lower == "scalar_intensity") return "intensity";
+    if (lower == "label" || lower == "scalar_label" || lower == "classification" || lower == "scalar_classification")
+        return "label";
+    return name;
 }
 
 bool contiguous(const std::vector<Field>& fields, DType dtype) {
@@ -224,7 +234,8 @@ void PointTable::plan(const std::vector<Field>& fields) {
             else
                 add(field.name, {field}, field.dtype);
         } else {
-            add(field.name, {field}, field.dtype);
+            const std::string usual = usual_name(field.name);
+            add(find_field(fields, usual) ? field.name : usual, {field}, field.dtype);
         }
     }
     // Two spellings of one thing ("nx ny nz" and "normal_x ...") would collide: the later keeps its fields' names.

@@ -53,7 +53,8 @@ class PointTable {
 public:
     /// Fields x, y and z become positions. Known groups of fields become one attribute: nx ny nz (or normal_x ...) ->
     /// normal (float32), red green blue [alpha] (or r g b [a]) -> color, NAME_0 NAME_1 ... of one type -> NAME. Every
-    /// other field is an attribute of its own. Throws Error{bad_file} without x, y, z or with duplicate names.
+    /// other field is an attribute of its own; classification and CloudCompare's scalar_Intensity and scalar_Label get
+    /// their usual names. Throws Error{bad_file} without x, y, z or with duplicate names.
     /// `expected_rows` allocates at once (the caller has checked that the file can hold them); -1 grows.
     PointTable(std::vector<Field> fields, int64_t row_bytes, int64_t expected_rows);
 

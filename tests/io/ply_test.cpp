@@ -116,6 +116,22 @@ TEST(IoPly, DoubleNormalsBecomeFloat) {
     EXPECT_EQ(mesh.vertices.attributes[0].as<float>()(0, 2), 0.3f);
 }
 
+TEST(IoPly, NamesOfOtherProgramsBecomeTheUsualOnes) {
+    const std::string header =
+        "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\n";
+    const auto names = [&](const std::string& properties, const std::string& row) {
+        std::string text;
+        for (const Attribute& a :
+             from_text(header + properties + "end_header\n0 0 0 " + row + "\n", Format::ply).vertices.attributes)
+            text += a.name() + " ";
+        return text;
+    };
+    EXPECT_EQ(names("property float scalar_Intensity\nproperty int classification\n", "1 2"), "intensity label ");
+    EXPECT_EQ(names("property float scalar_Intensity\nproperty float intensity\n", "1 2"),
+              "scalar_Intensity intensity ");
+    EXPECT_EQ(names("property float scalar_Roughness\n", "1"), "scalar_Roughness ");
+}
+
 TEST(IoPly, PolygonsBecomeFansWithTheirAttributes) {
     const Mesh mesh = from_text(
         "ply\nformat ascii 1.0\nelement vertex 5\nproperty float x\nproperty float y\nproperty float z\n"
