@@ -65,7 +65,7 @@ if(STIPPLE_WITH_CUDA)
         set(CMAKE_CUDA_ARCHITECTURES 75 80 90a)
     endif()
     enable_language(CUDA)
-    set(CMAKE_CUDA_STANDARD 20)
+    string(APPEND CMAKE_CUDA_FLAGS " -std=c++20")  # CMake 3.25 does not know nvcc's C++20
     find_package(CUDAToolkit REQUIRED)
 endif()
 
