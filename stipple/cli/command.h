@@ -38,19 +38,21 @@ struct Result {
     bool stdout_taken = false;  // the command has written its data to standard output: print nothing
 };
 
-/// A command: its options live in the object that `setup` fills, `run` does the work.
+/// A command: its options live in the object that add_NAME makes, `run` does the work.
 struct Command {
     std::string name;
     CLI::App* app = nullptr;
     std::function<Result()> run;
+    std::vector<CLI::Option*> required = {};  // checked when the configuration file has had its say, not by CLI11
 };
 
 Command add_info(CLI::App& root, Common& common);
 Command add_convert(CLI::App& root, Common& common);
 Command add_picture(CLI::App& root, Common& common);
 
-/// Writes to standard output; throws ClosedPipe when nobody reads, Error{cannot_write} when it cannot be written.
-void print(std::string_view text);
+/// Writes to standard output; throws ClosedPipe when nobody reads, Error{cannot_write} when it cannot be written. A
+/// report of an interrupt is itself not `interruptible`.
+void print(std::string_view text, bool interruptible = true);
 
 /// Standard output as a sink, for `-o -`.
 class StdoutSink : public ByteSink {
@@ -63,7 +65,16 @@ public:
 Mesh load_with_progress(const std::string& path, const std::string& from, int64_t item, const Common& common,
                         io::Warnings& warnings, io::Format* used = nullptr);
 
+/// For whole numbers that may not be negative; CLI11 would let -1 become 2^64 - 1.
+CLI::Validator from_zero();
+
 ProgressMode progress_mode(const Common& common);
+
+/// Throws Error{bad_argument} when standard input is named twice: the second would find it read.
+void require_one_stdin(const std::vector<std::string>& inputs);
+
+/// Throws Error{bad_argument} when both the data and --json want standard output.
+void require_free_stdout(const std::string& output, const Common& common);
 
 /// "40,256"
 std::string grouped(int64_t number);

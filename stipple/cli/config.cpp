@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <set>
-#include <sstream>
 
+#include "stipple/cli/toml.h"
 #include "stipple/core/error.h"
+#include "stipple/io/byte_source.h"
 
 namespace stipple::cli {
 namespace {
@@ -45,17 +44,27 @@ int64_t edit_distance(const std::string& a, const std::string& b) {
     return row[b.size()];
 }
 
+bool is_flag(const CLI::Option& option) {
+    return option.get_expected_max() == 0;
+}
+
 /// Gives an option its values as if they stood on the command line.
-void set_option(CLI::Option& option, const std::vector<std::string>& values, const std::string& where) {
-    const std::string& name = option.get_lnames()[0];
+void set_option(CLI::Option& option, const std::vector<std::string>& values, const Place& place) {
     try {
-        for (const std::string& value : values)
-            option.add_result(option.get_expected_min() == 0 && option.get_expected_max() == 0
-                                  ? option.get_flag_value(name, value)
-                                  : value);
+        for (const std::string& value : values) option.add_result(value);
         option.run_callback();
-    } catch (const CLI::Error& error) {
-        throw Error(ErrorCode::bad_config, fmt::format("{}: {}: {}", where, name, error.what()));
+    } catch (const CLI::Error&) {  // CLI11's own words speak of command lines
+        std::string given;
+        for (const std::string& value : values) given += (given.empty() ? "" : ", ") + io::quoted(value);
+        std::string wanted = option.get_type_name();
+        if (is_flag(option)) wanted = "true or false";
+        if (wanted == "INT" || wanted == "UINT") wanted = wanted == "INT" ? "a whole number" : "a whole number from 0";
+        if (wanted == "FLOAT") wanted = "a number";
+        if (option.get_expected_min() > 1)
+            wanted = fmt::format("{} values, each {}", option.get_expected_min(), wanted);
+        throw Error(ErrorCode::bad_config, place,
+                    fmt::format("{} = {}: expected {}", option.get_lnames()[0], given.empty() ? "nothing" : given,
+                                wanted == "TEXT" ? "one value" : wanted));
     }
 }
 
@@ -69,31 +78,42 @@ void apply_environment(CLI::App& app) {
     for (CLI::Option* option : configurable(app)) {
         const std::string name = environment_name(option->get_lnames()[0]);
         const char* value = std::getenv(name.c_str());
-        if (value && *value && option->count() == 0) set_option(*option, {value}, name);
+        if (value && *value && option->count() == 0) set_option(*option, {value}, Place{name});
     }
-}
-
-std::string quoted_toml(const std::string& value) {
-    std::string text = "\"";
-    for (char c : value) text += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-    return text + "\"";
 }
 
 std::string config_value(const CLI::Option& option) {
     std::vector<std::string> values = option.count() ? option.results() : std::vector<std::string>{};
+    if (is_flag(option)) {  // -vv counts
+        if (values.empty()) return "false";
+        return values.size() > 1 ? std::to_string(values.size()) : values.front();
+    }
     if (values.empty() && !option.get_default_str().empty()) values = {option.get_default_str()};
-    const bool is_flag = option.get_expected_max() == 0;
-    if (is_flag) return option.count() && values.front() != "false" ? "true" : "false";
     if (values.empty()) return "";
-    const auto format_one = [](const std::string& value) {
-        const bool is_number = !value.empty() && value.find_first_not_of("0123456789.-+e") == std::string::npos &&
-                               value.find_first_of("0123456789") != std::string::npos;
-        return is_number ? value : quoted_toml(value);
-    };
-    if (values.size() == 1) return format_one(values[0]);
-    std::string text = "[";
-    for (const std::string& value : values) text += (text.size() > 1 ? ", " : "") + format_one(value);
-    return text + "]";
+    const bool is_number =
+        option.get_type_name() == "INT" || option.get_type_name() == "UINT" || option.get_type_name() == "FLOAT";
+    std::string text;
+    for (const std::string& value : values)
+        text += (text.empty() ? "" : ", ") + (is_number ? value : toml_string(value));
+    return values.size() == 1 && option.get_expected_max() == 1 ? text : "[" + text + "]";
+}
+
+std::string read_text(const std::string& path) {
+    io::FileSource source(path);
+    std::string text;
+    std::byte block[4096];
+    while (const int64_t count = source.read(block, sizeof block)) {
+        text.append(reinterpret_cast<const char*>(block), static_cast<size_t>(count));
+        if (text.size() > size_t{1} << 20)
+            throw Error(ErrorCode::bad_config, Place{path}, "is too large for a configuration");
+    }
+    return text;
+}
+
+std::string suggestion(std::string_view before, const std::string& word, const std::vector<std::string>& names,
+                       std::string_view after) {
+    const std::string near = nearest_name(word, names);
+    return near.empty() ? "" : fmt::format("did you mean {}{}{}?", before, near, after);
 }
 
 std::string section_of(CLI::App& app) {
@@ -124,50 +144,40 @@ void apply_config(CLI::App& root, CLI::App& command, const std::string& path) {
     apply_environment(root);
     apply_environment(command);
     if (path.empty()) return;
-    std::ifstream file(path);
-    if (!file) throw Error(ErrorCode::bad_config, Place{path}, "cannot be opened");
-    std::vector<CLI::ConfigItem> items;
+    std::vector<TomlItem> items;
     try {
-        items = CLI::ConfigTOML().from_config(file);
-    } catch (const CLI::Error& error) {
-        throw Error(ErrorCode::bad_config, Place{path}, error.what());
+        items = parse_toml(read_text(path));
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::interrupted || error.code() == ErrorCode::terminated) throw;
+        throw Error(ErrorCode::bad_config, error.place(), error.message(), error.hint()).at_path(path);
     }
-    std::set<std::string> seen;
-    for (const CLI::ConfigItem& item : items) {
-        if (item.name == "++" || item.name == "--") continue;  // where CLI11 marks the begin and end of a table
-        const std::string key = item.fullname();
-        if (!seen.insert(key).second) throw Error(ErrorCode::bad_config, Place{path}, fmt::format("key {} twice", key));
-        CLI::App* section = &root;
-        if (!item.parents.empty()) {
-            section = nullptr;
-            std::vector<std::string> tables;
-            for (CLI::App* known : root.get_subcommands([](CLI::App*) { return true; })) {
-                tables.push_back(known->get_name());
-                if (tables.back() == item.parents[0]) section = known;
-            }
-            if (!section || item.parents.size() > 1) {
-                const std::string near = nearest_name(item.parents[0], tables);
-                throw Error(ErrorCode::bad_config, Place{path}, fmt::format("unknown table [{}]", item.parents[0]),
-                            near.empty() ? "" : fmt::format("did you mean [{}]?", near));
-            }
+    for (const TomlItem& item : items) {
+        const Place place{path, item.line, {}};
+        CLI::App* section = item.table.empty() ? &root : nullptr;
+        std::vector<std::string> tables;
+        for (CLI::App* known : root.get_subcommands([](CLI::App*) { return true; })) {
+            tables.push_back(known->get_name());
+            if (known->get_name() == item.table) section = known;
         }
+        if (!section)
+            throw Error(ErrorCode::bad_config, place, fmt::format("unknown table [{}]", item.table),
+                        suggestion("[", item.table, tables, "]"));
+        if (item.key.empty()) continue;
         const std::vector<CLI::Option*> options = configurable(*section);
-        const auto found = std::find_if(options.begin(), options.end(), [&](const CLI::Option* option) {
-            return option->get_lnames()[0] == item.name;
-        });
+        const auto found = std::find_if(options.begin(), options.end(),
+                                        [&](const CLI::Option* option) { return option->get_lnames()[0] == item.key; });
         if (found == options.end()) {
-            const std::string near = nearest_name(item.name, names_of(options));
-            throw Error(ErrorCode::bad_config, Place{path}, fmt::format("unknown key {}", key),
-                        near.empty() ? "" : fmt::format("did you mean {}?", near));
+            const std::string where = item.table.empty() ? "" : fmt::format(" in [{}]", item.table);
+            throw Error(ErrorCode::bad_config, place, fmt::format("unknown key {}{}", item.key, where),
+                        suggestion("", item.key, names_of(options), ""));
         }
         if (section != &root && section != &command) continue;  // another command's table
-        if ((*found)->count() == 0) set_option(**found, item.inputs, path);
+        if ((*found)->count() == 0) set_option(**found, item.values, place);
     }
 }
 
-std::string resolved_config(const CLI::App& root, const CLI::App& command) {
-    return section_of(const_cast<CLI::App&>(root)) + fmt::format("\n[{}]\n", command.get_name()) +
-           section_of(const_cast<CLI::App&>(command));
+std::string resolved_config(CLI::App& root, CLI::App& command) {
+    return section_of(root) + fmt::format("\n[{}]\n", command.get_name()) + section_of(command);
 }
 
 }  // namespace stipple::cli

@@ -13,7 +13,7 @@ namespace stipple::cli {
 void apply_config(CLI::App& root, CLI::App& command, const std::string& path);
 
 /// The fully resolved configuration of one command, as a file that --config reads back.
-std::string resolved_config(const CLI::App& root, const CLI::App& command);
+std::string resolved_config(CLI::App& root, CLI::App& command);
 
 /// The name nearest to `word` by edit distance, or nothing when none is near.
 std::string nearest_name(const std::string& word, const std::vector<std::string>& names);

@@ -1,6 +1,8 @@
 #include <sys/stat.h>
 
 #include "stipple/cli/command.h"
+#include "stipple/cli/table.h"
+#include "stipple/core/terminal.h"
 
 namespace stipple::cli {
 namespace {
@@ -60,6 +62,8 @@ void write_one(const Mesh& mesh, const std::string& path, const io::Format forma
 }
 
 Result run_convert(const Options& options, const Common& common) {
+    require_one_stdin(options.inputs);
+    require_free_stdout(options.output, common);
     const std::vector<std::string> outputs = output_paths(options);
     // Everything about the outputs is settled before the first byte is read.
     std::vector<io::Format> formats;
@@ -77,6 +81,7 @@ Result run_convert(const Options& options, const Common& common) {
     Result result;
     result.fields["inputs"] = options.inputs;
     result.fields["outputs"] = Json::array();
+    Table table{{"file", "format", "points", "faces", "written"}, {}};
     for (size_t i = 0; i < options.inputs.size(); ++i) {
         Mesh mesh = load_with_progress(options.inputs[i], options.from, options.item, common, result.warnings);
         if (options.drop_nonfinite) {
@@ -88,8 +93,8 @@ Result run_convert(const Options& options, const Common& common) {
             if (mesh.vertices.size() == 0)
                 throw Error(ErrorCode::bad_file, Place{options.inputs[i]}, "has no finite points");
             if (mesh.vertices.size() < before)
-                result.warnings.push_back(fmt::format("{}: {} points were not finite and were dropped",
-                                                      options.inputs[i], before - mesh.vertices.size()));
+                result.warnings.push_back(fmt::format("{}: {} of {} points not finite, dropped", options.inputs[i],
+                                                      grouped(before - mesh.vertices.size()), grouped(before)));
         }
         if (!common.dry_run) write_one(mesh, outputs[i], formats[i], options, common, result.warnings);
         result.fields["outputs"].push_back({{"path", outputs[i]},
@@ -97,10 +102,13 @@ Result run_convert(const Options& options, const Common& common) {
                                             {"points", mesh.vertices.size()},
                                             {"faces", mesh.faces()},
                                             {"written", !common.dry_run}});
-        result.text += fmt::format("{} {}: {} points{}\n", common.dry_run ? "would write" : "wrote", outputs[i],
-                                   grouped(mesh.vertices.size()),
+        const std::string format(io::info_of(formats[i]).name);
+        table.rows.push_back({outputs[i], format, mesh.vertices.size(), mesh.faces(), !common.dry_run});
+        result.text += fmt::format("{} {}: {} points{}\n", common.dry_run ? "would write" : "wrote",
+                                   printable(outputs[i]), grouped(mesh.vertices.size()),
                                    mesh.faces() ? fmt::format(", {} faces", grouped(mesh.faces())) : "");
     }
+    if (!common.table.empty()) result.text = format_table(table, common.table);
     result.stdout_taken = outputs[0] == "-" && !common.dry_run;
     return result;
 }
@@ -110,17 +118,17 @@ Result run_convert(const Options& options, const Common& common) {
 Command add_convert(CLI::App& root, Common& common) {
     auto options = std::make_shared<Options>();
     CLI::App* app = root.add_subcommand("convert", "Convert clouds and meshes between formats");
-    app->add_option("INPUT", options->inputs, "Files; - is standard input")->required();
-    app->add_option("-o,--output", options->output, "File or folder; - is standard output")->required();
+    CLI::Option* input = app->add_option("INPUT", options->inputs, "Files; - is standard input");
+    CLI::Option* output = app->add_option("-o,--output", options->output, "File or folder; - is standard output");
     app->add_option("--format", options->format, "Format of the output, when its name does not tell");
     app->add_option("--from", options->from, "Format of the input, when its name and content do not tell");
-    app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0");
+    app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0")->check(from_zero());
     app->add_flag("--ascii", options->ascii, "Text instead of binary (PLY, PCD, STL)");
     app->add_flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
     app->footer(
         "Formats: ply xyz pts csv obj off stl pcd las kitti npy npz hdf5\n\n"
         "Example:\n  stipple convert scan.las -o scan.ply\n  stipple convert scan.ply -o - --format xyz | head");
-    return {"convert", app, [options, &common] { return run_convert(*options, common); }};
+    return {"convert", app, [options, &common] { return run_convert(*options, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

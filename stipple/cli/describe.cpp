@@ -156,7 +156,10 @@ Description describe_file(const std::string& path, const std::string& from, int6
                           io::Warnings& warnings) {
     Description description;
     bool is_described = false;
-    if (from.empty() && path != "-") {
+    struct stat status {};
+    const bool is_file = path != "-" && ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+    // A pipe (`<(...)`) can be read once only: it is taken for a cloud.
+    if (from.empty() && is_file) {
         try {
             io::FileSource source(path);
             io::ByteReader reader(source);
@@ -187,8 +190,7 @@ Description describe_file(const std::string& path, const std::string& from, int6
     }
     description.pairs.insert(description.pairs.begin(), {"format", description.format});
     Json fields = {{"path", path}, {"format", description.format}};
-    struct stat status {};
-    if (path != "-" && ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
+    if (is_file) {
         fields["file_bytes"] = status.st_size;
         description.pairs.insert(description.pairs.begin() + 1, {"file size", bytes_text(status.st_size)});
     }

@@ -2,6 +2,7 @@
 #include "stipple/cli/describe.h"
 #include "stipple/cli/table.h"
 #include "stipple/core/parallel.h"
+#include "stipple/core/terminal.h"
 
 namespace stipple::cli {
 namespace {
@@ -12,8 +13,14 @@ struct Options {
     int64_t item = -1;
 };
 
+#ifdef __clang__
+constexpr const char* kCompiler = __VERSION__;  // begins with its name
+#else
+constexpr const char* kCompiler = "GCC " __VERSION__;
+#endif
+
 Json build_json() {
-    Json build = {{"version", STIPPLE_VERSION}, {"compiler", __VERSION__}};
+    Json build = {{"version", STIPPLE_VERSION}, {"compiler", kCompiler}};
 #ifdef STIPPLE_WITH_CUDA
     build["cuda"] = true;
 #else
@@ -50,7 +57,11 @@ Result describe_program(const Common& common) {
         formats.rows.push_back({std::string(info.name), extensions, std::string(info.holds)});
         format_list.push_back({{"name", info.name}, {"extensions", info.extensions}, {"holds", info.holds}});
     }
-    result.fields = {{"build", build}, {"devices", device_list}, {"formats", format_list}, {"ops", Json::array()}};
+    result.fields = {{"inputs", Json::array()},
+                     {"build", build},
+                     {"devices", device_list},
+                     {"formats", format_list},
+                     {"ops", Json::array()}};
     if (!common.table.empty()) {
         result.text = format_table(formats, common.table);
         return result;
@@ -67,13 +78,14 @@ Result describe_program(const Common& common) {
 
 Result run_info(const Options& options, const Common& common) {
     if (options.inputs.empty()) return describe_program(common);
+    require_one_stdin(options.inputs);
     Result result;
     result.fields["inputs"] = options.inputs;
     result.fields["files"] = Json::array();
     Table table{{"file", "format", "points", "faces", "non-finite", "size (bytes)", "attributes"}, {}};
     for (const std::string& path : options.inputs) {
         Description description = describe_file(path, options.from, options.item, common, result.warnings);
-        result.text += (result.text.empty() ? "" : "\n") + path + "\n" + format_pairs(description.pairs, 2);
+        result.text += (result.text.empty() ? "" : "\n") + printable(path) + "\n" + format_pairs(description.pairs, 2);
         table.rows.push_back({path, description.format, description.fields.value("points", Json()),
                               description.fields.value("faces", Json()), description.fields.value("non_finite", Json()),
                               description.fields.value("file_bytes", Json()), description.summary});
@@ -90,7 +102,7 @@ Command add_info(CLI::App& root, Common& common) {
     CLI::App* app = root.add_subcommand("info", "Describe files; without one, this program");
     app->add_option("INPUT", options->inputs, "Clouds, meshes, images, .safetensors; - is standard input");
     app->add_option("--from", options->from, "Format, when name and content do not tell");
-    app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0");
+    app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0")->check(from_zero());
     app->footer(
         "Example:\n  stipple info scan.ply\n  stipple info *.las --table md\n  stipple info scan.ply --json | jq "
         ".files[0].points");

@@ -1,8 +1,8 @@
 // stipple: parses the command line, runs one subcommand, prints its result or its one error.
 
+#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -20,19 +20,24 @@ constexpr int kSchemaVersion = 1;
 
 void add_common_options(CLI::App& app, Common& common) {
     app.add_flag("--json", common.json, "Print one JSON object instead of text");
-    app.add_option("--table", common.table, "Print tables as md, csv or json")
-        ->check(CLI::IsMember({"md", "csv", "json"}));
-    app.add_option("--device", common.device, "cpu, cuda, cuda:N or auto")->capture_default_str();
-    app.add_option("--seed", common.seed, "Seed of all random numbers")->capture_default_str();
+    app.add_option("--table", common.table, "Print a table instead of text")
+        ->check(CLI::IsMember({"md", "csv", "json"}))
+        ->option_text("md|csv|json");
+    app.add_option("--device", common.device, "auto: a GPU if there is one")
+        ->capture_default_str()
+        ->option_text("cpu|cuda[:N]|auto");
+    app.add_option("--seed", common.seed, "Seed of all random numbers")->check(from_zero())->capture_default_str();
     app.add_option("--threads", common.threads, "CPU threads; 0 takes all cores")->capture_default_str();
     app.add_flag("--overwrite", common.overwrite, "Replace an output that exists");
     app.add_flag("--dry-run", common.dry_run, "Check inputs and outputs, write nothing");
-    app.add_option("--progress", common.progress, "auto, always or never")
+    app.add_option("--progress", common.progress, "auto: for jobs that take a while")
         ->check(CLI::IsMember({"auto", "always", "never"}))
-        ->capture_default_str();
-    app.add_option("--color", common.color, "auto, always or never")
+        ->capture_default_str()
+        ->option_text("auto|always|never");
+    app.add_option("--color", common.color, "auto: on a terminal, unless NO_COLOR is set")
         ->check(CLI::IsMember({"auto", "always", "never"}))
-        ->capture_default_str();
+        ->capture_default_str()
+        ->option_text("auto|always|never");
     app.add_flag("-q,--quiet", common.quiet, "No warnings");
     app.add_flag("-v,--verbose", common.verbosity, "More messages; twice for even more");
 }
@@ -48,10 +53,14 @@ void print_failure(const Error& error, const std::string& command, bool json) {
     if (error.place().offset) body["offset"] = *error.place().offset;
     if (!error.hint().empty()) body["hint"] = error.hint();
     const Json object = {{"schema_version", kSchemaVersion}, {"ok", false}, {"command", command}, {"error", body}};
-    print(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    try {
+        print(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", false);
+    } catch (const Error&) {  // standard output fails too; the failure that came first has been told
+    }
 }
 
-void print_result(const Result& result, const Common& common, const std::string& command, double seconds) {
+void print_result(const Result& result, const Common& common, Device device, const std::string& command,
+                  double seconds) {
     if (!common.quiet)
         for (const std::string& warning : result.warnings) log_warn("{}", warning);
     if (result.stdout_taken) return;
@@ -59,9 +68,61 @@ void print_result(const Result& result, const Common& common, const std::string&
     Json object = {{"schema_version", kSchemaVersion}, {"ok", true}, {"command", command}};
     object.update(result.fields);
     object["timing"] = {{"seconds", seconds}};
-    object["device"] = common.device;
+    object["device"] = to_string(device);
     object["warnings"] = result.warnings;
     print(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+/// CLI11's words, made to name what was meant.
+Error usage_error(const CLI::ParseError& error, CLI::App& app) {
+    CLI::App* command = app.get_subcommands().empty() ? nullptr : app.get_subcommands()[0];
+    std::string message = error.what(), near;
+    const std::vector<std::string> rest = app.remaining(true);
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) && !rest.empty()) {
+        std::vector<std::string> names;
+        if (rest[0].size() > 1 && rest[0][0] == '-') {
+            message = fmt::format("unknown option {}", rest[0].substr(0, rest[0].find('=')));
+            for (const CLI::App* section : {&app, command})
+                for (const CLI::Option* option : section ? section->get_options() : std::vector<const CLI::Option*>{})
+                    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+        } else if (!command) {
+            message = fmt::format("unknown command {}", rest[0]);
+            for (const CLI::App* known : app.get_subcommands([](const CLI::App*) { return true; }))
+                names.push_back(known->get_name());
+        } else {
+            message = fmt::format("unexpected argument {}", rest[0]);
+        }
+        near = nearest_name(message.substr(message.rfind(' ') + 1), names);
+    }
+    if (constexpr std::string_view kWords = "Could not convert: "; message.rfind(kWords, 0) == 0)
+        message = message.substr(kWords.size()) + ": not a valid value";
+    if (const size_t at = message.find(" required "); at != std::string::npos && message.find(" missing") > at)
+        message = message.substr(0, message.find(':')) + ": its value is missing";
+    const std::string help = fmt::format("stipple{}{} --help", command ? " " : "", command ? command->get_name() : "");
+    return Error(ErrorCode::bad_argument, message,
+                 near.empty() ? fmt::format("see: {}", help) : fmt::format("did you mean {}? See: {}", near, help));
+}
+
+std::string help_of(const CLI::App& app) {
+    std::string text = app.help(app.get_parent() ? "stipple" : "");
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text + "\n";
+}
+
+void require_all(const Command& command) {
+    for (const CLI::Option* option : command.required)
+        if (option->count() == 0)
+            throw Error(ErrorCode::bad_argument,
+                        option->get_positional() ? fmt::format("{} is missing: which file?", option->get_name())
+                                                 : fmt::format("--{} is missing", option->get_lnames()[0]),
+                        fmt::format("see: stipple {} --help", command.name));
+}
+
+/// A standard stream that is closed is opened in a way that fails: else the next file opened would take its place, and
+/// messages would go into it.
+void occupy_standard_streams() {
+    for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) ::_exit(1);
 }
 
 /// Before options are parsed: whether an error should be JSON too.
@@ -102,17 +163,15 @@ int run(int argc, char** argv) {
                 text = std::string(error.what()) + "\n";
             } else {
                 const auto chosen = app.get_subcommands();
-                text = (chosen.empty() ? app.help() : chosen[0]->help("stipple")) + "\n";
+                for (const Command& command : commands)
+                    for (CLI::Option* option : command.required) option->required();  // for the help's words only
+                text = chosen.empty() ? help_of(app) : help_of(*chosen[0]);
             }
             print(text);
             return 0;
         }
         for (const CLI::App* chosen : app.get_subcommands()) name = chosen->get_name();
-        std::string message = error.what();
-        message = message.substr(0, message.find('\n'));
-        print_failure(Error(ErrorCode::bad_argument, message,
-                            fmt::format("see: stipple{}{} --help", name.empty() ? "" : " ", name)),
-                      name, wants_json(argc, argv));
+        print_failure(usage_error(error, app), name, wants_json(argc, argv));
         return rule_of(ErrorCode::bad_argument).exit_code;
     }
 
@@ -120,7 +179,7 @@ int run(int argc, char** argv) {
     for (const Command& command : commands)
         if (command.app->parsed()) chosen = &command;
     if (!chosen) {
-        print(app.help() + "\n");
+        print(help_of(app));
         return 0;
     }
     name = chosen->name;
@@ -130,16 +189,17 @@ int run(int argc, char** argv) {
             print(resolved_config(app, *chosen->app));
             return 0;
         }
+        require_all(*chosen);
         set_color_mode(common.color == "always"  ? ColorMode::always
                        : common.color == "never" ? ColorMode::never
                                                  : ColorMode::automatic);
         set_log_level(common.quiet ? LogLevel::error : common.verbosity ? LogLevel::debug : LogLevel::info);
         set_threads(common.threads);
-        parse_device(common.device);  // a device that is not there is an error before any work
+        const Device device = parse_device(common.device);  // one that is not there is an error before any work
         const auto begin = std::chrono::steady_clock::now();
         const Result result = chosen->run();
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-        print_result(result, common, name, elapsed.count());
+        print_result(result, common, device, name, elapsed.count());
         return 0;
     } catch (const Error& error) {
         print_failure(error, name, common.json);
@@ -159,6 +219,7 @@ int run(int argc, char** argv) {
 }  // namespace stipple::cli
 
 int main(int argc, char** argv) {
+    stipple::cli::occupy_standard_streams();
     stipple::install_signal_handlers();
     try {
         return stipple::cli::run(argc, argv);

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -10,10 +11,10 @@
 namespace stipple::cli {
 namespace {
 
-void write_stdout(const char* data, int64_t bytes) {
+void write_stdout(const char* data, int64_t bytes, bool interruptible) {
     constexpr int64_t kPiece = int64_t{8} << 20;
     while (bytes > 0) {
-        check_interrupted();
+        if (interruptible) check_interrupted();
         const ssize_t done = ::write(STDOUT_FILENO, data, static_cast<size_t>(bytes < kPiece ? bytes : kPiece));
         if (done < 0 && errno == EINTR) continue;
         if (done < 0 && errno == EPIPE) throw ClosedPipe{};
@@ -27,17 +28,36 @@ void write_stdout(const char* data, int64_t bytes) {
 
 }  // namespace
 
+CLI::Validator from_zero() {
+    return {[](const std::string& text) {
+                return text.find('-') == std::string::npos
+                           ? std::string()
+                           : fmt::format("expected a whole number from 0, got {}", text);
+            },
+            ""};
+}
+
 ProgressMode progress_mode(const Common& common) {
     if (common.progress == "always") return ProgressMode::always;
     return common.progress == "never" || common.quiet ? ProgressMode::never : ProgressMode::automatic;
 }
 
-void print(std::string_view text) {
-    write_stdout(text.data(), static_cast<int64_t>(text.size()));
+void require_one_stdin(const std::vector<std::string>& inputs) {
+    STIPPLE_REQUIRE(std::count(inputs.begin(), inputs.end(), "-") <= 1, "standard input (-) can be read once only");
+}
+
+void require_free_stdout(const std::string& output, const Common& common) {
+    if (output == "-" && common.json && !common.dry_run)
+        throw Error(ErrorCode::bad_argument, "-o - and --json both need standard output",
+                    "write into a file with -o FILE, or leave --json out");
+}
+
+void print(std::string_view text, bool interruptible) {
+    write_stdout(text.data(), static_cast<int64_t>(text.size()), interruptible);
 }
 
 void StdoutSink::write(const void* data, int64_t bytes) {
-    write_stdout(static_cast<const char*>(data), bytes);
+    write_stdout(static_cast<const char*>(data), bytes, true);
 }
 
 Mesh load_with_progress(const std::string& path, const std::string& from, int64_t item, const Common& common,

@@ -1,4 +1,5 @@
 #include "stipple/cli/command.h"
+#include "stipple/core/terminal.h"
 #include "stipple/io/image_file.h"
 #include "stipple/io/text.h"
 #include "stipple/picture/figure.h"
@@ -68,6 +69,11 @@ bool is_attribute(const std::string& color_by) {
 
 Result run_picture(const Options& options, const Common& common) {
     const picture::FigureStyle style = style_of(options, options.inputs.size());
+    require_one_stdin(options.inputs);
+    require_free_stdout(options.output, common);
+    const size_t dot = options.output.rfind('.');
+    const bool is_png = dot != std::string::npos && io::lower_case(options.output.substr(dot)) == ".png";
+    STIPPLE_REQUIRE(is_png || options.output == "-", "{}: pictures are PNG, name it .png", options.output);
     if (options.output != "-") require_writable(options.output, common.overwrite_mode());
     Result result;
     std::vector<Mesh> meshes;
@@ -92,16 +98,21 @@ Result run_picture(const Options& options, const Common& common) {
             result.warnings.push_back(
                 fmt::format("{} has no attribute {}: drawn plain", options.inputs[i], panels[i].color_by));
     result.fields["inputs"] = options.inputs;
-    result.fields["output"] = {
-        {"path", options.output}, {"width", figure.image.width()}, {"height", figure.image.height()}};
+    result.fields["outputs"] = Json::array({{{"path", options.output},
+                                             {"format", "png"},
+                                             {"width", figure.image.width()},
+                                             {"height", figure.image.height()},
+                                             {"written", !common.dry_run}}});
     result.fields["panels"] = Json::array();
     for (size_t i = 0; i < panels.size(); ++i) {
         const picture::PanelCounts& counts = figure.panels[i];
         result.fields["panels"].push_back({{"points", counts.points}, {"non_finite", counts.nonfinite}});
         if (counts.nonfinite)
             result.warnings.push_back(
-                fmt::format("{}: {} non-finite points are not drawn", options.inputs[i], counts.nonfinite));
+                fmt::format("{}: {} non-finite points are not drawn", options.inputs[i], grouped(counts.nonfinite)));
     }
+    result.text = fmt::format("{} {}: {} x {} pixels\n", common.dry_run ? "would write" : "wrote",
+                              printable(options.output), figure.image.width(), figure.image.height());
     if (common.dry_run) return result;
     if (options.output == "-") {
         StdoutSink sink;
@@ -110,8 +121,6 @@ Result run_picture(const Options& options, const Common& common) {
         return result;
     }
     io::save_png(options.output, figure.image, common.overwrite_mode());
-    result.text =
-        fmt::format("wrote {}: {} x {} pixels\n", options.output, figure.image.width(), figure.image.height());
     return result;
 }
 
@@ -120,8 +129,8 @@ Result run_picture(const Options& options, const Common& common) {
 Command add_picture(CLI::App& root, Common& common) {
     auto options = std::make_shared<Options>();
     CLI::App* app = root.add_subcommand("picture", "Draw clouds and meshes side by side into a PNG");
-    app->add_option("INPUT", options->inputs, "Files; - is standard input")->required();
-    app->add_option("-o,--output", options->output, "The .png; - is standard output")->required();
+    CLI::Option* input = app->add_option("INPUT", options->inputs, "Files; - is standard input");
+    CLI::Option* output = app->add_option("-o,--output", options->output, "The .png; - is standard output");
     app->add_option("--size", options->size, "Pixels of one panel, WIDTHxHEIGHT")->capture_default_str();
     app->add_option("--columns", options->columns, "Panels in a row; 0 chooses")->capture_default_str();
     app->add_option("--captions", options->captions, "One for each input");
@@ -137,7 +146,7 @@ Command add_picture(CLI::App& root, Common& common) {
         ->capture_default_str();
     app->add_option("--inset", options->inset, "Zoom: middle x and y and size, fractions of a panel")->expected(2, 3);
     app->add_option("--unit", options->unit, "Draw a scale bar with this unit of length");
-    app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0");
+    app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0")->check(from_zero());
     app->add_option("--from", options->from, "Format of the inputs, when name and content do not tell");
     app->add_flag("--dark", options->dark, "Dark background");
     app->add_flag("--flat", options->flat, "Flat faces instead of smooth ones");
@@ -147,7 +156,7 @@ Command add_picture(CLI::App& root, Common& common) {
     app->add_flag("--scale-bar", options->scale_bar, "Draw a scale bar");
     app->add_flag("--no-legend", options->no_legend, "No color bar");
     app->footer("Example:\n  stipple picture scan.ply dense.ply --captions input output --color-by z -o both.png");
-    return {"picture", app, [options, &common] { return run_picture(*options, common); }};
+    return {"picture", app, [options, &common] { return run_picture(*options, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

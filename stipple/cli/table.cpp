@@ -4,13 +4,15 @@
 
 #include <algorithm>
 
+#include "stipple/core/terminal.h"
+
 namespace stipple::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 std::string cell_text(const Json& cell) {
-    if (cell.is_string()) return cell.get<std::string>();
+    if (cell.is_string()) return printable(cell.get<std::string>());
     if (cell.is_null()) return "";
     if (cell.is_number_float()) return fmt::format("{:.6g}", cell.get<double>());
     return cell.dump();
@@ -28,7 +30,7 @@ std::string padded(const std::string& text, size_t width, bool right) {
 
 std::string csv_cell(const Json& cell) {
     std::string text = cell.is_number_float() ? cell.dump() : cell_text(cell);
-    if (text.find_first_of(",\"\n") == std::string::npos) return text;
+    if (text.find_first_of(",\"") == std::string::npos) return text;
     std::string quoted = "\"";
     for (char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
     return quoted + "\"";
@@ -75,9 +77,13 @@ std::string format_aligned(const Table& table, bool markdown) {
         widths.push_back(width);
         right.push_back(numeric);
     }
+    const auto escaped = [&](std::string cell) {  // a bar would end the cell
+        for (size_t at = 0; markdown && (at = cell.find('|', at)) != std::string::npos; at += 2) cell.insert(at, "\\");
+        return cell;
+    };
     const auto line_of = [&](auto&& text_at) {
         std::vector<std::string> cells;
-        for (size_t i = 0; i < widths.size(); ++i) cells.push_back(padded(text_at(i), widths[i], right[i]));
+        for (size_t i = 0; i < widths.size(); ++i) cells.push_back(padded(escaped(text_at(i)), widths[i], right[i]));
         std::string line = markdown ? "| " + join(cells, " | ") + " |" : join(cells, "  ");
         while (!line.empty() && line.back() == ' ') line.pop_back();
         return line + "\n";
@@ -106,7 +112,8 @@ std::string format_pairs(const std::vector<std::pair<std::string, std::string>>&
     for (const auto& [name, value] : pairs) width = std::max(width, width_of(name));
     std::string text;
     for (const auto& [name, value] : pairs)
-        text += std::string(static_cast<size_t>(indent), ' ') + padded(name, width + 2, false) + value + "\n";
+        text += std::string(static_cast<size_t>(indent), ' ') + padded(printable(name), width + 2, false) +
+                printable(value) + "\n";
     return text;
 }
 

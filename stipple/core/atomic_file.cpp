@@ -53,11 +53,13 @@ void require_writable(const std::string& path, Overwrite overwrite) {
     struct stat status {};
     const std::string folder = folder_of(path);
     STIPPLE_REQUIRE(!path.empty(), "the output path is empty");
-    if (::stat(folder.c_str(), &status) != 0)
-        throw Error(ErrorCode::cannot_write, Place{path}, fmt::format("folder {}: {}", folder, std::strerror(errno)),
-                    "create the folder first");
+    if (::stat(folder.c_str(), &status) != 0) {
+        const int error = errno;
+        throw Error(ErrorCode::cannot_write, Place{path}, fmt::format("folder {}: {}", folder, std::strerror(error)),
+                    error == ENOENT ? "create the folder first" : "");
+    }
     if (!S_ISDIR(status.st_mode)) throw Error(ErrorCode::cannot_write, Place{path}, folder + " is not a folder");
-    if (::access(folder.c_str(), W_OK) != 0) fail_at(path, "the folder is not writable", errno);
+    if (::access(folder.c_str(), W_OK | X_OK) != 0) fail_at(path, "the folder is not writable", errno);
     if (::lstat(path.c_str(), &status) != 0) {
         if (errno != ENOENT) fail_at(path, "cannot write", errno);
         return;

@@ -29,8 +29,8 @@ int caught_signal() {
 void check_interrupted() {
     if (g_signal == 0) [[likely]]
         return;
-    if (g_signal == SIGINT) throw Error(ErrorCode::interrupted, "interrupted; nothing was written");
-    throw Error(ErrorCode::terminated, "terminated; nothing was written");
+    if (g_signal == SIGINT) throw Error(ErrorCode::interrupted, "interrupted; no unfinished file was left");
+    throw Error(ErrorCode::terminated, "terminated; no unfinished file was left");
 }
 
 void install_signal_handlers() {
@@ -39,6 +39,7 @@ void install_signal_handlers() {
     ::sigemptyset(&action.sa_mask);
     for (int signal : {SIGINT, SIGTERM, SIGUSR1}) ::sigaction(signal, &action, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
 }
 
 }  // namespace stipple

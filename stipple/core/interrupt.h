@@ -7,7 +7,8 @@ namespace stipple {
 void check_interrupted();
 
 /// Handlers for SIGINT, SIGTERM and SIGUSR1 (set the flag; a second SIGINT removes temporary files and ends the process
-/// at once with status 130) and SIGPIPE (ignored: a closed pipe is an error of write). For programs, not for libraries.
+/// at once with status 130), SIGPIPE and SIGXFSZ (ignored: a closed pipe and a file above `ulimit -f` are errors of
+/// write). For programs, not for libraries.
 void install_signal_handlers();
 
 /// The signal that was caught, or 0. SIGUSR1 counts as a request to save and stop, as SIGTERM does.

@@ -16,6 +16,12 @@ namespace {
 constexpr int64_t kBuffer = int64_t{256} << 10;
 constexpr int64_t kMaxPeek = int64_t{64} << 10;
 
+/// On standard input a terminal is a person typing and /dev/null is nothing; other devices (/dev/zero) have no end.
+bool never_ends(int fd, const struct stat& status) {
+    struct stat null {};
+    return !::isatty(fd) && !(::stat("/dev/null", &null) == 0 && null.st_rdev == status.st_rdev);
+}
+
 }  // namespace
 
 int64_t MemorySource::read(std::byte* to, int64_t capacity) {
@@ -30,7 +36,10 @@ FileSource::FileSource(const std::string& path) {
         fd_ = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
         if (fd_ < 0) throw Error(ErrorCode::bad_file, Place{path}, "standard input is closed");
     } else {
-        fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        do {  // a FIFO without a writer waits here
+            check_interrupted();
+            fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        } while (fd_ < 0 && errno == EINTR);
         if (fd_ < 0)
             throw Error(ErrorCode::bad_file, Place{path}, fmt::format("cannot open: {}", std::strerror(errno)));
     }
@@ -40,7 +49,7 @@ FileSource::FileSource(const std::string& path) {
         refusal = "cannot be examined";
     else if (S_ISDIR(status.st_mode))
         refusal = "is a folder, not a file";
-    else if (S_ISCHR(status.st_mode) && path != "-")
+    else if (S_ISBLK(status.st_mode) || (S_ISCHR(status.st_mode) && (path != "-" || never_ends(fd_, status))))
         refusal = "is a device, not a file";
     if (refusal) {
         ::close(fd_);

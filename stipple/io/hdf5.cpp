@@ -201,8 +201,9 @@ private:
 
 class Writer {
 public:
-    explicit Writer(const std::string& path)
-        : file_(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose) {
+    /// `path` is for messages: the file that `temporary` becomes.
+    Writer(const std::string& temporary, const std::string& path)
+        : path_(path), file_(H5Fcreate(temporary.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose) {
         require(file_.good(), "the file");
     }
 
@@ -227,9 +228,12 @@ public:
     void finish() { require(file_.close(), "the file"); }
 
 private:
-    static void require(bool good, const char* what) {
-        if (!good) throw Error(ErrorCode::cannot_write, fmt::format("HDF5 cannot write {}", what));
+    void require(bool good, const char* what) const {
+        if (!good)
+            throw Error(ErrorCode::cannot_write, Place{path_}, fmt::format("HDF5 cannot write {}", what),
+                        "is the disk full?");
     }
+    const std::string& path_;
     Id file_;
 };
 
@@ -305,7 +309,7 @@ void save_hdf5(const std::string& path, const CloudSet& set, Overwrite overwrite
     {
         const Library library;
         const auto clouds = static_cast<hsize_t>(m), points = static_cast<hsize_t>(n);
-        Writer writer(file.temporary_path());
+        Writer writer(file.temporary_path(), path);
         writer.write("data", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {clouds, points, 3}, set.points.data());
         if (!set.labels.empty()) writer.write("label", H5T_STD_I64LE, H5T_NATIVE_INT64, {clouds, 1}, set.labels.data());
         if (set.parts.elements() > 0)

@@ -1,16 +1,22 @@
 #include "tests/support/process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
+#include <signal.h>
 #include <termios.h>
+#include <thread>
 
 namespace stipple::test {
 namespace {
@@ -75,6 +81,111 @@ ProcessResult run_program(const std::vector<std::string>& arguments) {
         ::execv(argv[0], argv.data());
         return 127;
     });
+}
+
+Child::Child(Launch launch) : launch_(std::move(launch)) {
+    int in[2], out[2], err[2];
+    if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) std::abort();
+    std::vector<char*> argv;
+    for (const std::string& argument : launch_.arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    ::signal(SIGPIPE, SIG_IGN);  // a program need not read what it is fed
+    std::fflush(nullptr);
+    pid_ = ::fork();
+    if (pid_ < 0) std::abort();
+    if (pid_ == 0) {
+        ::signal(SIGPIPE, SIG_DFL);
+        ::dup2(in[0], STDIN_FILENO);
+        ::dup2(out[1], STDOUT_FILENO);
+        ::dup2(err[1], STDERR_FILENO);
+        if (!launch_.folder.empty() && ::chdir(launch_.folder.c_str()) != 0) ::_exit(126);
+        for (const auto& [name, value] : launch_.environment) ::setenv(name.c_str(), value.c_str(), 1);
+        if (launch_.before) launch_.before();
+        ::execv(argv[0], argv.data());
+        ::_exit(127);
+    }
+    ::close(in[0]);
+    ::close(out[1]);
+    ::close(err[1]);
+    in_ = in[1];
+    out_ = out[0];
+    err_ = err[0];
+    ::fcntl(in_, F_SETFL, O_NONBLOCK);
+}
+
+Child::~Child() {
+    if (pid_ > 0) {
+        ::kill(pid_, SIGKILL);
+        ::waitpid(pid_, nullptr, 0);
+    }
+    for (int fd : {in_, out_, err_})
+        if (fd >= 0) ::close(fd);
+}
+
+void Child::send(int signal) const {
+    if (pid_ > 0) ::kill(pid_, signal);
+}
+
+bool Child::wait_for_call(long number) const {
+    const std::string path = "/proc/" + std::to_string(pid_) + "/syscall";
+    for (int attempt = 0; attempt < 3000; ++attempt) {
+        std::string first;
+        if (!(std::ifstream(path) >> first)) return false;
+        if (first == std::to_string(number)) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+}
+
+void Child::close_output() {
+    if (out_ >= 0) ::close(out_);
+    out_ = -1;
+}
+
+LaunchResult Child::wait() {
+    using Clock = std::chrono::steady_clock;
+    const auto deadline = Clock::now() + std::chrono::seconds(launch_.seconds);
+    LaunchResult result;
+    size_t fed = 0;
+    const auto close_one = [](int& fd) {
+        ::close(fd);
+        fd = -1;
+    };
+    while (out_ >= 0 || err_ >= 0) {
+        if (in_ >= 0 && fed == launch_.input.size()) close_one(in_);
+        pollfd watched[] = {{in_, POLLOUT, 0}, {out_, POLLIN, 0}, {err_, POLLIN, 0}};  // negative ones are skipped
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+        if (left <= 0) {
+            result.timed_out = true;
+            ::kill(pid_, SIGKILL);
+            break;
+        }
+        ::poll(watched, 3, static_cast<int>(std::min<int64_t>(left, 1000)));
+        if (in_ >= 0 && watched[0].revents) {
+            const ssize_t count = ::write(in_, launch_.input.data() + fed, launch_.input.size() - fed);
+            if (count > 0) fed += static_cast<size_t>(count);
+            if (count < 0 && errno != EAGAIN && errno != EINTR) close_one(in_);
+        }
+        char block[65536];
+        for (int i = 1; i <= 2; ++i) {
+            int& fd = i == 1 ? out_ : err_;
+            if (fd < 0 || !watched[i].revents) continue;
+            const ssize_t count = ::read(fd, block, sizeof block);
+            if (count > 0) (i == 1 ? result.out : result.err).append(block, static_cast<size_t>(count));
+            if (count == 0 || (count < 0 && errno != EINTR)) close_one(fd);
+        }
+    }
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+    if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
+    return result;
+}
+
+LaunchResult run_launch(Launch launch) {
+    return Child(std::move(launch)).wait();
 }
 
 ProcessResult run_on_terminal(int columns, const std::function<int()>& f) {
