@@ -19,6 +19,11 @@ endif()
 add_library(stipple_flags INTERFACE)
 # No contraction into fused multiply-adds: CPU and CUDA must decide every branch alike (core/numeric.h).
 target_compile_options(stipple_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -ffp-contract=off>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # GCC 12 sees overflows in std::string's own copies that are not there (GCC bug 105651 and its kin).
+    target_compile_options(stipple_flags INTERFACE
+        $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread>)
+endif()
 # nvcc cannot evaluate fmt's consteval format strings (they are checked in the C++ sources), and fmt 9 is half constexpr under it.
 target_compile_options(stipple_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1>)
 if(STIPPLE_WERROR)

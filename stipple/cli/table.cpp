@@ -84,7 +84,7 @@ std::string format_aligned(const Table& table, bool markdown) {
     const auto line_of = [&](auto&& text_at) {
         std::vector<std::string> cells;
         for (size_t i = 0; i < widths.size(); ++i) cells.push_back(padded(escaped(text_at(i)), widths[i], right[i]));
-        std::string line = markdown ? "| " + join(cells, " | ") + " |" : join(cells, "  ");
+        std::string line = markdown ? fmt::format("| {} |", join(cells, " | ")) : join(cells, "  ");
         while (!line.empty() && line.back() == ' ') line.pop_back();
         return line + "\n";
     };
