@@ -22,7 +22,7 @@ target_compile_options(stipple_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # GCC 12 sees overflows in std::string's own copies that are not there (GCC bug 105651 and its kin).
     target_compile_options(stipple_flags INTERFACE
-        $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread>)
+        $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread>)
 endif()
 # nvcc cannot evaluate fmt's consteval format strings (they are checked in the C++ sources), and fmt 9 is half constexpr under it.
 target_compile_options(stipple_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1>)

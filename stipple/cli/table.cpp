@@ -77,9 +77,13 @@ std::string format_aligned(const Table& table, bool markdown) {
         widths.push_back(width);
         right.push_back(numeric);
     }
-    const auto escaped = [&](std::string cell) {  // a bar would end the cell
-        for (size_t at = 0; markdown && (at = cell.find('|', at)) != std::string::npos; at += 2) cell.insert(at, "\\");
-        return cell;
+    const auto escaped = [&](const std::string& cell) {  // a bar would end the cell
+        std::string text;
+        for (char c : cell) {
+            if (markdown && c == '|') text += '\\';
+            text += c;
+        }
+        return text;
     };
     const auto line_of = [&](auto&& text_at) {
         std::vector<std::string> cells;
