@@ -29,6 +29,7 @@ std::string stem_of(const std::string& path) {
 
 /// The output of each input: the one named, or one a file inside the folder named.
 std::vector<std::string> output_paths(const Options& options) {
+    STIPPLE_REQUIRE(!options.output.empty(), "the output path is empty");
     const bool folder = options.output != "-" && (options.output.back() == '/' || is_folder(options.output));
     if (!folder) {
         STIPPLE_REQUIRE(options.inputs.size() == 1, "{} inputs need a folder as output, got {}", options.inputs.size(),
@@ -52,11 +53,16 @@ void write_one(const Mesh& mesh, const std::string& path, const io::Format forma
                const Common& common, io::Warnings& warnings) {
     const io::WriteOptions write_options{options.ascii};
     io::Warnings found;
-    if (path == "-") {
-        StdoutSink sink;
-        io::info_of(format).write(mesh, sink, write_options, found);
-    } else {
-        io::save(path, mesh, common.overwrite_mode(), write_options, found, &format);
+    try {
+        if (path == "-") {
+            StdoutSink sink;
+            io::info_of(format).write(mesh, sink, write_options, found);
+        } else {
+            io::save(path, mesh, common.overwrite_mode(), write_options, found, &format);
+        }
+    } catch (const Error& error) {  // a cloud that the format cannot hold: which of several outputs was it?
+        if (!error.place().path.empty() || error.code() != ErrorCode::bad_argument) throw;
+        throw error.at_path(path);
     }
     for (const std::string& warning : found) warnings.push_back(fmt::format("{}: {}", path, warning));
 }

@@ -14,9 +14,21 @@
 namespace stipple::cli {
 namespace {
 
-/// A number of a scan: short, and exact enough to find the place again.
-std::string number_text(double value) {
-    return fmt::format("{:.9g}", value);
+/// The shortest text that names the number: 84.7, not the 84.6999969 that its float32 is.
+std::string number_text(double value, DType dtype = DType::f64) {
+    std::string text;
+    if (dtype == DType::f32)
+        io::append_number(text, static_cast<float>(value));
+    else
+        io::append_number(text, value);
+    return text;
+}
+
+/// A coordinate, as the writers of text formats write it.
+std::string world_text(double origin, double value) {
+    std::string text;
+    io::append_world(text, origin, static_cast<float>(value - origin));
+    return text;
 }
 
 std::string type_text(const Attribute& attribute) {
@@ -55,7 +67,8 @@ void describe_attributes(const Attributes& attributes, std::string_view kind, De
         if (range.min <= range.max) {
             entry["min"] = range.min;
             entry["max"] = range.max;
-            text += fmt::format(", {} to {}", number_text(range.min), number_text(range.max));
+            text += fmt::format(", {} to {}", number_text(range.min, attribute.dtype()),
+                                number_text(range.max, attribute.dtype()));
         }
         entry["non_finite"] = range.non_finite;
         if (range.non_finite) text += fmt::format(", {} not finite", grouped(range.non_finite));
@@ -82,8 +95,8 @@ void describe_geometry(const Mesh& mesh, Description& description) {
             const double extent = bounds.max[axis] - bounds.min[axis];
             diagonal_sq += extent * extent;
             pairs.emplace_back(std::string(1, static_cast<char>('x' + axis)),
-                               fmt::format("{} to {}  ({} wide)", number_text(bounds.min[axis]),
-                                           number_text(bounds.max[axis]), fmt::format("{:.6g}", extent)));
+                               fmt::format("{} to {}  ({:.6g} wide)", world_text(cloud.origin[axis], bounds.min[axis]),
+                                           world_text(cloud.origin[axis], bounds.max[axis]), extent));
         }
         fields["bounds"] = {{"min", bounds.min}, {"max", bounds.max}};
         fields["diagonal"] = std::sqrt(diagonal_sq);

@@ -97,7 +97,7 @@ Error usage_error(const CLI::ParseError& error, CLI::App& app) {
     if (constexpr std::string_view kWords = "Could not convert: "; message.rfind(kWords, 0) == 0)
         message = message.substr(kWords.size()) + ": not a valid value";
     if (const size_t at = message.find(" required "); at != std::string::npos && message.find(" missing") > at)
-        message = message.substr(0, message.find(':')) + ": its value is missing";
+        message = message.substr(0, message.find(':')) + ": a value is missing";
     const std::string help = fmt::format("stipple{}{} --help", command ? " " : "", command ? command->get_name() : "");
     return Error(ErrorCode::bad_argument, message,
                  near.empty() ? fmt::format("see: {}", help) : fmt::format("did you mean {}? See: {}", near, help));
@@ -138,7 +138,7 @@ int run(int argc, char** argv) {
     std::string config_path;
     bool print_config = false;
     add_common_options(app, common);
-    app.add_option("--config", config_path, "TOML file with options; one table for each subcommand");
+    app.add_option("--config", config_path, "TOML with options; one table for each command")->option_text("FILE");
     app.add_flag("--print-config", print_config, "Print the resolved options and stop");
     app.set_version_flag("--version", "stipple " STIPPLE_VERSION);
     app.require_subcommand(0, 1);
@@ -178,6 +178,12 @@ int run(int argc, char** argv) {
     const Command* chosen = nullptr;
     for (const Command& command : commands)
         if (command.app->parsed()) chosen = &command;
+    if (!chosen && print_config) {
+        print_failure(
+            Error(ErrorCode::bad_argument, "--print-config needs a command", "stipple convert --print-config"), name,
+            common.json);
+        return rule_of(ErrorCode::bad_argument).exit_code;
+    }
     if (!chosen) {
         print(help_of(app));
         return 0;

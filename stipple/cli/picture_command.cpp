@@ -53,10 +53,12 @@ picture::FigureStyle style_of(const Options& options, size_t panels) {
         if (options.inset.size() > 2) inset.size = options.inset[2];
         style.inset = inset;
     }
-    STIPPLE_REQUIRE(options.captions.empty() || options.captions.size() == panels, "{} captions for {} inputs",
-                    options.captions.size(), panels);
-    STIPPLE_REQUIRE(options.color_by.size() <= 1 || options.color_by.size() == panels, "{} x --color-by for {} inputs",
-                    options.color_by.size(), panels);
+    STIPPLE_REQUIRE(options.captions.empty() || options.captions.size() == panels, "{} captions for {} input{}",
+                    options.captions.size(), panels, panels == 1 ? "" : "s");
+    STIPPLE_REQUIRE(options.color_by.size() <= 1 || options.color_by.size() == panels, "{} x --color-by for {} input{}",
+                    options.color_by.size(), panels, panels == 1 ? "" : "s");
+    STIPPLE_REQUIRE(options.point_size >= 0, "--point-size must be from 0, got {}", options.point_size);
+    STIPPLE_REQUIRE(options.columns >= 0, "--columns must be from 0, got {}", options.columns);
     return style;
 }
 

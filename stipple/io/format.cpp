@@ -126,6 +126,8 @@ Mesh load_unnamed(const std::string& path, const ReadOptions& options, Warnings&
         if (!info) info = &info_of(format_by_extension(path));
     }
     if (used) *used = info->format;
+    if (options.item > 0 && info->format != Format::npy && info->format != Format::hdf5)
+        throw Error(ErrorCode::bad_file, fmt::format("item {} of a file that holds 1 cloud", options.item));
     if (info->parse) return info->parse(reader, options, warnings);
     if (path == "-") throw Error(ErrorCode::bad_file, "HDF5 cannot be read from standard input", "give its path");
     return load_hdf5_cloud(path, options, warnings);

@@ -199,11 +199,11 @@ private:
     Id file_;
 };
 
+/// Makes the file in memory. libhdf5 keeps what a full disk refused, tries again when the process ends, and crashes.
 class Writer {
 public:
-    /// `path` is for messages: the file that `temporary` becomes.
-    Writer(const std::string& temporary, const std::string& path)
-        : path_(path), file_(H5Fcreate(temporary.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose) {
+    /// `path` is for messages.
+    explicit Writer(const std::string& path) : path_(path), file_(create(), H5Fclose) {
         require(file_.good(), "the file");
     }
 
@@ -225,13 +225,26 @@ public:
         require(dataset.close(), name);
     }
 
-    void finish() { require(file_.close(), "the file"); }
+    /// The bytes of the file.
+    Buffer finish() {
+        require(H5Fflush(file_, H5F_SCOPE_GLOBAL) >= 0, "the file");
+        const ssize_t bytes = H5Fget_file_image(file_, nullptr, 0);
+        require(bytes > 0, "the file");
+        Buffer image(bytes);
+        require(H5Fget_file_image(file_, image.data(), static_cast<size_t>(bytes)) == bytes && file_.close(),
+                "the file");
+        return image;
+    }
 
 private:
+    static hid_t create() {
+        const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+        constexpr size_t kGrowth = size_t{8} << 20;
+        if (H5Pset_fapl_core(access, kGrowth, false) < 0) return -1;
+        return H5Fcreate("stipple.h5", H5F_ACC_TRUNC, H5P_DEFAULT, access);  // a name that never reaches the disk
+    }
     void require(bool good, const char* what) const {
-        if (!good)
-            throw Error(ErrorCode::cannot_write, Place{path_}, fmt::format("HDF5 cannot write {}", what),
-                        "is the disk full?");
+        if (!good) throw Error(ErrorCode::cannot_write, Place{path_}, fmt::format("HDF5 cannot write {}", what));
     }
     const std::string& path_;
     Id file_;
@@ -309,7 +322,7 @@ void save_hdf5(const std::string& path, const CloudSet& set, Overwrite overwrite
     {
         const Library library;
         const auto clouds = static_cast<hsize_t>(m), points = static_cast<hsize_t>(n);
-        Writer writer(file.temporary_path(), path);
+        Writer writer(path);
         writer.write("data", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {clouds, points, 3}, set.points.data());
         if (!set.labels.empty()) writer.write("label", H5T_STD_I64LE, H5T_NATIVE_INT64, {clouds, 1}, set.labels.data());
         if (set.parts.elements() > 0)
@@ -324,7 +337,8 @@ void save_hdf5(const std::string& path, const CloudSet& set, Overwrite overwrite
             H5Tset_cset(type, H5T_CSET_UTF8);
             writer.write("name", type, type, {clouds}, texts.data());
         }
-        writer.finish();
+        const Buffer image = writer.finish();
+        file.write(image.data(), image.bytes());
     }
     file.commit();
 }

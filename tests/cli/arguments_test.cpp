@@ -31,6 +31,15 @@ TEST_F(CliArguments, WrongUseIsNamedWithAHint) {
     expect_usage(stipple({"info", "--progress", "maybe"}), "maybe", "stipple info --help");
     expect_usage(stipple({"info", "a.ply", "--from", "doc"}), "unknown format \"doc\"", "ply");
     expect_usage(stipple({"convert", cloud("a.ply"), "-o", folder / "b.doc"}), "unknown extension .doc", "ply");
+    expect_usage(stipple({"--print-config"}), "--print-config needs a command", "stipple convert --print-config");
+    expect_usage(stipple({"picture", "a.ply", "--range", "1", "-o", "b.png"}), "--range", "stipple picture --help");
+    expect_error(stipple({"convert", "a.ply", "-o", ""}), 2, "output path is empty");
+    expect_error(stipple({"picture", "a.ply", "-o", ""}), 2, ".png");
+    expect_error(stipple({"picture", "a.ply", "-o", "b.png", "--point-size", "-3"}), 2, "--point-size must be from 0");
+    expect_error(stipple({"picture", "a.ply", "-o", "b.png", "--columns", "-3"}), 2, "--columns must be from 0");
+    expect_error(stipple({"picture", folder / "a.ply", "-o", folder / "b.png", "--size", "0"}), 2, "0 x 0");
+    expect_error(stipple({"picture", "a.ply", "-o", "b.png", "--captions", "x", "y"}), 2, "2 captions for 1 input");
+    expect_error(stipple({"convert", folder / "a.ply", "-o", folder / "b.stl"}), 2, "b.stl: STL holds faces only");
     expect_entries({"a.ply"});
 }
 
@@ -148,6 +157,9 @@ TEST_F(CliArguments, ItemOfANumpyArrayOfClouds) {
     expect_error(stipple({"convert", input, "-o", "-", "--format", "xyz", "--item", "2"}), 3, "item");
     expect_error(stipple({"convert", input, "-o", "-", "--format", "xyz"}), 3, "--item");
     expect_error(stipple({"info", input, "--item", "-5"}), 2, "--item");
+    // A file of one cloud has an item 0 and no other.
+    expect_success(stipple({"info", cloud("one.ply"), "--item", "0"}));
+    expect_error(stipple({"info", folder / "one.ply", "--item", "1"}), 3, "item 1 of a file that holds 1 cloud");
 }
 
 #ifdef STIPPLE_WITH_HDF5

@@ -18,6 +18,14 @@ TEST_F(CliContract, InfoDescribesAFile) {
     EXPECT_TRUE(contains(result.out, "non-finite  0\n")) << result.out;
 }
 
+TEST_F(CliContract, InfoNamesNumbersAsTheyWereWritten) {
+    const LaunchResult result = stipple({"info", file("a.xyz", "84.7 500000.25 -0.1\n0.3 500001.5 0.0632\n")});
+    expect_success(result);
+    EXPECT_TRUE(contains(result.out, "  0.3 to 84.7  (84.4 wide)\n")) << result.out;
+    EXPECT_TRUE(contains(result.out, "  500000.25 to 500001.5  (1.25 wide)\n")) << result.out;
+    EXPECT_TRUE(contains(result.out, "  -0.1 to 0.0632  (0.1632 wide)\n")) << result.out;
+}
+
 TEST_F(CliContract, InfoDescribesTheProgram) {
     const LaunchResult result = stipple({"info"});
     expect_success(result);

@@ -135,11 +135,11 @@ TEST_F(CliInputs, MoreThanTheAddressSpaceHolds) {
 
 TEST_F(CliInputs, TextThatOutgrowsTheAddressSpace) {
     std::string text;
-    while (text.size() < 40'000'000) text += "1 2 3\n4 5 6\n7 8 9\n";
+    while (text.size() < 80'000'000) text += "1 2 3\n4 5 6\n7 8 9\n";
     const std::string input = file("a.xyz", text);
     Launch launch;
     launch.before = [] {
-        const rlimit limit{120u << 20, 120u << 20};
+        const rlimit limit{160u << 20, 160u << 20};
         ::setrlimit(RLIMIT_AS, &limit);
     };
     const LaunchResult result = stipple({"convert", input, "-o", folder / "out.ply", "--threads", "1"}, launch);

@@ -49,7 +49,7 @@ TEST_F(CliOutputs, AreCheckedBeforeTheInputIsRead) {
     expect_error(stipple({"picture", input, "-o", folder / "folder.png"}), 4, "is a folder");
     expect_error(stipple({"convert", input, "-o", folder / "old.xyz/new.xyz"}), 4, "not a folder");
     expect_error(stipple({"convert", input, "-o", "/dev/full", "--format", "xyz", "--overwrite"}), 4,
-                 "not a regular file");
+                 ::getuid() == 0 ? "not a regular file" : "not writable");
     expect_error(stipple({"picture", input, "-o", folder / "new.jpg"}), 2, "PNG");
     expect_entries({"old.xyz", "folder.png"});
 }
@@ -114,9 +114,8 @@ TEST_F(CliOutputs, AFullDisk) {
         write_file(call[3], "precious");
         call.push_back("--overwrite");
         const LaunchResult result = stipple(call, launch);
-        EXPECT_EQ(read_file(call[3]), "precious");
-        if (call[0] == "picture" && result.exit_code == 0) continue;
         expect_error(result, 4, call[3] + ": ");
+        EXPECT_EQ(read_file(call[3]), "precious");
         std::filesystem::remove(call[3]);
         EXPECT_TRUE(std::filesystem::is_empty(folder / "small"));
     }
@@ -130,9 +129,11 @@ TEST_F(CliOutputs, ALimitOnFileSizes) {
         const rlimit limit{100'000, 100'000};
         ::setrlimit(RLIMIT_FSIZE, &limit);
     };
-    const LaunchResult result = stipple({"convert", input, "-o", folder / "new.pcd"}, launch);
-    expect_error(result, 4, "new.pcd: cannot write: File too large");
-    expect_entries({"a.ply"});
+    for (std::vector<std::string> call : writers(input, folder / "new")) {
+        if (call[0] == "picture") call[5] = "1024";
+        expect_error(stipple(call, launch), 4, call[3] + ": cannot write: File too large");
+        expect_entries({"a.ply"});
+    }
 }
 
 TEST_F(CliOutputs, AFullStandardOutput) {
