@@ -32,6 +32,18 @@ suite() {  # suite NAME BUILD_FOLDER [ctest options]: each test counts
     if [ "$bad" -gt 0 ]; then grep -E '\*\*\*|Failure|error:|which is|Expected|Actual' "$log" | head -60; fi
     echo "$([ "$bad" -eq 0 ] && echo 'ok   ' || echo 'FAIL ') $name: $((total - bad - absent)) of $total passed ($((SECONDS - begin)) s, $log)"
 }
+program() {  # program NAME PATH: a whole test program in one process; each of its tests counts
+    local name=$1 log="build/test-${1// /-}.log" begin=$SECONDS
+    "$2" --gtest_brief=1 >"$log" 2>&1
+    local status=$? good bad absent
+    good=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$log")
+    bad=$(sed -n 's/^\[  FAILED  \] \([0-9]*\) test.*/\1/p' "$log")
+    absent=$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$log")
+    if [ "$status" -ne 0 ] && [ -z "$bad" ]; then bad=1; fi
+    passed=$((passed + ${good:-0})); failed=$((failed + ${bad:-0})); skipped=$((skipped + ${absent:-0}))
+    if [ "$status" -ne 0 ]; then tail -40 "$log"; fi
+    echo "$([ "$status" -eq 0 ] && echo 'ok   ' || echo 'FAIL ') $name: ${good:-0} passed ($((SECONDS - begin)) s, $log)"
+}
 build() { cmake --preset "$1" && cmake --build --preset "$@"; }
 
 format_check() { git ls-files '*.h' '*.cpp' '*.cu' | xargs clang-format-14 --dry-run -Werror; }
@@ -56,7 +68,11 @@ else
     skip "cuda-check: no nvcc here"
 fi
 say "sanitizers (preset asan)"
-step "build asan" build asan --target io_test core_test && suite "sanitized tests" build/asan -E NOT_BUILT
+# One process a program: the leak check at the end of each takes seconds. core_test forks hundreds, which skip it.
+if step "build asan" build asan --target io_test core_test; then
+    program "sanitized io" build/asan/bin/io_test
+    ASAN_OPTIONS=detect_leaks=0 program "sanitized core" build/asan/bin/core_test
+fi
 say "fuzzing (preset fuzz), 5 s a parser"
 if step "build fuzz" build fuzz; then
     for program in build/fuzz/bin/fuzz_*; do

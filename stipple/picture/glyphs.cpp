@@ -1,8 +1,10 @@
 #include "stipple/picture/glyphs.h"
 
 #include <cmath>
-#include <cstdlib>
+#include <cstring>
 #include <map>
+
+#include "stipple/io/text.h"
 
 namespace stipple::picture {
 namespace {
@@ -172,10 +174,10 @@ public:
 
 private:
     float number() {
-        char* end = nullptr;
-        const float value = std::strtof(at_, &end);
-        at_ = end;
-        return value;
+        while (*at_ == ' ') ++at_;
+        double value = 0;
+        io::scan_number(at_, at_ + std::strlen(at_), value);
+        return static_cast<float>(value);
     }
 
     void line_to(float x, float y) {
