@@ -4,7 +4,6 @@
 #include <cstring>
 #include <optional>
 
-#include "stipple/core/parallel.h"
 #include "stipple/io/conversion.h"
 #include "stipple/io/lzf.h"
 #include "stipple/io/point_table.h"
@@ -189,20 +188,6 @@ void read_ascii(ByteReader& reader, const Header& header, std::optional<PointTab
     parse_text_rows(reader, rows, *table);
 }
 
-void read_binary(ByteReader& reader, const Header& header, PointTable& table) {
-    const int64_t chunk_rows = std::max<int64_t>(1, std::min(header.points, (int64_t{2} << 20) / header.row_bytes));
-    std::vector<std::byte> chunk;
-    for (int64_t done = 0; done < header.points;) {
-        const int64_t rows = std::min(chunk_rows, header.points - done);
-        std::byte* direct = table.append_directly(rows);
-        if (!direct) chunk.resize(static_cast<size_t>(chunk_rows * header.row_bytes));
-        std::byte* to = direct ? direct : chunk.data();
-        reader.read_exact(to, rows * header.row_bytes, "the points");
-        if (!direct) table.append(to, rows);
-        done += rows;
-    }
-}
-
 /// Columns one after the other, compressed as a whole.
 void read_compressed(ByteReader& reader, const Header& header, PointTable& table) {
     const int64_t stored = reader.read_number<uint32_t>("the compressed size");
@@ -272,7 +257,10 @@ Mesh parse_pcd(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
         // Compressed points are allocated when their size is known to be backed by the file.
         const bool known = header.data == Data::binary && reader.remaining();
         table.emplace(kept_fields(header), header.row_bytes, known ? header.points : -1);
-        header.data == Data::binary ? read_binary(reader, header, *table) : read_compressed(reader, header, *table);
+        if (header.data == Data::binary)
+            read_rows(reader, *table, header.points, "the points");
+        else
+            read_compressed(reader, header, *table);
     }
     Mesh mesh;
     mesh.vertices = table->finish();

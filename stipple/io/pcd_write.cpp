@@ -1,6 +1,5 @@
 #include <cstring>
 
-#include "stipple/core/parallel.h"
 #include "stipple/io/conversion.h"
 #include "stipple/io/pcd.h"
 #include "stipple/io/point_table.h"
@@ -108,30 +107,22 @@ void write_pcd(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Wa
     const int64_t xyz_bytes = wide ? 24 : 12;
     int64_t row_bytes = xyz_bytes;
     for (const Column& column : columns) row_bytes += column.values.row_bytes();
-    constexpr int64_t kChunkRows = int64_t{1} << 16;
-    Buffer chunk(std::min(cloud.size(), kChunkRows) * row_bytes);
-    for (int64_t begin = 0; begin < cloud.size(); begin += kChunkRows) {
-        const int64_t rows = std::min(kChunkRows, cloud.size() - begin);
-        parallel_for(rows, 8192, [&](int64_t first, int64_t last) {
-            for (int64_t i = first; i < last; ++i) {
-                std::byte* to = chunk.data() + i * row_bytes;
-                if (wide) {
-                    const double world[3] = {cloud.world(begin + i, 0), cloud.world(begin + i, 1),
-                                             cloud.world(begin + i, 2)};
-                    std::memcpy(to, world, sizeof world);
-                } else {
-                    std::memcpy(to, cloud.positions.data() + 3 * (begin + i), 12);
-                }
-                to += xyz_bytes;
-                for (const Column& column : columns) {
-                    const auto width = static_cast<size_t>(column.values.row_bytes());
-                    std::memcpy(to, column.values.data() + (begin + i) * column.values.row_bytes(), width);
-                    to += width;
-                }
+    write_rows(sink, cloud.size(), row_bytes, [&](std::byte* to, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            if (wide) {
+                const double world[3] = {cloud.world(i, 0), cloud.world(i, 1), cloud.world(i, 2)};
+                std::memcpy(to, world, sizeof world);
+            } else {
+                std::memcpy(to, cloud.positions.data() + 3 * i, 12);
             }
-        });
-        sink.write(chunk.data(), rows * row_bytes);
-    }
+            to += xyz_bytes;
+            for (const Column& column : columns) {
+                const auto width = static_cast<size_t>(column.values.row_bytes());
+                std::memcpy(to, column.values.data() + i * column.values.row_bytes(), width);
+                to += width;
+            }
+        }
+    });
 }
 
 }  // namespace stipple::io

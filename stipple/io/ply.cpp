@@ -294,20 +294,12 @@ PointCloud read_vertices(ByteReader& reader, const Element& element, const Heade
         }
         return table.finish();
     }
-    const int64_t row_bytes = walker.row_bytes();
-    const int64_t chunk_rows = std::max<int64_t>(1, std::min(element.count, (int64_t{2} << 20) / row_bytes));
-    std::vector<std::byte> chunk;
-    for (int64_t done = 0; done < element.count;) {
-        const int64_t rows = std::min(chunk_rows, element.count - done);
-        // Through a pipe the memory grows with what arrives, in a file it is all there.
-        std::byte* direct = table.append_directly(rows);
-        if (!direct) chunk.resize(static_cast<size_t>(chunk_rows * row_bytes));
-        std::byte* to = direct ? direct : chunk.data();
-        reader.read_exact(to, rows * row_bytes, "the vertices");
-        if (header.encoding == Encoding::big) swap_fields(to, rows, row_bytes, walker.fields());
-        if (!direct) table.append(to, rows);
-        done += rows;
-    }
+    std::function<void(std::byte*, int64_t)> to_host;
+    if (header.encoding == Encoding::big)
+        to_host = [&](std::byte* rows, int64_t count) {
+            swap_fields(rows, count, walker.row_bytes(), walker.fields());
+        };
+    read_rows(reader, table, element.count, "the vertices", to_host);
     return table.finish();
 }
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "stipple/core/parallel.h"
 #include "stipple/io/conversion.h"
 #include "stipple/io/ply.h"
 #include "stipple/io/point_table.h"
@@ -10,8 +9,6 @@
 
 namespace stipple::io {
 namespace {
-
-constexpr int64_t kChunkRows = int64_t{1} << 16;
 
 std::string_view ply_type(DType dtype) {
     switch (dtype) {
@@ -110,19 +107,6 @@ std::string header_of(const Mesh& mesh, const std::vector<WrittenField>& fields,
 
 void append_cells(std::string& text, const std::vector<WrittenField>& fields, int64_t row) {
     for (const WrittenField& field : fields) append_value(text += ' ', *field.attribute, row, field.component);
-}
-
-/// Writes rows of `row_bytes` that `fill(to, begin, end)` lays out, chunk by chunk.
-void write_rows(ByteSink& sink, int64_t count, int64_t row_bytes,
-                const std::function<void(std::byte* to, int64_t begin, int64_t end)>& fill) {
-    Buffer chunk(std::min(count, kChunkRows) * row_bytes);
-    for (int64_t begin = 0; begin < count; begin += kChunkRows) {
-        const int64_t rows = std::min(kChunkRows, count - begin);
-        parallel_for(rows, 8192, [&](int64_t first, int64_t last) {
-            fill(chunk.data() + first * row_bytes, begin + first, begin + last);
-        });
-        sink.write(chunk.data(), rows * row_bytes);
-    }
 }
 
 int64_t bytes_of(const std::vector<WrittenField>& fields) {

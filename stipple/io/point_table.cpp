@@ -14,6 +14,7 @@ namespace stipple::io {
 namespace {
 
 constexpr int64_t kGrain = 16384;                   // rows per chunk of parallel work
+constexpr int64_t kChunkBytes = int64_t{2} << 20;   // rows are read and written in chunks of about this size
 constexpr int64_t kBlockPoints = int64_t{1} << 17;  // 3 MiB of float64 coordinates
 
 const Field* find_field(const std::vector<Field>& fields, std::string_view name) {
@@ -310,6 +311,36 @@ PointCloud PointTable::finish() {
                                           group.data.release());
     }
     return cloud;
+}
+
+void read_rows(ByteReader& reader, PointTable& table, int64_t count, std::string_view what,
+               const std::function<void(std::byte* rows, int64_t count)>& to_host) {
+    const int64_t row_bytes = table.row_bytes();
+    const int64_t chunk_rows = std::max<int64_t>(1, std::min(count, kChunkBytes / row_bytes));
+    std::vector<std::byte> chunk;
+    for (int64_t done = 0; done < count;) {
+        const int64_t rows = std::min(chunk_rows, count - done);
+        std::byte* direct = table.append_directly(rows);
+        if (!direct) chunk.resize(static_cast<size_t>(chunk_rows * row_bytes));
+        std::byte* to = direct ? direct : chunk.data();
+        reader.read_exact(to, rows * row_bytes, what);
+        if (to_host) to_host(to, rows);
+        if (!direct) table.append(to, rows);
+        done += rows;
+    }
+}
+
+void write_rows(ByteSink& sink, int64_t count, int64_t row_bytes,
+                const std::function<void(std::byte* to, int64_t begin, int64_t end)>& fill) {
+    const int64_t chunk_rows = std::max<int64_t>(1, kChunkBytes / row_bytes);
+    Buffer chunk(std::min(count, chunk_rows) * row_bytes);
+    for (int64_t begin = 0; begin < count; begin += chunk_rows) {
+        const int64_t rows = std::min(chunk_rows, count - begin);
+        parallel_for(rows, 8192, [&](int64_t first, int64_t last) {
+            fill(chunk.data() + first * row_bytes, begin + first, begin + last);
+        });
+        sink.write(chunk.data(), rows * row_bytes);
+    }
 }
 
 std::vector<WrittenField> flatten(const Attributes& attributes) {

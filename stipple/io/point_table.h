@@ -69,6 +69,7 @@ public:
     void set_origin(const std::array<double, 3>& origin) { builder_.set_origin(origin); }
 
     int64_t rows() const { return rows_; }
+    int64_t row_bytes() const { return row_bytes_; }
     PointCloud finish();
 
 private:
@@ -89,6 +90,15 @@ private:
     PositionBuilder builder_;
     int64_t row_bytes_, expected_rows_, rows_ = 0;
 };
+
+/// Reads `count` binary rows into the table, a few MiB at a time; `to_host` (if any) puts each chunk in host byte
+/// order. Through a pipe the memory grows with what arrives.
+void read_rows(ByteReader& reader, PointTable& table, int64_t count, std::string_view what,
+               const std::function<void(std::byte* rows, int64_t count)>& to_host = {});
+
+/// Writes `count` binary rows of `row_bytes` that `fill(to, begin, end)` lays out, in parallel, chunk by chunk.
+void write_rows(ByteSink& sink, int64_t count, int64_t row_bytes,
+                const std::function<void(std::byte* to, int64_t begin, int64_t end)>& fill);
 
 /// The reverse: the fields under which a cloud's attributes are written (positions not included), packed, with the
 /// attribute and component that each comes from.
