@@ -15,11 +15,18 @@ echo "demo: built in $((SECONDS - begin)) s"
 stipple=build/release/bin/stipple
 out=build/demo
 mkdir -p $out
-run() { echo; echo "\$ stipple $*"; $stipple "$@"; }
+run() {
+    printf '\n$ stipple'
+    for word in "$@"; do
+        case $word in *" "* | "") printf ' "%s"' "$word" ;; *) printf ' %s' "$word" ;; esac
+    done
+    printf '\n'
+    $stipple "$@"
+}
 run info examples/data/knot.ply
 run convert examples/data/knot.ply -o $out/knot.pcd --overwrite
-run convert examples/data/knot.ply -o $out/knot.las --overwrite
-run info $out/knot.pcd $out/knot.las --table md
+run convert examples/data/knot.ply -o $out/knot.npz --overwrite
+run info $out/knot.pcd $out/knot.npz --table md
 run picture examples/data/knot.ply examples/data/knot.ply examples/data/knot_mesh.off \
     --captions "scan, by intensity" "scan, by normal" "the mesh that was scanned" --color-by intensity normal "" \
     --inset 0.36 0.62 --elevation 50 --size 640 -o $out/knot.png --overwrite

@@ -11,7 +11,7 @@ struct Options {
     std::vector<std::string> inputs, captions, color_by;
     std::string output, from, size = "1024x1024", color_map = "viridis", up = "z", title, unit;
     std::vector<double> range, inset;
-    double azimuth = 35, elevation = 22, point_size = 0;
+    double azimuth = 35, elevation = 22, zoom = 1, point_size = 0;
     int64_t item = -1, columns = 0;
     bool dark = false, flat = false, edges = false, orthographic = false, own_scale = false, scale_bar = false,
          no_legend = false;
@@ -34,6 +34,8 @@ picture::FigureStyle style_of(const Options& options, size_t panels) {
     style.title = options.title;
     style.viewpoint.azimuth = options.azimuth;
     style.viewpoint.elevation = options.elevation;
+    STIPPLE_REQUIRE(options.zoom > 0, "--zoom must be above 0, got {}", options.zoom);
+    style.viewpoint.zoom = options.zoom;
     style.viewpoint.up = options.up == "y" ? picture::UpAxis::y : picture::UpAxis::z;
     if (options.orthographic) style.viewpoint.projection = picture::Projection::orthographic;
     style.point_radius = options.point_size / 2;
@@ -143,6 +145,7 @@ Command add_picture(CLI::App& root, Common& common) {
     app->add_option("--range", options->range, "Values at the ends of the color map")->expected(2);
     app->add_option("--azimuth", options->azimuth, "Degrees about the up axis")->capture_default_str();
     app->add_option("--elevation", options->elevation, "Degrees above the horizon")->capture_default_str();
+    app->add_option("--zoom", options->zoom, "Larger than what fits, about the middle")->capture_default_str();
     app->add_option("--up", options->up, "Up axis: z or y")->check(CLI::IsMember({"z", "y"}))->capture_default_str();
     app->add_option("--point-size", options->point_size, "Diameter in pixels; 0 chooses by density")
         ->capture_default_str();
