@@ -21,8 +21,7 @@ struct ClosedPipe {};
 
 /// Options with one meaning in all subcommands.
 struct Common {
-    bool json = false, overwrite = false, dry_run = false, quiet = false;
-    int verbosity = 0;
+    bool json = false, overwrite = false, dry_run = false, quiet = false, verbose = false;
     std::string table, device = "auto", progress = "auto", color = "auto";
     uint64_t seed = 0;
     int threads = 0;

@@ -6,7 +6,7 @@
 #include "stipple/cli/toml.h"
 #include "stipple/core/error.h"
 #include "stipple/io/byte_source.h"
-#include "stipple/io/text.h"
+#include "stipple/io/byte_source.h"
 
 namespace stipple::cli {
 namespace {
@@ -52,13 +52,7 @@ bool is_flag(const CLI::Option& option) {
 /// Gives an option its values as if they stood on the command line.
 void set_option(CLI::Option& option, const std::vector<std::string>& values, const Place& place) {
     try {
-        int64_t times = 0;
-        if (is_flag(option) && values.size() == 1 && io::parse_number(values[0], times) && times > 1 && times < 10) {
-            // "verbose = 2" is -v -v: versions of CLI11 differ in what a number means to a flag.
-            for (; times > 0; --times) option.add_result("true");
-        } else {
-            for (const std::string& value : values) option.add_result(value);
-        }
+        for (const std::string& value : values) option.add_result(value);
         option.run_callback();
     } catch (const CLI::Error&) {  // CLI11's own words speak of command lines
         std::string given;
@@ -91,10 +85,7 @@ void apply_environment(CLI::App& app) {
 
 std::string config_value(const CLI::Option& option) {
     std::vector<std::string> values = option.count() ? option.results() : std::vector<std::string>{};
-    if (is_flag(option)) {  // -vv counts
-        if (values.empty()) return "false";
-        return values.size() > 1 ? std::to_string(values.size()) : values.front();
-    }
+    if (is_flag(option)) return values.empty() ? "false" : values.back();
     if (values.empty() && !option.get_default_str().empty()) values = {option.get_default_str()};
     if (values.empty()) return "";
     const bool is_number =

@@ -39,7 +39,7 @@ void add_common_options(CLI::App& app, Common& common) {
         ->capture_default_str()
         ->option_text("auto|always|never");
     app.add_flag("-q,--quiet", common.quiet, "No warnings");
-    app.add_flag("-v,--verbose", common.verbosity, "More messages; twice for even more");
+    app.add_flag("-v,--verbose", common.verbose, "More messages");
 }
 
 void print_failure(const Error& error, const std::string& command, bool json) {
@@ -199,7 +199,7 @@ int run(int argc, char** argv) {
         set_color_mode(common.color == "always"  ? ColorMode::always
                        : common.color == "never" ? ColorMode::never
                                                  : ColorMode::automatic);
-        set_log_level(common.quiet ? LogLevel::error : common.verbosity ? LogLevel::debug : LogLevel::info);
+        set_log_level(common.quiet ? LogLevel::error : common.verbose ? LogLevel::debug : LogLevel::info);
         set_threads(common.threads);
         const Device device = parse_device(common.device);  // one that is not there is an error before any work
         const auto begin = std::chrono::steady_clock::now();

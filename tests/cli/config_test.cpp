@@ -109,7 +109,7 @@ TEST_F(CliConfig, PrecedenceInWhatHappens) {
 TEST_F(CliConfig, PrintedConfigReadsBackTheSame) {
     const std::vector<std::vector<std::string>> calls = {
         {"info"},
-        {"convert", "--format", "ply", "-vv", "--ascii", "-o", "a b.ply"},
+        {"convert", "--format", "ply", "-v", "--ascii", "-o", "a b.ply"},
         {"picture", "-o",   "x.png",      "--captions", "one \"two\"", "#3, [x]",      "back\\slash",
          "--title", "2024", "--range",    "-1.5",       "2e3",         "--inset",      "0.5",
          "0.5",     "0.2",  "--color-by", "#ff0000",    "--dark",      "--point-size", "2.5"},
