@@ -6,7 +6,6 @@
 #include "stipple/cli/toml.h"
 #include "stipple/core/error.h"
 #include "stipple/io/byte_source.h"
-#include "stipple/io/byte_source.h"
 
 namespace stipple::cli {
 namespace {
