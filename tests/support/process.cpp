@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <linux/capability.h>
 #include <signal.h>
 #include <termios.h>
 #include <thread>
@@ -207,6 +209,13 @@ ProcessResult run_on_terminal(int columns, const std::function<int()>& f) {
     }
     ::close(slave);
     return collect(child, master);
+}
+
+void forget_root_rights() {
+    if (::geteuid() != 0) return;
+    bool dropped = true;
+    for (const int right : {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH}) dropped &= ::prctl(PR_CAPBSET_DROP, right) == 0;
+    if (!dropped && ::setuid(65534) != 0) ::_exit(125);
 }
 
 SmallDisk::SmallDisk(std::string path, int64_t bytes) : path_(std::move(path)) {

@@ -69,6 +69,10 @@ LaunchResult run_launch(Launch launch);
 /// The same on a pseudo terminal of that many columns: what a person would have on the screen, escape codes and all.
 ProcessResult run_on_terminal(int columns, const std::function<int()>& f);
 
+/// In a child before it executes a program: root loses the right to read and write everything, and keeps its uid, so
+/// that the program itself stays within reach wherever it was built. Nothing to do for any other user.
+void forget_root_rights();
+
 /// A tmpfs of `bytes` mounted at the existing folder `path`, unmounted at the end. ok() is false without the right to.
 class SmallDisk {
 public:
