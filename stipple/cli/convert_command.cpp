@@ -11,7 +11,7 @@ struct Options {
     std::vector<std::string> inputs;
     std::string output, format, from;
     int64_t item = -1;
-    bool ascii = false, drop_nonfinite = false;
+    bool ascii = false, compressed = false, drop_nonfinite = false;
 };
 
 bool is_folder(const std::string& path) {
@@ -51,7 +51,7 @@ std::vector<std::string> output_paths(const Options& options) {
 
 void write_one(const Mesh& mesh, const std::string& path, const io::Format format, const Options& options,
                const Common& common, io::Warnings& warnings) {
-    const io::WriteOptions write_options{options.ascii};
+    const io::WriteOptions write_options{options.ascii, options.compressed};
     io::Warnings found;
     try {
         if (path == "-") {
@@ -130,6 +130,7 @@ Command add_convert(CLI::App& root, Common& common) {
     app->add_option("--from", options->from, "Format of the input, when its name and content do not tell");
     app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0")->check(from_zero());
     app->add_flag("--ascii", options->ascii, "Text instead of binary (PLY, PCD, STL)");
+    app->add_flag("--compressed", options->compressed, "Compressed binary (PCD)");
     app->add_flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
     app->footer(
         "Formats: ply xyz pts csv obj off stl pcd las kitti npy npz hdf5\n\n"

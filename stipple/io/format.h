@@ -28,7 +28,8 @@ struct ReadOptions {
 };
 
 struct WriteOptions {
-    bool ascii = false;  // PLY, PCD, STL: text instead of binary
+    bool ascii = false;       // PLY, PCD, STL: text instead of binary
+    bool compressed = false;  // PCD: binary_compressed; other formats ignore it
 };
 
 struct FormatInfo {

@@ -4,7 +4,7 @@
 // Read: any FIELDS with SIZE 1, 2, 4, 8 and TYPE I, U, F; COUNT above 1 makes an attribute of that many components;
 // "_" is padding. rgb and rgba (packed into 4 bytes) become color; normal_x normal_y normal_z become normal. NaN points
 // are kept. The viewpoint and the rows of an organised cloud are not kept: a warning says so.
-// Written: binary (or ascii); x y z as float32, as float64 when the origin is not 0.
+// Written: binary, ascii or binary_compressed (up to 4 GiB); x y z as float32, as float64 when the origin is not 0.
 
 #include "stipple/io/format.h"
 

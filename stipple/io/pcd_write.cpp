@@ -1,6 +1,8 @@
 #include <cstring>
 
+#include "stipple/core/checked.h"
 #include "stipple/io/conversion.h"
+#include "stipple/io/lzf.h"
 #include "stipple/io/pcd.h"
 #include "stipple/io/point_table.h"
 #include "stipple/io/text.h"
@@ -62,7 +64,7 @@ bool is_normal(const Column& column) {
     return column.name == "normal" && column.values.components() == 3;
 }
 
-std::string header_of(const PointCloud& cloud, const std::vector<Column>& columns, bool wide, bool ascii) {
+std::string header_of(const PointCloud& cloud, const std::vector<Column>& columns, bool wide, std::string_view data) {
     std::string fields = "x y z", sizes = wide ? "8 8 8" : "4 4 4", types = "F F F", counts = "1 1 1";
     const auto add = [&](std::string_view name, DType dtype, int64_t count) {
         fields += fmt::format(" {}", name);
@@ -79,7 +81,43 @@ std::string header_of(const PointCloud& cloud, const std::vector<Column>& column
     return fmt::format(
         "# .PCD v0.7 - Point Cloud Data file format\nVERSION 0.7\nFIELDS {}\nSIZE {}\nTYPE {}\nCOUNT {}\n"
         "WIDTH {}\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS {}\nDATA {}\n",
-        fields, sizes, types, counts, cloud.size(), cloud.size(), ascii ? "ascii" : "binary");
+        fields, sizes, types, counts, cloud.size(), cloud.size(), data);
+}
+
+/// Field after field, each with all its points, compressed as a whole.
+void write_compressed(const PointCloud& cloud, const std::vector<Column>& columns, bool wide, int64_t row_bytes,
+                      ByteSink& sink) {
+    const int64_t n = cloud.size(), size = checked_mul(n, row_bytes);
+    STIPPLE_REQUIRE(size <= int64_t{0xffffffff}, "binary_compressed PCD holds up to 4 GiB, these points need {} bytes",
+                    size);
+    Buffer fields(size);
+    std::byte* to = fields.data();
+    const auto put = [&](const void* from, int64_t bytes) {
+        std::memcpy(to, from, static_cast<size_t>(bytes));
+        to += bytes;
+    };
+    for (int axis = 0; axis < 3; ++axis)
+        for (int64_t i = 0; i < n; ++i) {
+            const double world = cloud.world(i, axis);
+            if (wide)
+                put(&world, 8);
+            else
+                put(cloud.positions.data() + 3 * i + axis, 4);
+        }
+    for (const Column& column : columns) {
+        if (!is_normal(column)) {
+            put(column.values.data(), n * column.values.row_bytes());
+            continue;
+        }
+        const int64_t width = size_of(column.values.dtype());  // three fields of one number each
+        for (int64_t c = 0; c < 3; ++c)
+            for (int64_t i = 0; i < n; ++i) put(column.values.data() + (3 * i + c) * width, width);
+    }
+    const std::vector<std::byte> packed = lzf_compress({fields.data(), static_cast<size_t>(size)});
+    STIPPLE_REQUIRE(packed.size() <= 0xffffffffu, "the compressed points exceed 4 GiB");
+    const uint32_t sizes[2] = {static_cast<uint32_t>(packed.size()), static_cast<uint32_t>(size)};
+    sink.write(sizes, sizeof sizes);
+    sink.write(packed.data(), static_cast<int64_t>(packed.size()));
 }
 
 }  // namespace
@@ -89,7 +127,10 @@ void write_pcd(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Wa
     const bool wide = cloud.origin != std::array<double, 3>{};
     if (mesh.faces() > 0) warn_dropped({"faces"}, "PCD", "", warnings);
     const std::vector<Column> columns = columns_of(cloud.attributes, warnings);
-    sink.write(header_of(cloud, columns, wide, options.ascii));
+    sink.write(header_of(cloud, columns, wide,
+                         options.ascii        ? "ascii"
+                         : options.compressed ? "binary_compressed"
+                                              : "binary"));
     if (options.ascii) {
         write_text_rows(sink, cloud.size(), [&](std::string& text, int64_t row) {
             for (int axis = 0; axis < 3; ++axis) {
@@ -103,10 +144,11 @@ void write_pcd(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Wa
         });
         return;
     }
-    if (!wide && columns.empty()) return sink.write(cloud.positions.data(), 12 * cloud.size());
     const int64_t xyz_bytes = wide ? 24 : 12;
     int64_t row_bytes = xyz_bytes;
     for (const Column& column : columns) row_bytes += column.values.row_bytes();
+    if (options.compressed) return write_compressed(cloud, columns, wide, row_bytes, sink);
+    if (!wide && columns.empty()) return sink.write(cloud.positions.data(), 12 * cloud.size());
     write_rows(sink, cloud.size(), row_bytes, [&](std::byte* to, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             if (wide) {

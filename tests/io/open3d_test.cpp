@@ -96,6 +96,8 @@ TEST(IoOpen3d, TheyReadOurs) {
     save(folder / "ascii.ply", cloud, true);
     save(folder / "binary.pcd", cloud);
     save(folder / "ascii.pcd", cloud, true);
+    io::Warnings warnings;
+    io::save(folder / "compressed.pcd", cloud, Overwrite::refuse, {false, true}, warnings);
     save(folder / "plain.xyz", cloud);
     save(folder / "plain.pts", cloud);
     Mesh mesh = random_mesh(300);
@@ -118,7 +120,7 @@ def same(a, b, tolerance, what):
     assert a.shape == b.shape and np.abs(a - b).max() <= tolerance, (what, a.shape, b.shape)
 read = lambda name, type: np.fromfile(name, type).reshape(-1, 3)
 points, normals, colors = read('points', '<f4'), read('normals', '<f4'), read('colors', 'u1')
-for name in ['binary.ply', 'ascii.ply', 'binary.pcd', 'ascii.pcd', 'plain.xyz', 'plain.pts']:
+for name in ['binary.ply', 'ascii.ply', 'binary.pcd', 'ascii.pcd', 'compressed.pcd', 'plain.xyz', 'plain.pts']:
     cloud = o3d.io.read_point_cloud(name)
     same(np.asarray(cloud.points), points, 1e-7 if name != 'plain.pts' else 1e-6, name)
     if name[-3:] in ('ply', 'pcd'):

@@ -33,6 +33,7 @@ const Sample kSamples[] = {
     {"stl_ascii", Format::stl, {true}, true, true},
     {"pcd_binary", Format::pcd, {false}, false, false},
     {"pcd_ascii", Format::pcd, {true}, false, true},
+    {"pcd_compressed", Format::pcd, {false, true}, false, false},
     {"las", Format::las, {}, false, false},
     {"kitti", Format::kitti, {}, false, true},
     {"npy", Format::npy, {}, false, false},
