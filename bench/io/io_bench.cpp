@@ -5,6 +5,7 @@
 // Every program reads the same file (float32 x y z, written by stipple) from the page cache and writes the cloud it
 // read to the same folder. stipple's writes include the fsync and the rename that make them atomic; the peers' do not.
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,6 +60,36 @@ double seconds(const std::function<void()>& work) {
     const auto begin = std::chrono::steady_clock::now();
     work();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// The limit: the file's bytes copied out of the page cache into fresh memory, and back to the disk with a flush.
+void copy_raw(const std::string& path, const std::string& copy, double& read_seconds, double& write_seconds) {
+    const int in = ::open(path.c_str(), O_RDONLY);
+    const off_t size = ::lseek(in, 0, SEEK_END);
+    ::lseek(in, 0, SEEK_SET);
+    constexpr int64_t kPiece = int64_t{8} << 20;
+    Buffer memory;
+    read_seconds = std::min(read_seconds, seconds([&] {
+                                memory = Buffer(size);
+                                for (int64_t done = 0; done < size;) {
+                                    const ssize_t count = ::read(in, memory.data() + done,
+                                                                 static_cast<size_t>(std::min(kPiece, size - done)));
+                                    if (count <= 0) std::abort();
+                                    done += count;
+                                }
+                            }));
+    ::close(in);
+    ::unlink(copy.c_str());
+    write_seconds = std::min(write_seconds, seconds([&] {
+                                 const int out = ::open(copy.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0666);
+                                 for (int64_t done = 0; done < size;) {
+                                     const ssize_t count = ::write(out, memory.data() + done,
+                                                                   static_cast<size_t>(std::min(kPiece, size - done)));
+                                     if (count <= 0) std::abort();
+                                     done += count;
+                                 }
+                                 if (::fsync(out) != 0 || ::close(out) != 0) std::abort();
+                             }));
 }
 
 struct Row {
@@ -145,7 +176,9 @@ int main(int argc, char** argv) {
         const std::string path = folder + "/" + c.file, copy = folder + "/copy_" + c.file;
         auto peers = make_peers();
         std::vector<Row> rows(peers.size());
-        for (int i = 0; i < repetitions; ++i)
+        Row raw;
+        for (int i = 0; i < repetitions; ++i) {
+            copy_raw(path, copy, raw.read, raw.write);
             for (size_t p = 0; p < peers.size(); ++p) {
                 if (!peers[p]->handles(path, false)) continue;
                 rows[p].read = std::min(rows[p].read, seconds([&] {
@@ -154,6 +187,9 @@ int main(int argc, char** argv) {
                 ::unlink(copy.c_str());
                 rows[p].write = std::min(rows[p].write, seconds([&] { peers[p]->write(copy, c.ascii); }));
             }
+        }
+        std::printf("| %-22s | %-8s | %9.1f | %9.1f | %12.2f | %13.2f |\n", c.name, "raw copy", 1e3 * raw.read,
+                    1e3 * raw.write, raw.read / rows[0].read, raw.write / rows[0].write);
         for (size_t p = 0; p < peers.size(); ++p) {
             if (!peers[p]->handles(path, false)) continue;
             std::printf("| %-22s | %-8s | %9.1f | %9.1f | %12.1f | %13.1f |\n", c.name, peers[p]->name().c_str(),
