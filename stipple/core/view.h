@@ -35,8 +35,9 @@ public:
     View(T* data, Shape shape, Shape strides, Device device = {}) : View(data, shape, device) { strides_ = strides; }
 
     /// View<float> -> View<const float>.
-    operator View<const T, Rank>() const  // NOLINT(google-explicit-constructor)
-        requires(!std::is_const_v<T>) {
+    template <class U>
+    operator View<U, Rank>() const  // NOLINT(google-explicit-constructor)
+        requires(!std::is_const_v<T> && std::is_same_v<U, const T>) {
         View<const T, Rank> view;
         view.data_ = data_;
         view.shape_ = shape_;

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "stipple/ops/point_index.h"
+
+namespace stipple::ops {
+
+/// The k nearest points of the index for every query, nearest first.
+///
+/// queries       [m, c], as many clouds as the index; cloud i searches cloud i. Same device as the index
+/// indices       [m, k] int32, positions in the index's cloud
+/// distances_sq  [m, k] float32 squared distances, or an empty view when they are not wanted
+/// k             columns of `indices`, 1..128
+///
+/// Distances are (dx*dx + dy*dy) + dz*dz (in c dimensions: summed in order) without contraction; ties go to the lowest
+/// index, so CPU and CUDA agree exactly. A query finds itself when it is in the index. Missing neighbours (non-finite
+/// points are never found, non-finite queries find nothing) are index -1 at distance +infinity, after the found ones.
+/// Throws Error{bad_argument} when k is out of range or larger than a cloud that has queries, and for wrong shapes or
+/// mixed devices. About O(m log n + m k) time.
+void knn(const PointIndex& index, const Clouds& queries, View<int32_t, 2> indices, View<float, 2> distances_sq,
+         Stream stream = {});
+
+}  // namespace stipple::ops

@@ -1,0 +1,42 @@
+#pragma once
+// PointIndex: built once, queried many times by knn, radius_search, ball_query and nearest_pairs.
+//
+// CPU: a tree over Morton-ordered points. CUDA: a linear bounding-volume hierarchy over Morton-ordered points, built on
+// the device. The index copies the points it needs: the caller's array may go.
+
+#include <memory>
+
+#include "stipple/ops/clouds.h"
+
+namespace stipple::ops {
+
+namespace cpu {
+struct PointTree;
+}
+namespace cuda {
+struct PointHierarchy;
+}
+
+class PointIndex {
+public:
+    /// points [n, c], 1 <= c <= 32, any batch, CPU or CUDA. c = 3 is the fast path; other dimensions serve neighbours
+    /// in feature space. A point with a non-finite coordinate is never anybody's neighbour. Throws Error{bad_argument}
+    /// for other shapes, Error{out_of_memory}. O(n log n) time, O(n) memory.
+    explicit PointIndex(const Clouds& points, Stream stream = {});
+
+    const Batch& batch() const { return batch_; }
+    int64_t dimension() const { return dimension_; }
+    Device device() const { return device_; }
+
+    const cpu::PointTree& on_cpu() const { return *cpu_; }
+    const cuda::PointHierarchy& on_cuda() const { return *cuda_; }
+
+private:
+    Batch batch_;
+    int64_t dimension_ = 0;
+    Device device_;
+    std::shared_ptr<const cpu::PointTree> cpu_;
+    std::shared_ptr<const cuda::PointHierarchy> cuda_;
+};
+
+}  // namespace stipple::ops

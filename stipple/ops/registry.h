@@ -1,0 +1,22 @@
+#pragma once
+// The list of ops. docs/ops.md, `stipple info` and the test that every op is tested, benched and documented read it.
+
+#include <span>
+#include <string>
+
+namespace stipple::ops {
+
+struct OpInfo {
+    const char* name;     // "knn": stipple/ops/knn.h, tests/ops/knn_test.cpp, a case in `stipple bench ops`
+    const char* group;    // "neighbours", "sampling", "grouping", "distances"
+    const char* summary;  // one line
+    bool cpu, cuda, gradient;
+    const char* cost;  // time
+};
+
+std::span<const OpInfo> registry();
+
+/// docs/ops.md.
+std::string registry_markdown();
+
+}  // namespace stipple::ops
