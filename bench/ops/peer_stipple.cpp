@@ -10,6 +10,7 @@
 #include "stipple/ops/farthest_point_sample.h"
 #include "stipple/ops/knn.h"
 #include "stipple/ops/radius_search.h"
+#include "stipple/ops/sinkhorn.h"
 #include "stipple/ops/voxel_grid.h"
 
 namespace peer {
@@ -87,6 +88,22 @@ Run chamfer(const Job& job) {
     };
 }
 
+Run sinkhorn(const Job& job) {
+    const auto f = room<float, 1>({job.n}), g = room<float, 1>({job.m});
+    ops::SinkhornOptions options;
+    options.epsilon = job.length;
+    options.max_iterations = static_cast<int>(job.count);
+    options.tolerance = 0;  // all of the iterations, as the peers do
+    return [=](int) {
+        Array<float, 1> cost({1}), dual({1}), error({1});
+        Array<int32_t, 1> iterations({1}), converged({1});
+        ops::sinkhorn(
+            first(job), second(job), {}, {}, options,
+            {cost.view(), dual.view(), error.view(), iterations.view(), converged.view(), f->view(), g->view()});
+        return static_cast<double>(cost.data()[0]);
+    };
+}
+
 }  // namespace
 
 std::vector<int32_t> stipple_fps(const Job& job) {
@@ -96,11 +113,9 @@ std::vector<int32_t> stipple_fps(const Job& job) {
 }
 
 std::vector<Peer> stipple_peers() {
-    return {{"stipple", "knn", true, knn},
-            {"stipple", "radius", true, radius},
-            {"stipple", "fps", true, fps},
-            {"stipple", "voxel", true, voxel},
-            {"stipple", "chamfer", true, chamfer}};
+    return {{"stipple", "knn", true, knn},         {"stipple", "radius", true, radius},
+            {"stipple", "fps", true, fps},         {"stipple", "voxel", true, voxel},
+            {"stipple", "chamfer", true, chamfer}, {"stipple", "sinkhorn", true, sinkhorn}};
 }
 
 }  // namespace peer

@@ -26,9 +26,10 @@ std::span<const OpInfo> registry() {
 std::string registry_markdown() {
     std::string text =
         "# Point operations\n\n"
-        "Generated from stipple/ops/registry.cpp (`stipple info --ops-markdown > docs/ops.md`). The contract of an op, "
-        "its shapes, ties, errors\n"
-        "and cost, is its header `stipple/ops/NAME.h`; `stipple bench ops` prints its times on your machine.\n";
+        "Generated from stipple/ops/registry.cpp: `stipple info --ops --markdown > docs/ops.md`. The contract of an op, "
+        "its shapes,\n"
+        "ties, errors and cost, is its header `stipple/ops/NAME.h`; `stipple bench ops` prints its times on your "
+        "machine.\n";
     const char* group = "";
     for (const OpInfo& op : kOps) {
         if (std::string_view(group) != op.group) {
