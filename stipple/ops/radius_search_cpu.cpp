@@ -110,6 +110,7 @@ void ball_query(const PointTree& tree, const Clouds& queries, float radius, View
         std::fill(to + found, to + samples, found > 0 ? to[0] : -1);
         if (counts.elements() > 0) counts(row) = static_cast<int32_t>(found);
     };
+    for_each_left_out(queries, arranged.leaves(), [&](int64_t row) { fill_up(row, 0); });
     if (order == NeighbourOrder::nearest) {
         nearest_within(tree, arranged.leaves(), queries.batch, reach, indices, {});
         parallel_for(queries.rows.size(0), 4096, [&](int64_t begin, int64_t end) {
@@ -141,7 +142,6 @@ void ball_query(const PointTree& tree, const Clouds& queries, float radius, View
                 ball.clear();
             });
     }
-    for_each_left_out(queries, arranged.leaves(), [&](int64_t row) { fill_up(row, 0); });
 }
 
 }  // namespace stipple::ops::cpu

@@ -9,7 +9,11 @@ namespace {
 constexpr OpInfo kOps[] = {
     // name, group, summary, cpu, cuda, gradient, cost
     {"knn", "neighbours", "k nearest points, nearest first, k up to 128", true, true, false, "O(n log n) build, O(log n + k) a query"},
+    {"radius_search", "neighbours", "all points within a radius, nearest first or by index", true, true, false, "O(n log n) build, O(log n + found) a query"},
+    {"ball_query", "neighbours", "a fixed number of points within a radius (PointNet++)", true, true, false, "O(n log n) build, O(log n + found) a query"},
     {"nearest_pairs", "neighbours", "nearest point of the other cloud, both ways", true, true, false, "O((n + m) log(n + m))"},
+    {"voxel_grid", "sampling", "points by the cube they lie in: centroids, representatives, means of attributes", true, true, false, "O(n)"},
+    {"poisson_disk", "sampling", "sample elimination to exactly m points that keep apart, progressive order", true, true, false, "O(n p), p = points within the radius"},
 };
 // clang-format on
 
