@@ -10,6 +10,7 @@ constexpr OpInfo kOps[] = {
     // name, group, summary, cpu, cuda, gradient, cost
     {"knn", "neighbours", "k nearest points, nearest first, k up to 128", true, true, false, "O(n log n) build, O(log n + k) a query"},
     {"nearest_pairs", "neighbours", "nearest point of the other cloud, both ways", true, true, false, "O((n + m) log(n + m))"},
+    {"invert_index", "grouping", "for every row the entries that name it, in order", true, true, false, "O(n + m k)"},
 };
 // clang-format on
 
