@@ -10,7 +10,12 @@ constexpr OpInfo kOps[] = {
     // name, group, summary, cpu, cuda, gradient, cost
     {"knn", "neighbours", "k nearest points, nearest first, k up to 128", true, true, false, "O(n log n) build, O(log n + k) a query"},
     {"nearest_pairs", "neighbours", "nearest point of the other cloud, both ways", true, true, false, "O((n + m) log(n + m))"},
+    {"gather", "grouping", "chosen rows", true, true, true, "O(m c)"},
+    {"group", "grouping", "neighbours' rows side by side, optionally relative to a centre", true, true, true, "O(m k c)"},
     {"invert_index", "grouping", "for every row the entries that name it, in order", true, true, false, "O(n + m k)"},
+    {"scatter_add", "grouping", "sums into named rows in a fixed order: the gradient of gather and group", true, true, false, "O((n + m k) c)"},
+    {"interpolate", "grouping", "weighted sums of neighbours' rows, q for each point", true, true, true, "O(m q k c)"},
+    {"three_interpolate", "grouping", "inverse-distance weights", true, true, true, "O(m k)"},
 };
 // clang-format on
 
