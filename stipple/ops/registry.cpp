@@ -16,7 +16,7 @@ constexpr OpInfo kOps[] = {
     {"poisson_disk", "sampling", "sample elimination to exactly m points that keep apart, progressive order", true, true, false, "O(n p), p = points within the radius"},
     {"farthest_point_sample", "sampling", "every sample the point farthest from those before it, exact", true, true, false, "about O(n log n + n log m + m log n) on surfaces"},
     {"random_sample", "sampling", "a uniform random subset, by index or in random order", true, true, false, "O(n)"},
-    {"gather", "grouping", "chosen rows", true, true, true, "O(m c)"},
+    {"gather", "grouping", "chosen rows", true, true, true, "O(m c)", "group.cu"},
     {"group", "grouping", "neighbours' rows side by side, optionally relative to a centre", true, true, true, "O(m k c)"},
     {"invert_index", "grouping", "for every row the entries that name it, in order", true, true, false, "O(n + m k)"},
     {"scatter_add", "grouping", "sums into named rows in a fixed order: the gradient of gather and group", true, true, false, "O((n + m k) c)"},

@@ -53,7 +53,7 @@ std::vector<std::string> missing(const OpInfo& op) {
     need(contains(folder + name + ".h", "namespace stipple::ops"), "no contract in " + folder + name + ".h");
     need(!op.cpu || exists(folder + name + ".cpp") || exists(folder + name + "_cpu.cpp"), "no CPU implementation");
     const std::string kernels = op.source ? op.source : name + ".cu";
-    need(!op.cuda || (ends_with(kernels, ".cu") && contains(folder + kernels, "__global__")),
+    need(!op.cuda || (ends_with(kernels, ".cu") && contains(folder + kernels, "namespace stipple::ops::cuda")),
          "no kernels in " + folder + kernels);
     need(tests_in(tests) > 0, "no tests in " + tests);
     need(!op.cuda || contains(tests, "STIPPLE_ON_EVERY_DEVICE"), tests + " does not run on every device");
