@@ -3,6 +3,7 @@
 #include "stipple/cli/table.h"
 #include "stipple/core/parallel.h"
 #include "stipple/core/terminal.h"
+#include "stipple/ops/registry.h"
 
 namespace stipple::cli {
 namespace {
@@ -11,6 +12,7 @@ struct Options {
     std::vector<std::string> inputs;
     std::string from;
     int64_t item = -1;
+    bool ops = false, markdown = false;
 };
 
 #ifdef __clang__
@@ -33,6 +35,45 @@ Json build_json() {
 #endif
     build["threads"] = threads();
     return build;
+}
+
+Json ops_json() {
+    Json list = Json::array();
+    for (const ops::OpInfo& op : ops::registry())
+        list.push_back({{"name", op.name},
+                        {"group", op.group},
+                        {"summary", op.summary},
+                        {"cpu", op.cpu},
+                        {"cuda", op.cuda},
+                        {"gradient", op.gradient},
+                        {"cost", op.cost}});
+    return list;
+}
+
+/// "21 ops" and a line of names for each group.
+std::string ops_text() {
+    std::vector<std::pair<std::string, std::string>> groups;
+    for (const ops::OpInfo& op : ops::registry()) {
+        if (groups.empty() || groups.back().first != op.group) groups.push_back({op.group, ""});
+        groups.back().second += (groups.back().second.empty() ? "" : ", ") + std::string(op.name);
+    }
+    return fmt::format("{} ops\n", ops::registry().size()) + format_pairs(groups, 2);
+}
+
+/// --ops: the registry.
+Result describe_ops(bool markdown, const Common& common) {
+    Result result;
+    result.fields = {{"inputs", Json::array()}, {"ops", ops_json()}};
+    if (markdown) {
+        result.text = ops::registry_markdown();
+        return result;
+    }
+    Table table{{"op", "group", "CPU", "CUDA", "gradient", "time"}, {}};
+    const auto mark = [](bool has) { return has ? "yes" : "-"; };
+    for (const ops::OpInfo& op : ops::registry())
+        table.rows.push_back({op.name, op.group, mark(op.cpu), mark(op.cuda), mark(op.gradient), op.cost});
+    result.text = format_table(table, common.table);
+    return result;
 }
 
 /// Without a file: the build, the devices, the formats, the operations.
@@ -61,7 +102,7 @@ Result describe_program(const Common& common) {
                      {"build", build},
                      {"devices", device_list},
                      {"formats", format_list},
-                     {"ops", Json::array()}};
+                     {"ops", ops_json()}};
     if (!common.table.empty()) {
         result.text = format_table(formats, common.table);
         return result;
@@ -72,11 +113,15 @@ Result describe_program(const Common& common) {
                                 {"HDF5", build["hdf5"] ? "yes" : "no"},
                                 {"threads", std::to_string(threads())}},
                                2) +
-                  "\n" + format_table(devices, "") + "\n" + format_table(formats, "") + "\nops: none in this build\n";
+                  "\n" + format_table(devices, "") + "\n" + format_table(formats, "") + "\n" + ops_text();
     return result;
 }
 
 Result run_info(const Options& options, const Common& common) {
+    if (options.ops || options.markdown) {
+        STIPPLE_REQUIRE(options.inputs.empty(), "--ops describes the program: it takes no files");
+        return describe_ops(options.markdown, common);
+    }
     if (options.inputs.empty()) return describe_program(common);
     require_one_stdin(options.inputs);
     Result result;
@@ -103,6 +148,8 @@ Command add_info(CLI::App& root, Common& common) {
     app->add_option("INPUT", options->inputs, "Clouds, meshes, images, .safetensors; - is standard input");
     app->add_option("--from", options->from, "Format, when name and content do not tell");
     app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0")->check(from_zero());
+    app->add_flag("--ops", options->ops, "The point operations of this program");
+    app->add_flag("--markdown", options->markdown, "With --ops: the page docs/ops.md");
     app->footer(
         "Example:\n  stipple info scan.ply\n  stipple info *.las --table md\n  stipple info scan.ply --json | jq "
         ".files[0].points");

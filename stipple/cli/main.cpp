@@ -144,7 +144,8 @@ int run(int argc, char** argv) {
     app.require_subcommand(0, 1);
     app.fallthrough();
     app.footer("Example:\n  stipple info scan.ply\n  stipple convert scan.las -o scan.ply\n  stipple COMMAND --help");
-    const Command commands[] = {add_info(app, common), add_convert(app, common), add_picture(app, common)};
+    const Command commands[] = {add_info(app, common), add_convert(app, common), add_picture(app, common),
+                                add_bench(app, common)};
     for (const Command& command : commands) {
         command.app->fallthrough();
         command.app->footer(

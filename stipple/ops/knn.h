@@ -12,10 +12,11 @@ namespace stipple::ops {
 /// k             columns of `indices`, 1..128
 ///
 /// Distances are (dx*dx + dy*dy) + dz*dz (in c dimensions: summed in order) without contraction; ties go to the lowest
-/// index, so CPU and CUDA agree exactly. A query finds itself when it is in the index. Missing neighbours (non-finite
-/// points are never found, non-finite queries find nothing) are index -1 at distance +infinity, after the found ones.
+/// index, so CPU and CUDA agree exactly. A query finds itself when it is in the index. Missing neighbours are index -1
+/// at distance +infinity, after the found ones: non-finite points are never found, non-finite queries find nothing, and
+/// a point whose squared distance overflows float32 (beyond about 1.8e19) is not found.
 /// Throws Error{bad_argument} when k is out of range or larger than a cloud that has queries, and for wrong shapes or
-/// mixed devices. About O(m log n + m k) time.
+/// mixed devices. About O(m log n + m k) time; queries are fastest when they are the indexed points themselves.
 void knn(const PointIndex& index, const Clouds& queries, View<int32_t, 2> indices, View<float, 2> distances_sq,
          Stream stream = {});
 

@@ -1,8 +1,8 @@
 #pragma once
-// PointIndex: built once, queried many times by knn, radius_search, ball_query and nearest_pairs.
+// PointIndex: built once, queried many times by knn, radius_search and ball_query.
 //
-// CPU: a tree over Morton-ordered points. CUDA: a linear bounding-volume hierarchy over Morton-ordered points, built on
-// the device. The index copies the points it needs: the caller's array may go.
+// CPU: a balanced kd-tree with an implicit layout (point_tree.h). CUDA: a linear bounding-volume hierarchy over
+// Morton-ordered points, built on the device. The index copies the points it needs: the caller's array may go.
 
 #include <memory>
 
@@ -21,7 +21,8 @@ class PointIndex {
 public:
     /// points [n, c], 1 <= c <= 32, any batch, CPU or CUDA. c = 3 is the fast path; other dimensions serve neighbours
     /// in feature space. A point with a non-finite coordinate is never anybody's neighbour. Throws Error{bad_argument}
-    /// for other shapes, Error{out_of_memory}. O(n log n) time, O(n) memory.
+    /// for other shapes, Error{out_of_memory}. O(n log n) time, O(n) memory. Copies share the tree; it is never
+    /// changed, so any number of threads may query it.
     explicit PointIndex(const Clouds& points, Stream stream = {});
 
     const Batch& batch() const { return batch_; }

@@ -9,7 +9,19 @@ namespace {
 constexpr OpInfo kOps[] = {
     // name, group, summary, cpu, cuda, gradient, cost
     {"knn", "neighbours", "k nearest points, nearest first, k up to 128", true, true, false, "O(n log n) build, O(log n + k) a query"},
+    {"radius_search", "neighbours", "all points within a radius, nearest first or by index", true, true, false, "O(n log n) build, O(log n + found) a query"},
+    {"ball_query", "neighbours", "a fixed number of points within a radius (PointNet++)", true, true, false, "O(n log n) build, O(log n + found) a query"},
     {"nearest_pairs", "neighbours", "nearest point of the other cloud, both ways", true, true, false, "O((n + m) log(n + m))"},
+    {"voxel_grid", "sampling", "points by the cube they lie in: centroids, representatives, means of attributes", true, true, false, "O(n)"},
+    {"poisson_disk", "sampling", "sample elimination to exactly m points that keep apart, progressive order", true, true, false, "O(n p), p = points within the radius"},
+    {"farthest_point_sample", "sampling", "every sample the point farthest from those before it, exact", true, true, false, "about O(n log n + n log m + m log n) on surfaces"},
+    {"random_sample", "sampling", "a uniform random subset, by index or in random order", true, true, false, "O(n)"},
+    {"gather", "grouping", "chosen rows", true, true, true, "O(m c)"},
+    {"group", "grouping", "neighbours' rows side by side, optionally relative to a centre", true, true, true, "O(m k c)"},
+    {"invert_index", "grouping", "for every row the entries that name it, in order", true, true, false, "O(n + m k)"},
+    {"scatter_add", "grouping", "sums into named rows in a fixed order: the gradient of gather and group", true, true, false, "O((n + m k) c)"},
+    {"interpolate", "grouping", "weighted sums of neighbours' rows, q for each point", true, true, true, "O(m q k c)"},
+    {"three_interpolate", "grouping", "inverse-distance weights", true, true, true, "O(m k)"},
 };
 // clang-format on
 
@@ -26,9 +38,10 @@ std::span<const OpInfo> registry() {
 std::string registry_markdown() {
     std::string text =
         "# Point operations\n\n"
-        "Generated from stipple/ops/registry.cpp (`stipple info --ops-markdown > docs/ops.md`). The contract of an op, "
-        "its shapes, ties, errors\n"
-        "and cost, is its header `stipple/ops/NAME.h`; `stipple bench ops` prints its times on your machine.\n";
+        "Generated from stipple/ops/registry.cpp: `stipple info --ops --markdown > docs/ops.md`. The contract of an op, "
+        "its shapes,\n"
+        "ties, errors and cost, is its header `stipple/ops/NAME.h`; `stipple bench ops` prints its times on your "
+        "machine.\n";
     const char* group = "";
     for (const OpInfo& op : kOps) {
         if (std::string_view(group) != op.group) {

@@ -11,7 +11,8 @@ struct OpInfo {
     const char* group;    // "neighbours", "sampling", "grouping", "distances"
     const char* summary;  // one line
     bool cpu, cuda, gradient;
-    const char* cost;  // time
+    const char* cost;              // time
+    const char* source = nullptr;  // when the kernels are not in NAME.cu: "nearest_pairs.cu"
 };
 
 std::span<const OpInfo> registry();

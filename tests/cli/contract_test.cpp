@@ -204,7 +204,7 @@ TEST_F(CliContract, Version) {
 }
 
 TEST_F(CliContract, HelpFitsAScreenAndShowsAnExample) {
-    for (const std::string command : {"", "info", "convert", "picture"}) {
+    for (const std::string command : {"", "info", "convert", "picture", "bench"}) {
         std::vector<std::string> arguments = {"--help"};
         if (!command.empty()) arguments.insert(arguments.begin(), command);
         const LaunchResult result = stipple(arguments);

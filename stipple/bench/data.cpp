@@ -1,0 +1,112 @@
+#include "stipple/bench/data.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stipple/core/parallel.h"
+#include "stipple/core/rng.h"
+
+namespace stipple::bench {
+namespace {
+
+constexpr int kGrid = 224;
+constexpr int64_t kGrain = 1 << 14;
+
+struct Vec {
+    double x = 0, y = 0, z = 0;
+};
+Vec operator-(Vec a, Vec b) {
+    return {a.x - b.x, a.y - b.y, a.z - b.z};
+}
+
+Vec vertex(int i, int j) {
+    const double step = 6.283185307179586476925 / kGrid, u = (i % kGrid) * step, v = (j % kGrid) * step;
+    const double r = 0.35 + 0.06 * std::sin(7 * u) * std::cos(5 * v), ring = 1 + r * std::cos(v);
+    return {ring * std::cos(u), ring * std::sin(u), r * std::sin(v) + 0.1 * std::sin(3 * u)};
+}
+
+struct Triangle {
+    Vec a, b, c;
+};
+
+/// The mesh, and the summed areas of its triangles up to and with each.
+struct Surface {
+    std::vector<Triangle> triangles;
+    std::vector<double> area;
+
+    Surface() {
+        double sum = 0;
+        for (int i = 0; i < kGrid; ++i)
+            for (int j = 0; j < kGrid; ++j) {
+                const Vec p = vertex(i, j), q = vertex(i + 1, j), r = vertex(i + 1, j + 1), s = vertex(i, j + 1);
+                for (const Triangle& t : {Triangle{p, q, r}, Triangle{p, r, s}}) {
+                    const Vec e = t.b - t.a, f = t.c - t.a;
+                    const Vec n = {e.y * f.z - e.z * f.y, e.z * f.x - e.x * f.z, e.x * f.y - e.y * f.x};
+                    triangles.push_back(t);
+                    area.push_back(sum += 0.5 * std::sqrt(n.x * n.x + n.y * n.y + n.z * n.z));
+                }
+            }
+    }
+};
+
+const Surface& surface() {
+    static const Surface one;
+    return one;
+}
+
+void fill(float* points, int64_t n, uint64_t seed) {
+    const Surface& mesh = surface();
+    parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+        const Rng rng(seed);
+        for (int64_t i = begin; i < end; ++i) {
+            const RandomBlock b = rng.block(static_cast<uint64_t>(i));
+            const double where = (b.word[0] + 0.5) * 0x1p-32 * mesh.area.back();
+            const auto found = std::upper_bound(mesh.area.begin(), mesh.area.end() - 1, where);
+            const Triangle& t = mesh.triangles[static_cast<size_t>(found - mesh.area.begin())];
+            const double root = std::sqrt(b.word[1] * 0x1p-32), share = b.word[2] * 0x1p-32;
+            const double wa = 1 - root, wb = root * (1 - share), wc = root * share;
+            points[3 * i] = static_cast<float>(wa * t.a.x + wb * t.b.x + wc * t.c.x);
+            points[3 * i + 1] = static_cast<float>(wa * t.a.y + wb * t.b.y + wc * t.c.y);
+            points[3 * i + 2] = static_cast<float>(wa * t.a.z + wb * t.b.z + wc * t.c.z);
+        }
+    });
+}
+
+}  // namespace
+
+Array<float, 2> wavy_torus(int64_t n, uint64_t seed) {
+    Array<float, 2> points({n, 3});
+    fill(points.data(), n, seed);
+    return points;
+}
+
+Array<float, 3> wavy_tori(int64_t clouds, int64_t n, uint64_t seed) {
+    Array<float, 3> points({clouds, n, 3});
+    for (int64_t i = 0; i < clouds; ++i)
+        fill(points.data() + 3 * i * n, n, (seed << 32) + static_cast<uint64_t>(i) + 1);
+    return points;
+}
+
+Array<float, 2> unit_cube(int64_t n, uint64_t seed) {
+    return uniform_rows(n, 3, seed);
+}
+
+Array<float, 2> uniform_rows(int64_t n, int64_t c, uint64_t seed) {
+    Array<float, 2> rows({n, c});
+    parallel_for(n * c, kGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) rows.data()[i] = Rng(seed).uniform(static_cast<uint64_t>(i));
+    });
+    return rows;
+}
+
+Array<int32_t, 2> uniform_neighbours(int64_t clouds, int64_t n, int64_t m, int64_t k, uint64_t seed) {
+    Array<int32_t, 2> indices({clouds * m, k});
+    parallel_for(indices.elements(), kGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+            indices.data()[i] =
+                static_cast<int32_t>(Rng(seed).below(static_cast<uint64_t>(i), static_cast<uint32_t>(n)));
+    });
+    return indices;
+}
+
+}  // namespace stipple::bench

@@ -1,0 +1,77 @@
+#include "stipple/bench/prepare.h"
+#include "stipple/ops/farthest_point_sample.h"
+#include "stipple/ops/poisson_disk.h"
+#include "stipple/ops/random_sample.h"
+#include "stipple/ops/voxel_grid.h"
+
+namespace stipple::bench {
+namespace {
+
+using ops::Batch;
+
+Case farthest_case(int64_t clouds, int64_t n, int64_t m) {
+    return {.op = "farthest_point_sample",
+            .shape = fmt::format("{} -> {}", shape_of(clouds, n), m),
+            .points = clouds * n,
+            .bytes = clouds * (12 * n + 8 * m),
+            .prepare = [=](Device device) {
+                const auto points = keep(wavy_tori(clouds, n, 1).to(device));
+                const auto indices = room_for_indices(clouds * m, device);
+                const auto distances_sq = room_for_floats(clouds * m, device);
+                return [=] {
+                    ops::farthest_point_sample(points->view(), Batch::dense(clouds, m), indices->view(),
+                                               distances_sq->view());
+                };
+            }};
+}
+
+Case random_case(int64_t clouds, int64_t n, int64_t m) {
+    return {.op = "random_sample",
+            .shape = fmt::format("{} -> {}", shape_of(clouds, n), m),
+            .points = clouds * n,
+            .bytes = clouds * 4 * m,
+            .prepare = [=](Device device) {
+                const auto indices = room_for_indices(clouds * m, device);
+                return
+                    [=] { ops::random_sample(Batch::dense(clouds, n), Batch::dense(clouds, m), 1, indices->view()); };
+            }};
+}
+
+Case poisson_case(int64_t n, int64_t m) {
+    return {.op = "poisson_disk",
+            .shape = fmt::format("{} -> {}", shape_of(1, n), m),
+            .points = n,
+            .bytes = 12 * n + 4 * m,
+            .prepare = [=](Device device) {
+                const auto points = keep(wavy_torus(n, 1).to(device));
+                const auto indices = room<int32_t, 2>({1, m}, device);
+                return [=] { ops::poisson_disk(points->view(), indices->view()); };
+            }};
+}
+
+/// The grid and the mean of each cell, which is what downsampling needs.
+Case voxel_case(int64_t n, float size) {
+    return {.op = "voxel_grid",
+            .shape = fmt::format("{}, edge {}", shape_of(1, n), size),
+            .points = n,
+            .bytes = n * (12 + 4 + 4 + 12),
+            .prepare = [=](Device device) {
+                const auto points = keep(wavy_torus(n, 3).to(device));
+                const auto centroids = keep(Array<float, 2>());
+                return [=] {
+                    const ops::VoxelGrid grid = ops::voxel_grid(points->view(), size);
+                    const int64_t cells = grid.cells.rows();
+                    if (centroids->size(0) != cells) *centroids = Array<float, 2>({cells, 3}, device);
+                    ops::voxel_centroids(grid, points->view(), centroids->view());
+                };
+            }};
+}
+
+}  // namespace
+
+std::vector<Case> sampling_cases() {
+    return {farthest_case(32, 2048, 512),     farthest_case(1, 100'000, 4096), farthest_case(1, 1'000'000, 16384),
+            random_case(1, 1'000'000, 16384), voxel_case(1'000'000, 0.02f),    poisson_case(40960, 8192)};
+}
+
+}  // namespace stipple::bench

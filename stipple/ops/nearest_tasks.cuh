@@ -1,0 +1,229 @@
+#pragma once
+// Tasks of packets that keep the nearest points: one, up to 32 in a lane's registers, up to 128 over a warp.
+
+#include "stipple/ops/packet.cuh"
+
+namespace stipple::ops::cuda {
+
+constexpr uint64_t kBeyond = uint64_t{0x7f800000} << 32;  // the key of +infinity: what lies there is not found
+
+/// Where the k nearest of every query go.
+struct NeighbourRows {
+    int32_t* indices = nullptr;  // [m, k]
+    float* distances = nullptr;  // [m, k] or null
+    int32_t* counts = nullptr;   // [m] or null
+    uint64_t limit = kBeyond;    // keys from here on are not found
+    int32_t k = 0;
+    bool repeat_first = false;  // missing ones repeat the first; otherwise -1, +infinity
+    bool vectors = false;       // rows begin at multiples of 16 bytes
+};
+
+struct Neighbour {
+    int32_t index;
+    float distance;
+};
+
+__device__ inline Neighbour neighbour_of(uint64_t key, bool found) {
+    return {found ? static_cast<int32_t>(static_cast<uint32_t>(key)) : -1, found ? key_distance(key) : INFINITY};
+}
+
+/// One nearest, four lanes a query: a packet of 8 is small, so it enters few leaves, and the lanes share them.
+struct NearestOne {
+    static constexpr int kLanes = 4;
+    using Params = NeighbourRows;
+
+    uint64_t best;
+
+    __device__ bool wants(float gap, uint32_t lowest) const { return neighbour_key(gap, lowest) < best; }
+    __device__ float bound() const { return key_distance(best); }
+
+    template <class Source>
+    __device__ void visit(const Source& source) {
+        const int part = static_cast<int>(threadIdx.x) % 32 / (32 / kLanes);
+#pragma unroll
+        for (int i = 0; i < 8 / kLanes; ++i) {
+            float d[4];
+            source.four(i * kLanes + part, d);
+            const uint4 index = source.four_indices(i * kLanes + part);
+            best = min(best, neighbour_key(d[0], index.x));  // NaN is above every distance
+            best = min(best, neighbour_key(d[1], index.y));
+            best = min(best, neighbour_key(d[2], index.z));
+            best = min(best, neighbour_key(d[3], index.w));
+        }
+#pragma unroll
+        for (int step = 32 / kLanes; step < 32; step *= 2) best = min(best, __shfl_xor_sync(kAllLanes, best, step));
+    }
+
+    template <class Packet>
+    __device__ static void run(Packet& packet, const Params& rows) {
+        NearestOne task{packet.active() ? rows.limit : 0};
+        packet.search(task);
+        if (packet.row() < 0 || packet.part() != 0) return;
+        const bool found = packet.active() && task.best < rows.limit;
+        const Neighbour nearest = neighbour_of(task.best, found);
+        rows.indices[packet.row()] = nearest.index;
+        if (rows.distances) rows.distances[packet.row()] = nearest.distance;
+        if (rows.counts) rows.counts[packet.row()] = found;
+    }
+};
+
+/// Up to K nearest, a lane a query: a sorted list in registers. Of a shorter list the first K - k keys are 0, which
+/// nothing displaces, so the last is always the k-th.
+template <int K>
+struct NearestList {
+    static constexpr int kLanes = 1;
+    using Params = NeighbourRows;
+
+    uint64_t keys[K];
+
+    __device__ bool wants(float gap, uint32_t lowest) const { return neighbour_key(gap, lowest) < keys[K - 1]; }
+    __device__ float bound() const { return key_distance(keys[K - 1]); }
+
+    /// Distances of all first, then the insertions, as many as the lane with the most has: other lanes' candidates do
+    /// not make a lane wait once for each.
+    template <class Source>
+    __device__ void visit(const Source& source) {
+        const float worst = bound();
+        uint32_t candidates = 0;
+#pragma unroll
+        for (int part = 0; part < 8; ++part) {
+            float d[4];
+            source.four(part, d);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) candidates |= d[i] <= worst ? 1u << (4 * part + i) : 0u;
+        }
+        while (__any_sync(kAllLanes, candidates != 0)) {
+            uint64_t key = ~uint64_t{0};
+            if (candidates != 0) {
+                const int i = __ffs(static_cast<int>(candidates)) - 1;
+                candidates &= candidates - 1;
+                key = neighbour_key(source.one(i), source.index(i));
+            }
+            if (__any_sync(kAllLanes, key < keys[K - 1])) insert(key);
+        }
+    }
+
+    __device__ void insert(uint64_t key) {
+#pragma unroll
+        for (int i = K - 1; i > 0; --i) keys[i] = key < keys[i - 1] ? keys[i - 1] : min(keys[i], key);
+        keys[0] = min(keys[0], key);
+    }
+
+    template <class Packet>
+    __device__ static void run(Packet& packet, const Params& rows) {
+        NearestList task;
+#pragma unroll
+        for (int i = 0; i < K; ++i) task.keys[i] = packet.active() && i >= K - rows.k ? rows.limit : 0;
+        packet.search(task);
+        if (packet.row() >= 0) task.write(packet.row(), packet.active(), rows);
+    }
+
+    __device__ void write(int64_t row, bool active, const NeighbourRows& rows) const {
+        if (rows.vectors && rows.k == K && !rows.repeat_first) {
+#pragma unroll
+            for (int i = 0; i < K; i += 4) {
+                Neighbour n[4];
+#pragma unroll
+                for (int j = 0; j < 4; ++j) n[j] = neighbour_of(keys[i + j], active && keys[i + j] < rows.limit);
+                *reinterpret_cast<int4*>(rows.indices + row * K + i) =
+                    make_int4(n[0].index, n[1].index, n[2].index, n[3].index);
+                if (rows.distances)
+                    *reinterpret_cast<float4*>(rows.distances + row * K + i) =
+                        make_float4(n[0].distance, n[1].distance, n[2].distance, n[3].distance);
+            }
+            return;
+        }
+        int32_t first = -1, count = 0;
+#pragma unroll
+        for (int i = 0; i < K; ++i) {
+            const int slot = i - (K - rows.k);
+            if (slot < 0) continue;
+            const bool found = active && keys[i] < rows.limit;
+            Neighbour n = neighbour_of(keys[i], found);
+            if (slot == 0) first = n.index;
+            if (!found && rows.repeat_first) n.index = first;
+            count += found;
+            rows.indices[row * rows.k + slot] = n.index;
+            if (rows.distances) rows.distances[row * rows.k + slot] = n.distance;
+        }
+        if (rows.counts) rows.counts[row] = count;
+    }
+};
+
+/// Up to 32 * Rows nearest, a warp a query: a sorted list over the lanes, row by row, filled up with zeros as above.
+template <int Rows>
+struct NearestWide {
+    static constexpr int kLanes = 32;
+    using Params = NeighbourRows;
+
+    uint64_t keys[Rows];  // key number row * 32 + lane
+    uint64_t worst;
+
+    __device__ bool wants(float gap, uint32_t lowest) const { return neighbour_key(gap, lowest) < worst; }
+    __device__ float bound() const { return key_distance(worst); }
+
+    template <class Source>
+    __device__ void visit(const Source& source) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        uint64_t key = neighbour_key(source.one(lane), source.index(lane));
+        if (key >= worst) key = ~uint64_t{0};
+        if (!__any_sync(kAllLanes, key < worst)) return;
+        for (int size = 2; size <= 32; size *= 2) {  // bitonic sort of the candidates
+            for (int step = size / 2; step > 0; step /= 2)
+                key = exchange(key, step, ((lane & size) != 0) != ((lane & step) != 0));
+        }
+#pragma unroll
+        for (int row = 0; row < Rows; ++row) {  // the lower 32 of a row and the candidates stay, the others go on
+            const uint64_t reversed = __shfl_sync(kAllLanes, key, 31 - lane);
+            key = max(keys[row], reversed);
+            keys[row] = merge(min(keys[row], reversed), lane);
+            if (row + 1 < Rows) key = merge(key, lane);
+        }
+        worst = __shfl_sync(kAllLanes, keys[Rows - 1], 31);
+    }
+
+    __device__ static uint64_t exchange(uint64_t key, int step, bool keep_higher) {
+        const uint64_t other = __shfl_xor_sync(kAllLanes, key, step);
+        return keep_higher ? max(key, other) : min(key, other);
+    }
+
+    /// Sorts 32 keys that first rise and then fall, or the other way round.
+    __device__ static uint64_t merge(uint64_t key, int lane) {
+#pragma unroll
+        for (int step = 16; step > 0; step /= 2) key = exchange(key, step, (lane & step) != 0);
+        return key;
+    }
+
+    template <class Packet>
+    __device__ static void run(Packet& packet, const Params& rows) {
+        if (packet.row() < 0) return;  // the whole warp: its lanes have the same query
+        NearestWide task;
+        const int lane = packet.lane();
+#pragma unroll
+        for (int row = 0; row < Rows; ++row)
+            task.keys[row] = packet.active() && row * 32 + lane >= 32 * Rows - rows.k ? rows.limit : 0;
+        task.worst = packet.active() ? rows.limit : 0;
+        packet.search(task);
+
+        const int skipped = 32 * Rows - rows.k;
+        int32_t first = -1, count = 0;
+#pragma unroll
+        for (int row = 0; row < Rows; ++row) {
+            const int slot = row * 32 + lane - skipped;
+            const bool found = slot >= 0 && packet.active() && task.keys[row] < rows.limit;
+            Neighbour n = neighbour_of(task.keys[row], found);
+            if (row == skipped / 32) first = __shfl_sync(kAllLanes, n.index, skipped % 32);
+            if (!found && rows.repeat_first) n.index = first;
+            count += __popc(__ballot_sync(kAllLanes, found));
+            if (slot < 0) continue;
+            rows.indices[packet.row() * rows.k + slot] = n.index;
+            if (rows.distances) rows.distances[packet.row() * rows.k + slot] = n.distance;
+        }
+        if (rows.counts && lane == 0) rows.counts[packet.row()] = count;
+    }
+};
+
+/// The nearest rows.k, at most 128, of every query. In knn.cu.
+void find_nearest(const HierarchyView& index, const Clouds& queries, NeighbourRows rows, cudaStream_t stream);
+
+}  // namespace stipple::ops::cuda

@@ -1,0 +1,271 @@
+#pragma once
+// How the tree is searched: sixteen queries that lie close together walk it as one group, so that the descent is paid
+// once for all of them. At a leaf every query decides for itself.
+//
+// Squared distances are handled as the bits of their float32, which order as integers because they are not negative.
+// Pruning is exact: box distances are computed by the same rounded operations as point distances, and rounding is
+// monotone, so the distance of a box is never above that of a point in it.
+
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "stipple/core/parallel.h"
+#include "stipple/ops/point_tree.h"
+
+namespace stipple::ops::cpu {
+
+constexpr int32_t kFarthest = std::bit_cast<int32_t>(std::numeric_limits<float>::max());
+constexpr int32_t kNothing = -1;  // a reach that no distance is within
+
+/// The reach of a radius: the greatest squared distance inside, in bits. Overflowing distances are never inside.
+inline int32_t reach_of(float radius, bool strictly) {
+    return std::min(std::bit_cast<int32_t>(radius * radius) - (strictly ? 1 : 0), kFarthest);
+}
+
+/// Up to kLeaf queries side by side. C is the dimension, or 0 when it is known at run time only.
+template <int C>
+struct Group {
+    static constexpr int kMost = C == 0 ? 32 : C;
+    int dimension = C;
+    int lanes = 0;
+    alignas(64) float at[kMost][kLeaf];
+    float low[kMost], high[kMost];
+    int32_t reach[kLeaf];           // a query takes points up to this distance; kNothing in lanes without a query
+    int32_t farthest = kNothing;    // the largest reach
+    const int32_t* rows = nullptr;  // of the queries, in their cloud
+    int axes() const { return C == 0 ? dimension : C; }
+
+    void fill(const Leaves& queries, int64_t leaf, int32_t first_reach) {
+        dimension = queries.dimension;
+        lanes = queries.lanes(leaf);
+        rows = queries.indices_at(leaf);
+        for (int axis = 0; axis < axes(); ++axis) {
+            const float* from = queries.at(leaf) + axis * kLeaf;
+            for (int lane = 0; lane < kLeaf; ++lane) at[axis][lane] = lane < lanes ? from[lane] : from[0];
+            low[axis] = high[axis] = from[0];
+            for (int lane = 1; lane < lanes; ++lane) {
+                low[axis] = from[lane] < low[axis] ? from[lane] : low[axis];
+                high[axis] = from[lane] > high[axis] ? from[lane] : high[axis];
+            }
+        }
+        for (int lane = 0; lane < kLeaf; ++lane) reach[lane] = lane < lanes ? first_reach : kNothing;
+        farthest = first_reach;
+    }
+
+    void update_farthest() {
+        int32_t most = kNothing;
+        for (int lane = 0; lane < kLeaf; ++lane) most = reach[lane] > most ? reach[lane] : most;
+        farthest = most;
+    }
+};
+
+inline float gap_between(float below, float above) {
+    const float gap = below > above ? below : above;
+    return gap > 0 ? gap : 0;
+}
+
+/// From the group's box to the boxes of a node's children.
+template <int C>
+void distances_to_children(const Group<C>& group, const float* boxes, int32_t* bits) {
+    float sum[kFan] = {};
+    for (int axis = 0; axis < group.axes(); ++axis) {
+        const float *lows = boxes + 2 * axis * kFan, *highs = lows + kFan;
+        const float low = group.low[axis], high = group.high[axis];
+        for (int i = 0; i < kFan; ++i) {
+            const float gap = gap_between(lows[i] - high, low - highs[i]);
+            sum[i] += gap * gap;
+        }
+    }
+    for (int i = 0; i < kFan; ++i) bits[i] = std::bit_cast<int32_t>(sum[i]);
+}
+
+/// From every query of the group to one box, the child of a node.
+template <int C>
+void distances_to_box(const Group<C>& group, const float* boxes, int child, int32_t* bits) {
+    float sum[kLeaf] = {};
+    for (int axis = 0; axis < group.axes(); ++axis) {
+        const float low = boxes[2 * axis * kFan + child], high = boxes[(2 * axis + 1) * kFan + child];
+        for (int i = 0; i < kLeaf; ++i) {
+            const float gap = gap_between(low - group.at[axis][i], group.at[axis][i] - high);
+            sum[i] += gap * gap;
+        }
+    }
+    for (int i = 0; i < kLeaf; ++i) bits[i] = std::bit_cast<int32_t>(sum[i]);
+}
+
+/// From one query to the points of a leaf. 0 + x is x for the squares here, so the sums are those of distance_sq.
+template <int C>
+void distances_to_points(const Group<C>& group, int lane, const float* points, int32_t* bits) {
+    float sum[kLeaf] = {};
+    for (int axis = 0; axis < group.axes(); ++axis) {
+        const float x = group.at[axis][lane];
+        for (int i = 0; i < kLeaf; ++i) {
+            const float d = points[axis * kLeaf + i] - x;
+            sum[i] += d * d;
+        }
+    }
+    for (int i = 0; i < kLeaf; ++i) bits[i] = std::bit_cast<int32_t>(sum[i]);
+}
+
+/// Numbers of the entries that are within their limit, in order; returns how many. Without branches.
+inline int within(const int32_t* bits, const int32_t* limits, int* found) {
+    int count = 0;
+    for (int i = 0; i < kLeaf; ++i) {
+        found[count] = i;
+        count += bits[i] <= limits[i];
+    }
+    return count;
+}
+inline int within(const int32_t* bits, int32_t limit, int* found) {
+    int count = 0;
+    for (int i = 0; i < kLeaf; ++i) {
+        found[count] = i;
+        count += bits[i] <= limit;
+    }
+    return count;
+}
+
+struct LeafRange {
+    int64_t begin = 0, end = 0;
+};
+
+/// Shows every query of the group the leaves that can be within its reach, nearest to the group first, but not those of
+/// `seen`: scan(lane, bits, indices) with the squared distances to a leaf's points. scan may lower group.reach[lane].
+template <int C, class Scan>
+void walk(const CloudTree& tree, Group<C>& group, LeafRange seen, Scan&& scan) {
+    struct Entry {
+        int32_t distance, level;  // level -1: a leaf
+        int64_t node;
+    };
+    constexpr int kLevels = 10;  // 8^10 leaves are more than int32 can number points
+    Entry stack[kLevels * kFan];
+    int top = 0;
+    if (tree.levels.empty()) return;
+    stack[top++] = {0, static_cast<int32_t>(tree.levels.size()) - 1, 0};
+    while (top > 0) {
+        const Entry entry = stack[--top];
+        if (entry.distance > group.farthest) continue;
+        if (entry.level >= 0) {
+            int32_t bits[kFan];
+            distances_to_children(group, tree.box(entry.level, entry.node), bits);
+            const int bottom = top;
+            for (int child = 0; child < kFan; ++child) {
+                if (bits[child] > group.farthest) continue;
+                int at = top++;
+                for (; at > bottom && stack[at - 1].distance < bits[child]; --at) stack[at] = stack[at - 1];
+                stack[at] = {bits[child], entry.level - 1, entry.node * kFan + child};
+            }
+            continue;
+        }
+        const int64_t leaf = entry.node;
+        if (leaf >= seen.begin && leaf < seen.end) continue;
+        int32_t bits[kLeaf];
+        int found[kLeaf + 1];
+        distances_to_box(group, tree.box(0, leaf / kFan), static_cast<int>(leaf % kFan), bits);
+        const int count = within(bits, group.reach, found);
+        for (int i = 0; i < count; ++i) {
+            distances_to_points(group, found[i], tree.leaves.at(leaf), bits);
+            scan(found[i], bits, tree.leaves.indices_at(leaf));
+        }
+        if (count > 0) group.update_farthest();
+    }
+}
+
+/// The leaf to begin with for queries that are not in the tree: nearest to the middle of the group at every step.
+template <int C>
+int64_t leaf_near(const CloudTree& tree, const Group<C>& group) {
+    Group<C> middle;
+    middle.dimension = group.dimension;
+    for (int axis = 0; axis < group.axes(); ++axis)
+        middle.low[axis] = middle.high[axis] = 0.5f * group.low[axis] + 0.5f * group.high[axis];
+    int64_t node = 0;
+    for (int level = static_cast<int>(tree.levels.size()) - 1; level >= 0; --level) {
+        int32_t bits[kFan];
+        distances_to_children(middle, tree.box(level, node), bits);
+        int nearest = 0;
+        for (int child = 1; child < kFan; ++child) nearest = bits[child] < bits[nearest] ? child : nearest;
+        node = node * kFan + nearest;
+    }
+    return std::min(node, tree.leaves.count() - 1);
+}
+
+/// Walks the tree with the whole group, or query by query where the group is spread so far apart that its box would
+/// meet many leaves that none of its queries needs.
+template <int C, class Scan>
+void search(const CloudTree& tree, Group<C>& group, LeafRange seen, Scan&& scan) {
+    float spread = 0;
+    for (int axis = 0; axis < group.axes(); ++axis) {
+        const float side = group.high[axis] - group.low[axis];
+        spread += side * side;
+    }
+    constexpr float kSpread = 64;
+    if (group.farthest < 0) return;
+    if (spread <= kSpread * std::bit_cast<float>(group.farthest)) return walk(tree, group, seen, scan);
+    int32_t reach[kLeaf];
+    std::copy_n(group.reach, kLeaf, reach);
+    for (int lane = 0; lane < group.lanes; ++lane) {
+        std::fill_n(group.reach, kLeaf, kNothing);
+        group.farthest = group.reach[lane] = reach[lane];
+        for (int axis = 0; axis < group.axes(); ++axis) group.low[axis] = group.high[axis] = group.at[axis][lane];
+        walk(tree, group, seen, scan);
+    }
+}
+
+/// Whether the queries are the indexed points themselves, all of them finite: then they are in order already.
+bool are_queries(const Leaves& leaves, View<const float, 2> queries);
+
+/// The groups of all clouds, in parallel: each(cloud, its tree, queries, number of the group, its leaf in the tree or
+/// -1 when the queries are others, group, state). Each task has a copy of the state.
+template <int C, class State, class Each>
+void for_each_group(const PointTree& tree, const std::vector<const Leaves*>& queries, const State& initial,
+                    const Each& each) {
+    constexpr int64_t kGroups = 64;  // of a task: long enough to forget its start, short enough to share out
+    struct Task {
+        int64_t cloud, begin, end;
+    };
+    std::vector<Task> tasks;
+    for (size_t cloud = 0; cloud < queries.size(); ++cloud) {
+        const int64_t groups = queries[cloud]->count();
+        for (int64_t begin = 0; begin < groups; begin += kGroups)
+            tasks.push_back({static_cast<int64_t>(cloud), begin, std::min(begin + kGroups, groups)});
+    }
+    parallel_for(static_cast<int64_t>(tasks.size()), 1, [&](int64_t i, int64_t) {
+        State state = initial;
+        Group<C> group;
+        const Task& task = tasks[i];
+        const CloudTree& cloud_tree = tree.clouds[task.cloud];
+        const bool home = &cloud_tree.leaves == queries[task.cloud];
+        for (int64_t leaf = task.begin; leaf < task.end; ++leaf)
+            each(task.cloud, cloud_tree, *queries[task.cloud], leaf, home ? leaf : int64_t{-1}, group, state);
+    });
+}
+
+/// The queries of a batch in kd order, each cloud by itself; the tree's own leaves where they are the same points.
+class ArrangedQueries {
+public:
+    ArrangedQueries(const PointTree& tree, const Clouds& queries);
+    const std::vector<const Leaves*>& leaves() const { return leaves_; }
+
+private:
+    std::vector<Leaves> arranged_;
+    std::vector<const Leaves*> leaves_;
+};
+
+/// Calls none(row) for the rows that ArrangedQueries leaves out because a number in them is not finite.
+template <class None>
+void for_each_left_out(const Clouds& queries, const std::vector<const Leaves*>& leaves, None none) {
+    for (int64_t cloud = 0; cloud < queries.batch.clouds(); ++cloud) {
+        if (leaves[cloud]->size == queries.batch.size(cloud)) continue;
+        for (int64_t row = queries.batch.begin(cloud); row < queries.batch.end(cloud); ++row) {
+            const float* numbers = queries.rows.data() + row * queries.rows.stride(0);
+            bool finite = true;
+            for (int64_t axis = 0; axis < queries.dimension(); ++axis) finite &= std::isfinite(numbers[axis]);
+            if (!finite) none(row);
+        }
+    }
+}
+
+}  // namespace stipple::ops::cpu
