@@ -10,6 +10,9 @@ constexpr OpInfo kOps[] = {
     // name, group, summary, cpu, cuda, gradient, cost
     {"knn", "neighbours", "k nearest points, nearest first, k up to 128", true, true, false, "O(n log n) build, O(log n + k) a query"},
     {"nearest_pairs", "neighbours", "nearest point of the other cloud, both ways", true, true, false, "O((n + m) log(n + m))"},
+    {"chamfer", "distances", "mean distance to the nearest point of the other cloud, both ways, squared or not", true, true, true, "as nearest_pairs"},
+    {"hausdorff", "distances", "largest distance to the other cloud, and the pair that attains it", true, true, true, "as nearest_pairs"},
+    {"sinkhorn", "distances", "entropic optimal transport in the log domain, without the matrix", true, true, true, "O(n m) an iteration, O(n + m) memory"},
 };
 // clang-format on
 
