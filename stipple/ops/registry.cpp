@@ -16,6 +16,9 @@ constexpr OpInfo kOps[] = {
     {"scatter_add", "grouping", "sums into named rows in a fixed order: the gradient of gather and group", true, true, false, "O((n + m k) c)"},
     {"interpolate", "grouping", "weighted sums of neighbours' rows, q for each point", true, true, true, "O(m q k c)"},
     {"three_interpolate", "grouping", "inverse-distance weights", true, true, true, "O(m k)"},
+    {"kernel_interpolate", "grouping", "weights of neighbours at kernel points, trilinear or gaussian", true, true, true, "O(m q k)"},
+    {"bilateral_weights", "grouping", "similarities, and sums under two factors of weights", true, true, true, "O(m k c)"},
+    {"soft_project", "grouping", "queries onto a cloud, by a softmax over neighbours", true, true, true, "O(m k)"},
 };
 // clang-format on
 
