@@ -14,6 +14,7 @@ constexpr OpInfo kOps[] = {
     {"nearest_pairs", "neighbours", "nearest point of the other cloud, both ways", true, true, false, "O((n + m) log(n + m))"},
     {"voxel_grid", "sampling", "points by the cube they lie in: centroids, representatives, means of attributes", true, true, false, "O(n)"},
     {"poisson_disk", "sampling", "sample elimination to exactly m points that keep apart, progressive order", true, true, false, "O(n p), p = points within the radius"},
+    {"inverse_density", "sampling", "random subset with probability by the inverse of local density", true, true, false, "O(n log n + n k)"},
 };
 // clang-format on
 
