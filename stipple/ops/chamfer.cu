@@ -2,7 +2,7 @@
 
 #include "stipple/ops/chamfer.h"
 #include "stipple/ops/chamfer_term.h"
-#include "stipple/ops/cloud_parts.h"
+#include "stipple/ops/cloud_parts.cuh"
 #include "stipple/ops/fixed_sum.h"
 
 namespace stipple::ops::cuda {

@@ -231,7 +231,7 @@ __device__ int own_slot(const Sample& sample, int32_t chunk, const Best& best) {
 }
 
 /// Updates the warp's points; the key and the slot of the farthest (lowest lane and slot: lowest index).
-__device__ __forceinline__ Best update_chunk(Points& points, const Sample& sample, int own) {
+__device__ Best update_chunk(Points& points, const Sample& sample, int own) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if (own >= 0 && own / kSlots == lane) {
         const int32_t before = points.choose(own % kSlots);
@@ -266,7 +266,7 @@ class ResidentWarp {
 public:
     static constexpr size_t kSharedBytes = kWarps * kChunk * sizeof(int32_t);  // of a block
 
-    __device__ __forceinline__ ResidentWarp(const Chunks& chunks, int64_t first_chunk, int32_t n_chunks, int32_t mine, int32_t /*step*/,
+    __device__ ResidentWarp(const Chunks& chunks, int64_t first_chunk, int32_t n_chunks, int32_t mine, int32_t /*step*/,
                             int32_t* shared_indices, WarpScratch* scratch)
         : mine_(mine), indices_(shared_indices), scratch_(scratch) {
         const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -282,7 +282,7 @@ public:
         offer();
     }
 
-    __device__ __forceinline__ void take(const Chunks&, const Sample& sample) {
+    __device__ void take(const Chunks&, const Sample& sample) {
         const int own = own_slot(sample, mine_, best_);
         if (own < 0 && box_key(scratch_->box, sample) >= best_.key) return;
         best_ = update_chunk(points_, sample, own);
@@ -291,13 +291,14 @@ public:
     }
 
 private:
-    /// The lane that has the farthest point puts it where the block looks.
-    __device__ __forceinline__ void offer() {
+    /// The lane that has the farthest point puts it where the block looks. Its slot is the first with that key; going
+    /// by the number of the slot instead would make the compiler index the arrays, and move them out of the registers.
+    __device__ void offer() {
         if (best_.slot / kSlots != static_cast<int>(threadIdx.x) % 32) return;
         Candidate c = {best_.key, best_.index, 0, 0, 0};
 #pragma unroll
-        for (int i = 0; i < kSlots; ++i) {
-            const bool here = i == best_.slot % kSlots;
+        for (int i = kSlots - 1; i >= 0; --i) {
+            const bool here = points_.key[i] == best_.key;
             c.x = here ? points_.x[i] : c.x, c.y = here ? points_.y[i] : c.y, c.z = here ? points_.z[i] : c.z;
         }
         scratch_->farthest = c;

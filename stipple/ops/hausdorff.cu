@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "stipple/ops/chamfer_term.h"
-#include "stipple/ops/cloud_parts.h"
+#include "stipple/ops/cloud_parts.cuh"
 #include "stipple/ops/hausdorff.h"
 #include "stipple/ops/hausdorff_key.h"
 #include "stipple/ops/nearest_pairs.h"

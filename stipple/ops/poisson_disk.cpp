@@ -93,35 +93,40 @@ void finish_on_cpu(View<const float, 2> points, bool chosen, const PoissonDiskOp
     copy_bytes(out.data(), out.device(), samples.data(), {}, out.elements() * sizeof(int32_t));
 }
 
-void on_cuda(const Clouds& points, View<int32_t, 2> out, const PoissonDiskOptions& options,
+void on_cuda(const Clouds& points, const Batch& samples, View<int32_t, 1> indices, const PoissonDiskOptions& options,
              [[maybe_unused]] Stream stream) {
-    const int64_t m = out.size(1);
     for (int64_t cloud = 0; cloud < points.batch.clouds(); ++cloud) {
-        const View<int32_t, 1> row(out.data() + cloud * m, {m}, out.device());
+        const View<int32_t, 1> out = indices.slice(samples.begin(cloud), samples.end(cloud));
+        if (out.size(0) == 0) continue;
         bool chosen = false;
-        STIPPLE_CUDA_CALL(cuda::poisson_disk, points.cloud(cloud), row.data(), m, options.radius, chosen, stream);
-        if (!chosen || options.progressive) finish_on_cpu(points.cloud(cloud), chosen, options, row);
+        STIPPLE_CUDA_CALL(cuda::poisson_disk, points.cloud(cloud), out.data(), out.size(0), options.radius, chosen,
+                          stream);
+        if (!chosen || options.progressive) finish_on_cpu(points.cloud(cloud), chosen, options, out);
     }
 }
 
 }  // namespace
 
-void poisson_disk(const Clouds& points, View<int32_t, 2> out, const PoissonDiskOptions& options, Stream stream) {
+void poisson_disk(const Clouds& points, const Batch& samples, View<int32_t, 1> indices,
+                  const PoissonDiskOptions& options, Stream stream) {
     require_clouds("poisson_disk", "points", points);
-    const int64_t clouds = points.batch.clouds(), m = out.size(1);
-    require_output<int32_t, 2>("poisson_disk", "out", out, {clouds, m}, points.device());
+    require_same_batch("poisson_disk", points.batch, samples);
+    require_output<int32_t, 1>("poisson_disk", "indices", indices, {samples.rows()}, points.device());
     STIPPLE_REQUIRE(options.radius >= 0 && std::isfinite(options.radius), "poisson_disk: radius {}", options.radius);
+    const int64_t clouds = points.batch.clouds();
     for (int64_t cloud = 0; cloud < clouds; ++cloud)
-        STIPPLE_REQUIRE(m <= points.batch.size(cloud), "poisson_disk: asked for {} of the {} points of cloud {}", m,
+        STIPPLE_REQUIRE(samples.size(cloud) <= points.batch.size(cloud),
+                        "poisson_disk: asked for {} of the {} points of cloud {}", samples.size(cloud),
                         points.batch.size(cloud), cloud);
-    if (out.elements() == 0) return;
     switch (points.device().type) {
         case DeviceType::cpu:
             return parallel_for(clouds, 1, [&](int64_t begin, int64_t end) {
                 for (int64_t cloud = begin; cloud < end; ++cloud)
-                    cpu::poisson_disk(points.cloud(cloud), out.data() + cloud * m, m, options);
+                    if (samples.size(cloud) > 0)
+                        cpu::poisson_disk(points.cloud(cloud), indices.data() + samples.begin(cloud),
+                                          samples.size(cloud), options);
             });
-        case DeviceType::cuda: return on_cuda(points, out, options, stream);
+        case DeviceType::cuda: return on_cuda(points, samples, indices, options, stream);
     }
 }
 

@@ -12,8 +12,9 @@ struct PoissonDiskOptions {
 /// Weighted sample elimination [Yuksel 2015]: of each cloud the m points that are left when again and again the point
 /// with the largest sum of weights (1 - d / (2 r_max))^8 over the points nearer than 2 r_max is taken away.
 ///
-/// points  [n, 3], any batch, CPU or CUDA
-/// out     [clouds, m] int32, indices in each cloud; exactly m, duplicates or not
+/// points   [n, 3], any batch, CPU or CUDA
+/// samples  how many of each cloud (m), e.g. Batch::dense(clouds, m): exactly so many, duplicates or not
+/// indices  [samples.rows()] int32, positions in the cloud
 ///
 /// Weights are whole multiples of 2^-30 and sums are exact: the result does not depend on order, threads or device.
 /// Among equal sums the lowest index goes first. Non-finite points are never chosen. Throws Error{bad_argument} when a
@@ -24,8 +25,8 @@ struct PoissonDiskOptions {
 /// O(n p) time and O(n) memory, p = points within 2 r_max, about 3.6 n / m: thin out by random_sample first when n is
 /// more than about ten times m. Points that coincide cost their square. On CUDA it waits for the stream, uses a few
 /// kernels for each cloud, and goes to the CPU where points lie so dense that they would be removed one by one.
-void poisson_disk(const Clouds& points, View<int32_t, 2> out, const PoissonDiskOptions& options = {},
-                  Stream stream = {});
+void poisson_disk(const Clouds& points, const Batch& samples, View<int32_t, 1> indices,
+                  const PoissonDiskOptions& options = {}, Stream stream = {});
 
 /// The radius r_max for m samples of one cloud [n, 3]: that at which a ball of radius 2 r_max holds 2 pi / sqrt(3) =
 /// 3.6 of m evenly spread samples, as a disc does where they are packed densest on a plane.

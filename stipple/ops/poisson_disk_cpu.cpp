@@ -4,10 +4,6 @@
 #include <vector>
 
 #include "stipple/core/parallel.h"
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("no-math-errno")  // the square root of a weight never fails: its loop becomes vector code
-#endif
 #include "stipple/ops/poisson_weight.h"
 
 namespace stipple::ops::cpu {

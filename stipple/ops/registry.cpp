@@ -22,6 +22,13 @@ constexpr OpInfo kOps[] = {
     {"scatter_add", "grouping", "sums into named rows in a fixed order: the gradient of gather and group", true, true, false, "O((n + m k) c)"},
     {"interpolate", "grouping", "weighted sums of neighbours' rows, q for each point", true, true, true, "O(m q k c)"},
     {"three_interpolate", "grouping", "inverse-distance weights", true, true, true, "O(m k)"},
+    {"kernel_interpolate", "grouping", "weights of neighbours at kernel points, trilinear or gaussian", true, true, true, "O(m q k)"},
+    {"bilateral_weights", "grouping", "similarities, and sums under two factors of weights", true, true, true, "O(m k c)"},
+    {"soft_project", "grouping", "queries onto a cloud, by a softmax over neighbours", true, true, true, "O(m k)"},
+    {"chamfer", "distances", "mean distance to the nearest point of the other cloud, both ways, squared or not", true, true, true, "as nearest_pairs"},
+    {"hausdorff", "distances", "largest distance to the other cloud, and the pair that attains it", true, true, true, "as nearest_pairs"},
+    {"sinkhorn", "distances", "entropic optimal transport in the log domain, without the matrix", true, true, true, "O(n m) an iteration, O(n + m) memory"},
+    {"inverse_density", "sampling", "random subset with probability by the inverse of local density", true, true, false, "O(n log n + n k)"},
 };
 // clang-format on
 

@@ -18,8 +18,8 @@ void require_pair(const char* op, const Clouds& a, const Clouds& b, View<const f
 }
 
 void require_epsilon(const char* op, const SinkhornOptions& options) {
-    // Its inverse must be a float too.
-    STIPPLE_REQUIRE(options.epsilon >= 1e-37f && options.epsilon <= 1e37f, "{}: epsilon {} is not in 1e-37..1e37", op,
+    // Costs of its size and their quotients must be normal floats.
+    STIPPLE_REQUIRE(options.epsilon >= 1e-30f && options.epsilon <= 1e37f, "{}: epsilon {} is not in 1e-30..1e37", op,
                     options.epsilon);
 }
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stipple/ops/cloud_parts.h"
+#include "stipple/ops/cloud_parts.cuh"
 #include "stipple/ops/sinkhorn.h"
 
 namespace stipple::ops::cuda {

@@ -29,8 +29,8 @@ protected:
         all.data()[batch.clouds() * m] = -77;
         Array<int32_t, 1> out = upload(all);
         const auto points = upload(host);
-        ops::poisson_disk(Clouds(points.view(), batch), View<int32_t, 2>(out.data(), {batch.clouds(), m}, device()),
-                          options);
+        ops::poisson_disk(Clouds(points.view(), batch), Batch::dense(batch.clouds(), m),
+                          out.view().slice(0, batch.clouds() * m), options);
         all = download(out);
         EXPECT_EQ(all.data()[batch.clouds() * m], -77);
         std::vector<std::vector<int32_t>> samples;
@@ -290,8 +290,8 @@ TEST(PoissonDiskCpu, WeightsAreTheFormulas) {
 TEST(PoissonDiskCpu, SameOnOneThreadAndThree) {
     const auto points = sphere(20000);
     expect_same_on_threads([&] {
-        Array<int32_t, 2> out({2, 1500});
-        ops::poisson_disk(Clouds(points.view(), Batch::dense(2, 10000)), out.view(), {0, true});
+        Array<int32_t, 1> out({3000});
+        ops::poisson_disk(Clouds(points.view(), Batch::dense(2, 10000)), Batch::dense(2, 1500), out.view(), {0, true});
         std::vector<Array<float, 2>> result;
         result.emplace_back(Array<float, 2>::Shape{2, 1500});
         std::memcpy(result[0].data(), out.data(), 12000);
@@ -301,23 +301,24 @@ TEST(PoissonDiskCpu, SameOnOneThreadAndThree) {
 
 TEST(PoissonDiskCpu, RefusesWhatMakesNoSense) {
     const auto points = make_cloud(Kind::nonfinite, 100);
-    Array<int32_t, 2> out({1, 50}), many({1, 101}), most({1, 99});
-    EXPECT_NE(bad_argument_of([&] { ops::poisson_disk(points.view(), many.view()); }).find("101 of the 100 points"),
-              std::string::npos);
-    EXPECT_NE(bad_argument_of([&] { ops::poisson_disk(points.view(), most.view()); }).find("99 samples of 86 finite"),
-              std::string::npos);
-    bad_argument_of([&] { ops::poisson_disk(points.view(), out.view(), {-1}); });
-    bad_argument_of([&] { ops::poisson_disk(points.view(), out.view(), {std::nanf("")}); });
-    bad_argument_of([&] { ops::poisson_disk(make_features(100, 4).view(), out.view()); });
-    bad_argument_of([&] {
-        ops::poisson_disk(Clouds(points.view(), Batch::ragged({0, 60, 100})), Array<int32_t, 2>({2, 50}).view());
-    });
-    bad_argument_of([&] { ops::poisson_disk(Clouds(points.view(), Batch::ragged({0, 60, 100})), out.view()); });
+    Array<int32_t, 1> out({101});
+    const auto sample = [&](const Clouds& clouds, const Batch& samples, ops::PoissonDiskOptions options = {}) {
+        return bad_argument_of([&] {
+            ops::poisson_disk(clouds, samples, out.view().slice(0, std::min<int64_t>(101, samples.rows())), options);
+        });
+    };
+    EXPECT_EQ(sample(points.view(), Batch::single(101)), "poisson_disk: asked for 101 of the 100 points of cloud 0");
+    EXPECT_EQ(sample(points.view(), Batch::single(99)), "poisson_disk: asked for 99 samples of 86 finite points");
+    sample(points.view(), Batch::single(50), {-1});
+    sample(points.view(), Batch::single(50), {std::nanf("")});
+    sample(points.view(), Batch::dense(2, 50));
+    sample(points.view(), Batch::single(102));  // a view of 101
+    sample(make_features(100, 4).view(), Batch::single(50));
+    sample(Clouds(points.view(), Batch::ragged({0, 60, 100})), Batch::dense(2, 50));
     const Device gpu{DeviceType::cuda, 0};
-    bad_argument_of([&] { ops::poisson_disk(points.view(), View<int32_t, 2>(nullptr, {1, 50}, gpu)); });
-    bad_argument_of([&] { ops::poisson_disk(View<const float, 2>(nullptr, {100, 3}, gpu), out.view()); });
-    const int64_t huge = int64_t{1} << 31;
-    bad_argument_of([&] { ops::poisson_disk(View<const float, 2>(nullptr, {huge, 3}, {0, 1}), out.view()); });
+    sample(View<const float, 2>(nullptr, {100, 3}, gpu), Batch::single(50));
+    bad_argument_of([&] { ops::poisson_disk(points.view(), Batch::single(50), View<int32_t, 1>(nullptr, {50}, gpu)); });
+    sample(View<const float, 2>(nullptr, {int64_t{1} << 31, 3}, {0, 1}), Batch::single(50));
     bad_argument_of([&] { ops::poisson_disk_radius(points.view(), 0); });
     bad_argument_of([&] { ops::poisson_disk_radius_of_area(-1, 5); });
     bad_argument_of([&] { ops::poisson_disk_radius_of_area(1, 0); });
@@ -326,16 +327,17 @@ TEST(PoissonDiskCpu, RefusesWhatMakesNoSense) {
 TEST(PoissonDiskCpu, SurvivesFailingAllocations) {
     const auto points = make_cloud(Kind::nonfinite, 40);
     EXPECT_GE(for_each_allocation_failure([&] {
-                  Array<int32_t, 2> out({1, 8});
-                  ops::poisson_disk(points.view(), out.view(), {0, true});
+                  Array<int32_t, 1> out({8});
+                  ops::poisson_disk(points.view(), Batch::single(8), out.view());
+                  ops::poisson_disk(points.view(), Batch::single(8), out.view(), {0.2f, true});
               }),
               can_fail_allocations() ? 10 : 0);
 }
 
 TEST(PoissonDiskCpu, KeepsNoMemory) {
     const auto points = make_cloud(Kind::uniform, 12);
-    Array<int32_t, 2> out({1, 5});
-    const auto once = [&] { ops::poisson_disk(points.view(), out.view()); };
+    Array<int32_t, 1> out({5});
+    const auto once = [&] { ops::poisson_disk(points.view(), Batch::single(5), out.view()); };
     once();
     const int64_t before = live_allocations();
     for (int i = 0; i < 1000; ++i) once();
