@@ -1,5 +1,8 @@
 #include "stipple/bench/prepare.h"
+#include "stipple/ops/bilateral_weights.h"
 #include "stipple/ops/interpolate.h"
+#include "stipple/ops/kernel_interpolate.h"
+#include "stipple/ops/soft_project.h"
 #include "stipple/ops/three_interpolate.h"
 
 namespace stipple::bench {
@@ -63,10 +66,77 @@ Case three_case(int64_t clouds, int64_t known, int64_t n, int64_t channels) {
             }};
 }
 
+/// Weights on a lattice of 27 kernel points, and features.
+Case kernel_case(int64_t clouds, int64_t n, int64_t k, int64_t channels) {
+    const int64_t m = clouds * n, q = 27;
+    return {.op = "kernel_interpolate",
+            .shape = fmt::format("{}, k {}, {} kernel points, {} channels", shape_of(clouds, n), k, q, channels),
+            .points = m,
+            .bytes = m * (12 + 4 * k + 4 * channels + 8 * q * k + 4 * q * channels),
+            .prepare = [=](Device device) {
+                const auto points = keep(uniform_rows(m, 3, 1).to(device));
+                const auto features = keep(uniform_rows(m, channels, 2).to(device));
+                const auto indices = random_neighbours(clouds, n, n, k, device);
+                const auto kernel = keep(ops::kernel_lattice(3, 0.3f).to(device));
+                const auto weights = room<float, 3>({m, q, k}, device);
+                const auto out = room<float, 3>({m, q, channels}, device);
+                return [=] {
+                    const Clouds all = batch_of(*points, clouds);
+                    const Neighbours neighbours = batch_of(*indices, clouds);
+                    ops::kernel_weights(all, all, neighbours, std::as_const(*kernel).view(), {.width = 0.3f},
+                                        weights->view());
+                    ops::interpolate(batch_of(*features, clouds), neighbours, std::as_const(*weights).view(),
+                                     out->view());
+                };
+            }};
+}
+
+Case bilateral_case(int64_t clouds, int64_t n, int64_t k, int64_t channels) {
+    const int64_t m = clouds * n;
+    return {.op = "bilateral_weights",
+            .shape = fmt::format("{}, k {}, {} channels", shape_of(clouds, n), k, channels),
+            .points = m,
+            .bytes = m * (4 * k + 8 * k * channels + 12 * channels),
+            .prepare = [=](Device device) {
+                const auto rows = keep(uniform_rows(m, channels, 1).to(device));
+                const auto indices = random_neighbours(clouds, n, n, k, device);
+                const auto th = keep(uniform_array<3>({m, k, channels}, 2).to(device));
+                const auto psi = keep(uniform_array<3>({m, k, channels}, 3).to(device));
+                const auto out = room_for_rows(m, channels, device), denominator = room_for_rows(m, channels, device);
+                return [=] {
+                    ops::bilateral_combine(batch_of(*rows, clouds), batch_of(*indices, clouds),
+                                           std::as_const(*th).view(), std::as_const(*psi).view(), 1e-6f, out->view(),
+                                           denominator->view());
+                };
+            }};
+}
+
+Case project_case(int64_t clouds, int64_t n, int64_t m, int64_t k) {
+    return {.op = "soft_project",
+            .shape = fmt::format("{} onto {}, k {}", shape_of(clouds, m), n, k),
+            .points = clouds * m,
+            .bytes = clouds * (12 * n + m * (24 + 8 * k)),
+            .prepare = [=](Device device) {
+                const auto points = keep(uniform_rows(clouds * n, 3, 1).to(device));
+                const auto queries = keep(uniform_rows(clouds * m, 3, 2).to(device));
+                const auto indices = random_neighbours(clouds, n, m, k, device);
+                Array<float, 1> one({1});
+                one.data()[0] = 1;
+                const auto temperature = keep(one.to(device));
+                const auto weights = room_for_rows(clouds * m, k, device);
+                const auto projected = room_for_rows(clouds * m, 3, device);
+                return [=] {
+                    ops::soft_project(batch_of(*points, clouds), batch_of(*queries, clouds), batch_of(*indices, clouds),
+                                      std::as_const(*temperature).view(), 1e-4f, weights->view(), projected->view());
+                };
+            }};
+}
+
 }  // namespace
 
 std::vector<Case> interpolation_cases() {
-    return {interpolate_case(32, 1024, 64, 4, 16), three_case(32, 512, 2048, 128)};
+    return {interpolate_case(32, 1024, 64, 4, 16), three_case(32, 512, 2048, 128), kernel_case(8, 1024, 16, 32),
+            bilateral_case(32, 512, 16, 64), project_case(32, 2048, 512, 16)};
 }
 
 }  // namespace stipple::bench

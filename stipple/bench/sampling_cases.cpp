@@ -1,5 +1,6 @@
 #include "stipple/bench/prepare.h"
 #include "stipple/ops/farthest_point_sample.h"
+#include "stipple/ops/inverse_density.h"
 #include "stipple/ops/poisson_disk.h"
 #include "stipple/ops/random_sample.h"
 #include "stipple/ops/voxel_grid.h"
@@ -37,6 +38,18 @@ Case random_case(int64_t clouds, int64_t n, int64_t m) {
             }};
 }
 
+Case density_case(int64_t n, int64_t m) {
+    return {.op = "inverse_density",
+            .shape = fmt::format("{} -> {}", shape_of(1, n), m),
+            .points = n,
+            .bytes = 12 * n + 4 * m,
+            .prepare = [=](Device device) {
+                const auto points = keep(wavy_torus(n, 1).to(device));
+                const auto indices = room_for_indices(m, device);
+                return [=] { ops::inverse_density_sample(points->view(), Batch::single(m), 1, indices->view()); };
+            }};
+}
+
 Case poisson_case(int64_t n, int64_t m) {
     return {.op = "poisson_disk",
             .shape = fmt::format("{} -> {}", shape_of(1, n), m),
@@ -71,7 +84,8 @@ Case voxel_case(int64_t n, float size) {
 
 std::vector<Case> sampling_cases() {
     return {farthest_case(32, 2048, 512),     farthest_case(1, 100'000, 4096), farthest_case(1, 1'000'000, 16384),
-            random_case(1, 1'000'000, 16384), voxel_case(1'000'000, 0.02f),    poisson_case(40960, 8192)};
+            random_case(1, 1'000'000, 16384), density_case(100'000, 4096),     voxel_case(1'000'000, 0.02f),
+            poisson_case(40960, 8192)};
 }
 
 }  // namespace stipple::bench

@@ -16,6 +16,7 @@ constexpr OpInfo kOps[] = {
     {"poisson_disk", "sampling", "sample elimination to exactly m points that keep apart, progressive order", true, true, false, "O(n p), p = points within the radius"},
     {"farthest_point_sample", "sampling", "every sample the point farthest from those before it, exact", true, true, false, "about O(n log n + n log m + m log n) on surfaces"},
     {"random_sample", "sampling", "a uniform random subset, by index or in random order", true, true, false, "O(n)"},
+    {"inverse_density", "sampling", "random subset with probability by the inverse of local density", true, true, false, "O(n log n + n k)"},
     {"gather", "grouping", "chosen rows", true, true, true, "O(m c)", "group.cu"},
     {"group", "grouping", "neighbours' rows side by side, optionally relative to a centre", true, true, true, "O(m k c)"},
     {"invert_index", "grouping", "for every row the entries that name it, in order", true, true, false, "O(n + m k)"},
@@ -28,7 +29,6 @@ constexpr OpInfo kOps[] = {
     {"chamfer", "distances", "mean distance to the nearest point of the other cloud, both ways, squared or not", true, true, true, "as nearest_pairs"},
     {"hausdorff", "distances", "largest distance to the other cloud, and the pair that attains it", true, true, true, "as nearest_pairs"},
     {"sinkhorn", "distances", "entropic optimal transport in the log domain, without the matrix", true, true, true, "O(n m) an iteration, O(n + m) memory"},
-    {"inverse_density", "sampling", "random subset with probability by the inverse of local density", true, true, false, "O(n log n + n k)"},
 };
 // clang-format on
 
