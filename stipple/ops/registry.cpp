@@ -9,6 +9,8 @@ namespace {
 constexpr OpInfo kOps[] = {
     // name, group, summary, cpu, cuda, gradient, cost
     {"knn", "neighbours", "k nearest points, nearest first, k up to 128", true, true, false, "O(n log n) build, O(log n + k) a query"},
+    {"radius_search", "neighbours", "all points within a radius, nearest first or by index", true, true, false, "O(n log n) build, O(log n + found) a query"},
+    {"ball_query", "neighbours", "a fixed number of points within a radius (PointNet++)", true, true, false, "O(n log n) build, O(log n + found) a query"},
     {"nearest_pairs", "neighbours", "nearest point of the other cloud, both ways", true, true, false, "O((n + m) log(n + m))"},
 };
 // clang-format on
