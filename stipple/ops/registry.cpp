@@ -15,6 +15,8 @@ constexpr OpInfo kOps[] = {
     {"voxel_grid", "sampling", "points by the cube they lie in: centroids, representatives, means of attributes", true, true, false, "O(n)"},
     {"poisson_disk", "sampling", "sample elimination to exactly m points that keep apart, progressive order", true, true, false, "O(n p), p = points within the radius"},
     {"inverse_density", "sampling", "random subset with probability by the inverse of local density", true, true, false, "O(n log n + n k)"},
+    {"farthest_point_sample", "sampling", "every sample the point farthest from those before it, exact", true, true, false, "about O(n log n + n log m + m log n) on surfaces"},
+    {"random_sample", "sampling", "a uniform random subset, by index or in random order", true, true, false, "O(n)"},
 };
 // clang-format on
 
