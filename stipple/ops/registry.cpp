@@ -29,6 +29,8 @@ constexpr OpInfo kOps[] = {
     {"chamfer", "distances", "mean distance to the nearest point of the other cloud, both ways, squared or not", true, true, true, "as nearest_pairs"},
     {"hausdorff", "distances", "largest distance to the other cloud, and the pair that attains it", true, true, true, "as nearest_pairs"},
     {"sinkhorn", "distances", "entropic optimal transport in the log domain, without the matrix", true, true, true, "O(n m) an iteration, O(n + m) memory"},
+    {"farthest_point_sample", "sampling", "every sample the point farthest from those before it, exact", true, true, false, "about O(n log n + n log m + m log n) on surfaces"},
+    {"random_sample", "sampling", "a uniform random subset, by index or in random order", true, true, false, "O(n)"},
 };
 // clang-format on
 
