@@ -10,6 +10,9 @@ constexpr OpInfo kOps[] = {
     // name, group, summary, cpu, cuda, gradient, cost
     {"knn", "neighbours", "k nearest points, nearest first, k up to 128", true, true, false, "O(n log n) build, O(log n + k) a query"},
     {"nearest_pairs", "neighbours", "nearest point of the other cloud, both ways", true, true, false, "O((n + m) log(n + m))"},
+    {"emd", "distances", "earth mover's distance by auction with a proven gap, any n", true, true, true, "about 30 n^2 pairs at a gap of 1 %"},
+    {"emd_exact", "distances", "least costly matching with its dual proof, n up to 4096", true, false, true, "about O(n^2.3)"},
+    {"emd_transport", "distances", "exact earth mover's distance between clouds of two sizes", true, false, true, "about O(n^2.3)"},
 };
 // clang-format on
 
