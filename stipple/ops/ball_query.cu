@@ -24,6 +24,7 @@ struct BallRows {
 template <int S>
 struct LowestIndices {
     static constexpr int kLanes = 1;
+    static constexpr bool kStaged = true;
     using Params = BallRows;
 
     uint32_t list[S];

@@ -44,7 +44,8 @@ __device__ void write_mean(const MeanSide& side, int64_t cloud, const Partial& a
 
 /// One block for a part of a cloud of a direction; neighbouring threads read neighbouring rows. Fixed order.
 __global__ void __launch_bounds__(kPartThreads)
-    chamfer_parts_kernel(MeanSides sides, bool squared, int64_t parts, Partial* __restrict__ partials) {
+    chamfer_parts_kernel(const __grid_constant__ MeanSides sides, bool squared, int64_t parts,
+                         Partial* __restrict__ partials) {
     __shared__ Partial shared[32];
     const int64_t item = blockIdx.x / parts, part = blockIdx.x % parts;
     const int64_t clouds = sides.side[0].batch.clouds;
@@ -69,7 +70,7 @@ __global__ void __launch_bounds__(kPartThreads)
 
 /// One block for a cloud of a direction: its parts in order.
 __global__ void __launch_bounds__(kPartThreads)
-    chamfer_means_kernel(MeanSides sides, int64_t parts, const Partial* __restrict__ partials) {
+    chamfer_means_kernel(const __grid_constant__ MeanSides sides, int64_t parts, const Partial* __restrict__ partials) {
     __shared__ Partial shared[32];
     const int64_t clouds = sides.side[0].batch.clouds;
     Partial mine = {0.0, 0};
@@ -134,7 +135,8 @@ __device__ void for_my_row(const PairSides& sides, const Visit& visit) {
         visit(sides.side[1], sides.side[0], item - first);
 }
 
-__global__ void __launch_bounds__(kThreads) chamfer_largest_kernel(PairSides sides, DistanceNorm norm) {
+__global__ void __launch_bounds__(kThreads)
+    chamfer_largest_kernel(const __grid_constant__ PairSides sides, DistanceNorm norm) {
     for_my_row(sides, [&](const PairSide& side, const PairSide&, int64_t row) {
         if (!side.largest) return;
         const Pair pair = pair_of(side, row, norm);
@@ -145,7 +147,8 @@ __global__ void __launch_bounds__(kThreads) chamfer_largest_kernel(PairSides sid
     });
 }
 
-__global__ void __launch_bounds__(kThreads) chamfer_sums_kernel(PairSides sides, DistanceNorm norm) {
+__global__ void __launch_bounds__(kThreads)
+    chamfer_sums_kernel(const __grid_constant__ PairSides sides, DistanceNorm norm) {
     for_my_row(sides, [&](const PairSide& side, const PairSide&, int64_t row) {
         if (!side.largest) return;
         const Pair pair = pair_of(side, row, norm);
@@ -159,7 +162,8 @@ __global__ void __launch_bounds__(kThreads) chamfer_sums_kernel(PairSides sides,
 }
 
 /// A row's own term, less what it received through the other direction.
-__global__ void __launch_bounds__(kThreads) chamfer_gradient_kernel(PairSides sides, DistanceNorm norm) {
+__global__ void __launch_bounds__(kThreads)
+    chamfer_gradient_kernel(const __grid_constant__ PairSides sides, DistanceNorm norm) {
     for_my_row(sides, [&](const PairSide& side, const PairSide& other, int64_t row) {
         if (!side.dL_dfrom) return;
         const Pair own = pair_of(side, row, norm);

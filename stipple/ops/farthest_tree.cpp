@@ -17,6 +17,22 @@ constexpr int32_t kNoIndex = std::numeric_limits<int32_t>::max();
 /// which costs less than the order.
 constexpr int64_t kOrderFromSamples = 48;
 
+/// The bits of a float; those of a negative one count as below all others.
+int32_t bits_of(float value) {
+    return std::bit_cast<int32_t>(value);
+}
+
+/// The lowest index among those with the key; written without branches, for the sake of vectors.
+template <int kCount>
+int32_t lowest_index(const int32_t* keys, const int32_t* indices, int32_t key) {
+    int32_t lowest = kNoIndex;
+    for (int i = 0; i < kCount; ++i) {
+        const int32_t other = -static_cast<int32_t>(keys[i] != key);
+        lowest = std::min(lowest, (indices[i] | other) & kNoIndex);
+    }
+    return lowest;
+}
+
 }  // namespace
 
 FarthestTree::FarthestTree(View<const float, 2> points, int64_t samples) : n_all_(points.size(0)) {
@@ -38,6 +54,7 @@ void FarthestTree::fill_blocks(View<const float, 2> points, const std::vector<in
     blocks_.resize(static_cast<size_t>(n_blocks));
     boxes_.resize(static_cast<size_t>(n_blocks));
     constexpr int32_t kFar = std::bit_cast<int32_t>(kInfinity);
+    constexpr int kAhead = 24;  // points to have on the way: they lie anywhere
     for (int64_t b = 0; b < n_blocks; ++b) {
         Block& block = blocks_[b];
         Box box{{kInfinity, kInfinity, kInfinity}, {-kInfinity, -kInfinity, -kInfinity}};
@@ -45,6 +62,8 @@ void FarthestTree::fill_blocks(View<const float, 2> points, const std::vector<in
         for (int64_t i = 0; i < kBlock; ++i) {
             // The last block is filled up with copies of its first point that count as chosen.
             const int32_t index = order[b * kBlock + (i < count ? i : 0)];
+            const int64_t ahead = b * kBlock + i + kAhead;
+            if (ahead < n_) __builtin_prefetch(&points(order[ahead], 0));
             const float* p = &points(index, 0);
             block.x[i] = p[0], block.y[i] = p[1], block.z[i] = p[2];
             block.key[i] = i < count ? kFar : kChosen;
@@ -93,10 +112,9 @@ void FarthestTree::build_levels() {
 }
 
 FarthestTree::Farthest FarthestTree::farthest_of(const Node& node) {
-    int32_t key = kChosen, index = kNoIndex;
+    int32_t key = kChosen;
     for (int c = 0; c < kWidth; ++c) key = std::max(key, node.key[c]);
-    for (int c = 0; c < kWidth; ++c) index = std::min(index, node.key[c] == key ? node.index[c] : kNoIndex);
-    return {key, index};
+    return {key, lowest_index<kWidth>(node.key, node.index, key)};
 }
 
 int64_t FarthestTree::farthest() const {
@@ -117,29 +135,29 @@ int64_t FarthestTree::farthest() const {
 
 FarthestTree::Farthest FarthestTree::update(Block& __restrict block, const float* point) {
     const float x = point[0], y = point[1], z = point[2];
-    int32_t key = kChosen, index = kNoIndex;
+    int32_t key = kChosen;
     for (int i = 0; i < kBlock; ++i) {
         const float d = stipple::distance_sq(block.x[i] - x, block.y[i] - y, block.z[i] - z);
-        block.key[i] = std::min(block.key[i], std::bit_cast<int32_t>(d));
+        block.key[i] = std::min(block.key[i], bits_of(d));
         key = std::max(key, block.key[i]);
     }
-    for (int i = 0; i < kBlock; ++i) index = std::min(index, block.key[i] == key ? block.index[i] : kNoIndex);
-    return {key, index};
+    return {key, lowest_index<kBlock>(block.key, block.index, key)};
 }
 
 /// Updates what the point can change below a node, the point's own block in any case.
 FarthestTree::Farthest FarthestTree::visit(size_t level, int64_t at, const float* point, int64_t own_block) {
     Node& node = levels_[level][at];
-    int32_t near[kWidth];
-    for (int c = 0; c < kWidth; ++c) {
-        float away[3];
-        for (int axis = 0; axis < 3; ++axis) {
-            const float below = node.low[axis][c] - point[axis], above = point[axis] - node.high[axis][c];
-            const float outside = below > above ? below : above;
-            away[axis] = outside > 0 ? outside : 0;
+    float away[3][kWidth];  // how far outside of the box, 0 inside
+    for (int axis = 0; axis < 3; ++axis) {
+        const float at_axis = point[axis];
+        for (int c = 0; c < kWidth; ++c) {
+            const int32_t below = bits_of(node.low[axis][c] - at_axis), above = bits_of(at_axis - node.high[axis][c]);
+            away[axis][c] = std::bit_cast<float>(std::max(std::max(below, above), 0));
         }
-        near[c] = std::bit_cast<int32_t>(stipple::distance_sq(away[0], away[1], away[2])) < node.key[c];
     }
+    int32_t near[kWidth];
+    for (int c = 0; c < kWidth; ++c)
+        near[c] = bits_of(stipple::distance_sq(away[0][c], away[1][c], away[2][c])) < node.key[c];
     const int64_t own_child = own_block >> (kWidthBits * level);
     if (own_child / kWidth == at) near[own_child % kWidth] = 1;
     for (int c = 0; c < kWidth; ++c) {

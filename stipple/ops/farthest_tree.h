@@ -39,8 +39,8 @@ public:
     std::vector<int32_t> positions() const;  // of all points, by index
 
 private:
-    static constexpr int kBlock = 64;                               // points; best of 16 to 256 (see farthest_tree.cpp)
-    static constexpr int kWidthBits = 3, kWidth = 1 << kWidthBits;  // entries of a node
+    static constexpr int kBlock = 32;  // points; best of 16 to 128 on Neoverse-V1, by little
+    static constexpr int kWidthBits = 4, kWidth = 1 << kWidthBits;  // entries of a node
     static constexpr int32_t kChosen = -1;
 
     struct Block {

@@ -10,6 +10,7 @@
 //   pass 2   sum += to_grid(term, FixedGrid(largest, terms))        terms: an upper bound of their number
 //   pass 3   grid.value(sum)
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -39,8 +40,13 @@ struct FixedGrid {
 
     /// largest: magnitude_bits of the largest term; terms <= 2^31.
     STIPPLE_HD FixedGrid(uint32_t largest, int64_t terms) {
-        int log_terms = 0;
-        while ((int64_t{1} << log_terms) < terms) ++log_terms;
+        // Rounded up.
+        const unsigned long long last = terms > 1 ? static_cast<unsigned long long>(terms) - 1 : 0;
+#ifdef __CUDA_ARCH__
+        const int log_terms = 64 - __clzll(static_cast<long long>(last));
+#else
+        const int log_terms = static_cast<int>(std::bit_width(last));
+#endif
         const int biased = static_cast<int>(largest >> 23);
         finite = biased < 255;
         // Terms are below 2^top, their sum below 2^(top + log_terms): 62 bits of it are kept.

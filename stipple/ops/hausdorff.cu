@@ -45,7 +45,8 @@ __device__ void write_farthest(const HausdorffPairs& p, int64_t cloud, unsigned 
 
 /// One block for a part of a cloud, both directions. A maximum: its order does not matter.
 __global__ void __launch_bounds__(kPartThreads)
-    hausdorff_parts_kernel(HausdorffPairs p, int64_t parts, unsigned long long* __restrict__ partials) {
+    hausdorff_parts_kernel(const __grid_constant__ HausdorffPairs p, int64_t parts,
+                           unsigned long long* __restrict__ partials) {
     __shared__ Farthest shared[32];
     const int64_t cloud = blockIdx.x / parts, part = blockIdx.x % parts;
     Farthest mine = {kNoFarthest};
@@ -68,7 +69,8 @@ __global__ void __launch_bounds__(kPartThreads)
 }
 
 __global__ void __launch_bounds__(kPartThreads)
-    hausdorff_kernel(HausdorffPairs p, int64_t parts, const unsigned long long* __restrict__ partials) {
+    hausdorff_kernel(const __grid_constant__ HausdorffPairs p, int64_t parts,
+                     const unsigned long long* __restrict__ partials) {
     __shared__ Farthest shared[32];
     Farthest mine = {kNoFarthest};
     for (int64_t part = threadIdx.x; part < parts; part += kPartThreads)
@@ -87,7 +89,7 @@ struct PairGradient {
 };
 
 /// A thread for a cloud.
-__global__ void hausdorff_gradient_kernel(PairGradient p) {
+__global__ void hausdorff_gradient_kernel(const __grid_constant__ PairGradient p) {
     const int64_t cloud = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (cloud >= p.batch[0].clouds) return;
     const float* point[2];

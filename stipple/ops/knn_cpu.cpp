@@ -15,73 +15,136 @@ int32_t distance_bits(uint64_t key) {
 constexpr uint32_t kNoIndex = 0xffffffff;
 
 // The k nearest so far of every query of a group, sorted.
-struct Lists {
-    int k = 0;
-    uint64_t keys[kLeaf][kMostNeighbours];
+template <int C>
+class Lists {
+public:
+    explicit Lists(int k) : k_(k), length_((k + kBlock - 1) / kBlock * kBlock) {}
 
-    template <int C>
-    void take(Group<C>& group, int lane, const int32_t* bits, const int32_t* indices) {
-        int found[kLeaf + 1];
-        uint64_t* list = keys[lane];
-        const int count = within(bits, group.reach[lane], found);
-        for (int i = 0; i < count; ++i) {
-            const uint64_t key = key_of(bits[found[i]], indices[found[i]]);
-            if (key >= list[k - 1]) continue;
-            int at = k - 1;
-            for (; at > 0 && list[at - 1] > key; --at) list[at] = list[at - 1];
-            list[at] = key;
-        }
-        group.reach[lane] = distance_bits(list[k - 1]);
+    uint64_t at(int lane, int i) const { return static_cast<uint64_t>(keys_[lane][kBefore + i]); }
+
+    // Nothing but the points of a first leaf.
+    void begin(Group<C>& group, int lane, const Ints16& bits, const int32_t* indices) {
+        int64_t* list = keys_[lane] + kBefore;
+        const int32_t reach = group.reach[lane];
+        const auto none = static_cast<int64_t>(key_of(reach, 0) | kNoIndex);
+        list[-1] = std::numeric_limits<int64_t>::min();
+        for (int i = 0; i < length_; ++i) list[i] = none;
+        int32_t distances[kLeaf], ranks[kLeaf];
+        bits.to(distances);
+        bits.ranks().to(ranks);
+        int64_t sorted[kLeaf];
+        for (int i = 0; i < kLeaf; ++i)
+            sorted[ranks[i]] = distances[i] <= reach ? static_cast<int64_t>(key_of(distances[i], indices[i])) : none;
+        for (int i = 0; i < std::min(length_, kLeaf); ++i) list[i] = sorted[i];
+        group.reach[lane] = distance_bits(at(lane, k_ - 1));
     }
+
+    void take(Group<C>& group, int lane, const Ints16& bits, const int32_t* indices) {
+        const uint32_t found = bits.within(group.reach[lane]);
+        if (found == 0) return;
+        int32_t distances[kLeaf];
+        bits.to(distances);
+        for_each_bit(found, [&](int i) { insert(keys_[lane] + kBefore, key_of(distances[i], indices[i])); });
+        group.reach[lane] = distance_bits(at(lane, k_ - 1));
+    }
+
+private:
+    static constexpr int kBlock = 8, kBefore = 2;
+
+    // Every number moves up by one or stays, block by block from the far end: a branch for each block only.
+    void insert(int64_t* list, uint64_t new_key) const {
+        const auto key = static_cast<int64_t>(new_key);
+        const Long2 keys = {key, key};
+        for (int block = length_ - kBlock; block >= 0; block -= kBlock) {
+            for (int i = block + kBlock - 2; i >= block; i -= 2)
+                store(list + i, smaller(load<Long2>(list + i), larger(load<Long2>(list + i - 1), keys)));
+            if (list[block - 1] <= key) return;
+        }
+    }
+
+    int k_, length_;  // the list is as long as whole blocks are; what is behind k is not used
+    alignas(16) int64_t keys_[kLeaf][kBefore + kMostNeighbours];
 };
+
+// The same for k = 1.
+template <int C>
+class Nearest {
+public:
+    explicit Nearest(int) {}
+
+    uint64_t at(int lane, int) const { return keys_[lane]; }
+
+    void begin(Group<C>& group, int lane, const Ints16& bits, const int32_t* indices) {
+        keys_[lane] = key_of(group.reach[lane], 0) | kNoIndex;
+        take(group, lane, bits, indices);
+    }
+
+    void take(Group<C>& group, int lane, const Ints16& bits, const int32_t* indices) {
+        const int32_t least = bits.least();
+        if (least > group.reach[lane]) return;
+        const uint64_t key = key_of(least, indices[std::countr_zero(bits.within(least))]);
+        keys_[lane] = std::min(keys_[lane], key);
+        group.reach[lane] = distance_bits(keys_[lane]);
+    }
+
+private:
+    uint64_t keys_[kLeaf];
+};
+
+template <int C, template <int> class Best>
+void nearest(const PointTree& tree, const std::vector<const Leaves*>& queries, const Batch& batch, int32_t reach,
+             View<int32_t, 2> indices, View<float, 2> distances_sq) {
+    const auto k = static_cast<int>(indices.size(1));
+    const bool with_distances = distances_sq.elements() > 0;
+    int64_t start = 1;  // leaves that have k points
+    while (start * kLeaf < k) start *= 2;
+    for_each_group<C>(
+        tree, queries, Best<C>(k),
+        [&](int64_t cloud, const CloudTree& cloud_tree, const Leaves& from, int64_t number, int64_t home,
+            Group<C>& group, Best<C>& best) {
+            group.fill(from, number, reach);
+            const int64_t rows = batch.begin(cloud);
+            // A few leaves around the queries first: they bound the walk.
+            const Leaves& leaves = cloud_tree.leaves;
+            const int64_t middle = home >= 0 ? home : leaf_near(cloud_tree, group);
+            const LeafRange seen = {middle / start * start, std::min(middle / start * start + start, leaves.count())};
+            for (int lane = 0; lane < group.lanes; ++lane) {
+                best.begin(group, lane, distances_to_points(group, lane, leaves.at(seen.begin)),
+                           leaves.indices_at(seen.begin));
+                for (int64_t leaf = seen.begin + 1; leaf < seen.end; ++leaf)
+                    best.take(group, lane, distances_to_points(group, lane, leaves.at(leaf)), leaves.indices_at(leaf));
+            }
+            group.update_farthest();
+            search(cloud_tree, group, seen, [&](int lane, const Ints16& bits, const int32_t* leaf_indices) {
+                best.take(group, lane, bits, leaf_indices);
+            });
+            for (int lane = 0; lane < group.lanes; ++lane) {
+                const int64_t row = rows + group.rows[lane];
+                for (int i = 0; i < k; ++i) indices.data()[row * k + i] = static_cast<int32_t>(best.at(lane, i));
+                for (int i = 0; i < k && with_distances; ++i) {
+                    const uint64_t key = best.at(lane, i);
+                    const bool found = static_cast<uint32_t>(key) != kNoIndex;  // which is index -1
+                    distances_sq.data()[row * k + i] =
+                        found ? std::bit_cast<float>(distance_bits(key)) : std::numeric_limits<float>::infinity();
+                }
+            }
+        });
+}
 
 template <int C>
 void nearest(const PointTree& tree, const std::vector<const Leaves*>& queries, const Batch& batch, int32_t reach,
              View<int32_t, 2> indices, View<float, 2> distances_sq) {
-    Lists none;
-    const int k = none.k = static_cast<int>(indices.size(1));
-    const bool with_distances = distances_sq.elements() > 0;
-    int64_t start = 1;  // leaves that have k points
-    while (start * kLeaf < k) start *= 2;
-    for_each_group<C>(tree, queries, none,
-                      [&](int64_t cloud, const CloudTree& cloud_tree, const Leaves& from, int64_t number, int64_t home,
-                          Group<C>& group, Lists& lists) {
-                          group.fill(from, number, reach);
-                          for (int lane = 0; lane < group.lanes; ++lane)
-                              std::fill_n(lists.keys[lane], k, key_of(reach, 0) | kNoIndex);
-                          const auto scan = [&](int lane, const int32_t* bits, const int32_t* leaf_indices) {
-                              lists.take(group, lane, bits, leaf_indices);
-                          };
-                          LeafRange seen;
-                          if (cloud_tree.leaves.size > 0) {
-                              // A few leaves around the queries first: they bound the walk.
-                              const int64_t middle = home >= 0 ? home : leaf_near(cloud_tree, group);
-                              seen.begin = middle / start * start;
-                              seen.end = std::min(seen.begin + start, cloud_tree.leaves.count());
-                              for (int64_t leaf = seen.begin; leaf < seen.end; ++leaf) {
-                                  for (int lane = 0; lane < group.lanes; ++lane) {
-                                      int32_t bits[kLeaf];
-                                      distances_to_points(group, lane, cloud_tree.leaves.at(leaf), bits);
-                                      scan(lane, bits, cloud_tree.leaves.indices_at(leaf));
-                                  }
-                              }
-                              group.update_farthest();
-                          }
-                          search(cloud_tree, group, seen, scan);
-                          for (int lane = 0; lane < group.lanes; ++lane) {
-                              const int64_t row = batch.begin(cloud) + group.rows[lane];
-                              int32_t* to = indices.data() + row * k;
-                              float* to_distances = with_distances ? distances_sq.data() + row * k : nullptr;
-                              for (int i = 0; i < k; ++i) {
-                                  const uint64_t key = lists.keys[lane][i];
-                                  const bool found = static_cast<uint32_t>(key) != kNoIndex;
-                                  to[i] = static_cast<int32_t>(key);  // kNoIndex is -1
-                                  if (with_distances)
-                                      to_distances[i] = found ? std::bit_cast<float>(distance_bits(key))
-                                                              : std::numeric_limits<float>::infinity();
-                              }
-                          }
-                      });
+    if (indices.size(1) == 1)
+        nearest<C, Nearest>(tree, queries, batch, reach, indices, distances_sq);
+    else
+        nearest<C, Lists>(tree, queries, batch, reach, indices, distances_sq);
+}
+
+void write_none(int64_t row, View<int32_t, 2> indices, View<float, 2> distances_sq) {
+    const int64_t k = indices.size(1);
+    std::fill_n(indices.data() + row * k, k, -1);
+    if (distances_sq.elements() > 0)
+        std::fill_n(distances_sq.data() + row * k, k, std::numeric_limits<float>::infinity());
 }
 
 }  // namespace
@@ -89,21 +152,26 @@ void nearest(const PointTree& tree, const std::vector<const Leaves*>& queries, c
 void nearest_within(const PointTree& tree, const std::vector<const Leaves*>& queries, const Batch& batch, int32_t reach,
                     View<int32_t, 2> indices, View<float, 2> distances_sq) {
     if (queries.empty()) return;
+    std::vector<const Leaves*> to_search = queries;
+    const Leaves nobody;
+    for (size_t cloud = 0; cloud < queries.size(); ++cloud) {
+        const bool somewhere = tree.clouds[cloud].leaves.size > 0;
+        if (!somewhere) to_search[cloud] = &nobody;
+        if (somewhere && queries[cloud]->size == batch.size(static_cast<int64_t>(cloud))) continue;
+        // A cloud without a finite point, or queries that are not finite: what is found is written over this.
+        for (int64_t row = batch.begin(static_cast<int64_t>(cloud)); row < batch.end(static_cast<int64_t>(cloud));
+             ++row)
+            write_none(row, indices, distances_sq);
+    }
     if (queries[0]->dimension == 3)
-        nearest<3>(tree, queries, batch, reach, indices, distances_sq);
+        nearest<3>(tree, to_search, batch, reach, indices, distances_sq);
     else
-        nearest<0>(tree, queries, batch, reach, indices, distances_sq);
+        nearest<0>(tree, to_search, batch, reach, indices, distances_sq);
 }
 
 void knn(const PointTree& tree, const Clouds& queries, View<int32_t, 2> indices, View<float, 2> distances_sq) {
     const ArrangedQueries arranged(tree, queries);
     nearest_within(tree, arranged.leaves(), queries.batch, kFarthest, indices, distances_sq);
-    for_each_left_out(queries, arranged.leaves(), [&](int64_t row) {
-        std::fill_n(indices.data() + row * indices.size(1), indices.size(1), -1);
-        if (distances_sq.elements() > 0)
-            std::fill_n(distances_sq.data() + row * indices.size(1), indices.size(1),
-                        std::numeric_limits<float>::infinity());
-    });
 }
 
 }  // namespace stipple::ops::cpu

@@ -17,10 +17,6 @@ void one_way(const PointTree& from, const Clouds& queries, const PointTree& tree
     std::vector<const Leaves*> leaves;
     for (const CloudTree& cloud : from.clouds) leaves.push_back(&cloud.leaves);
     nearest_within(tree, leaves, queries.batch, kFarthest, column(indices), column(distances_sq));
-    for_each_left_out(queries, leaves, [&](int64_t row) {
-        indices(row) = -1;
-        distances_sq(row) = std::numeric_limits<float>::infinity();
-    });
 }
 
 }  // namespace

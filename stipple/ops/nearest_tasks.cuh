@@ -30,6 +30,7 @@ __device__ inline Neighbour neighbour_of(uint64_t key, bool found) {
 /// One nearest, four lanes a query: a packet of 8 is small, so it enters few leaves, and the lanes share them.
 struct NearestOne {
     static constexpr int kLanes = 4;
+    static constexpr bool kStaged = false;
     using Params = NeighbourRows;
 
     uint64_t best;
@@ -42,13 +43,9 @@ struct NearestOne {
         const int part = static_cast<int>(threadIdx.x) % 32 / (32 / kLanes);
 #pragma unroll
         for (int i = 0; i < 8 / kLanes; ++i) {
-            float d[4];
-            source.four(i * kLanes + part, d);
-            const uint4 index = source.four_indices(i * kLanes + part);
-            best = min(best, neighbour_key(d[0], index.x));  // NaN is above every distance
-            best = min(best, neighbour_key(d[1], index.y));
-            best = min(best, neighbour_key(d[2], index.z));
-            best = min(best, neighbour_key(d[3], index.w));
+            uint64_t keys[4];
+            source.keys(i * kLanes + part, keys);
+            best = min(min(min(best, keys[0]), min(keys[1], keys[2])), keys[3]);  // NaN is above every distance
         }
 #pragma unroll
         for (int step = 32 / kLanes; step < 32; step *= 2) best = min(best, __shfl_xor_sync(kAllLanes, best, step));
@@ -72,6 +69,7 @@ struct NearestOne {
 template <int K>
 struct NearestList {
     static constexpr int kLanes = 1;
+    static constexpr bool kStaged = true;
     using Params = NeighbourRows;
 
     uint64_t keys[K];
@@ -154,6 +152,7 @@ struct NearestList {
 template <int Rows>
 struct NearestWide {
     static constexpr int kLanes = 32;
+    static constexpr bool kStaged = true;
     using Params = NeighbourRows;
 
     uint64_t keys[Rows];  // key number row * 32 + lane

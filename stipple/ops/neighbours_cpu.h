@@ -11,7 +11,8 @@ constexpr int kMostNeighbours = 128;
 
 void knn(const PointTree& tree, const Clouds& queries, View<int32_t, 2> indices, View<float, 2> distances_sq);
 
-/// knn among the points whose squared distance, in bits, is at most `reach`; queries that are in the leaves only.
+/// knn among the points whose squared distance, in bits, is at most `reach`. Rows of the batch that are not in the
+/// leaves of the queries find nothing.
 void nearest_within(const PointTree& tree, const std::vector<const Leaves*>& queries, const Batch& batch, int32_t reach,
                     View<int32_t, 2> indices, View<float, 2> distances_sq);
 

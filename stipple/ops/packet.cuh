@@ -31,7 +31,21 @@ __device__ inline float gap_sq(float4 low, float4 high, float3 other_low, float3
                        gap(low.z, high.z, other_low.z, other_high.z));
 }
 
-/// 32 points in three dimensions and the lane's query. Sources give distances by fours and singly.
+/// 32 points in three dimensions and the lane's query, read where they lie: for lanes that share the points of a leaf.
+struct GlobalSource {
+    const float4* leaf;
+    float3 query;
+
+    __device__ void keys(int part, uint64_t (&key)[4]) const {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const float4 p = leaf[4 * part + i];
+            key[i] = neighbour_key(distance_sq(query.x - p.x, query.y - p.y, query.z - p.z), __float_as_uint(p.w));
+        }
+    }
+};
+
+/// The same, staged in shared memory: for lanes that all look at every point. Gives distances by fours and singly.
 struct LeafSource {
     struct Shared {
         float4 x[8], y[8], z[8];
@@ -52,7 +66,6 @@ struct LeafSource {
                            query.y - reinterpret_cast<const float*>(leaf->y)[i],
                            query.z - reinterpret_cast<const float*>(leaf->z)[i]);
     }
-    __device__ uint4 four_indices(int part) const { return leaf->index[part]; }
     __device__ uint32_t index(int i) const { return reinterpret_cast<const uint32_t*>(leaf->index)[i]; }
 };
 
@@ -81,9 +94,11 @@ struct TileSource {
         }
         return d;
     }
-    __device__ uint4 four_indices(int part) const {
-        const uint32_t i = first + 4 * part;
-        return make_uint4(i, i + 1, i + 2, i + 3);
+    __device__ void keys(int part, uint64_t (&key)[4]) const {
+        float d[4];
+        four(part, d);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) key[i] = neighbour_key(d[i], index(4 * part + i));
     }
     __device__ uint32_t index(int i) const {
         return first + i;
@@ -101,6 +116,7 @@ struct PacketJob {
 ///   wants(gap_sq, lowest_index)  whether the lane's query may find something in such a box
 ///   bound()                      no box further away than this squared distance is wanted; only falls
 ///   visit(source)                takes the 32 points of a leaf
+///   kStaged                      whether it takes them from shared memory
 template <int Lanes>
 class LeafPacket {
 public:
@@ -160,14 +176,13 @@ public:
             const bool wanted = active_ && visitor.wants(gap_sq(low, high, query_, query_), __float_as_uint(low.w));
             if (!__any_sync(kAllLanes, wanted)) continue;
             if (level == 0) {
-                __syncwarp();  // all have read the leaf before
-                const float4 p = index_.points[at * kLeafPoints + lane_];
-                reinterpret_cast<float*>(shared_.leaf.x)[lane_] = p.x;
-                reinterpret_cast<float*>(shared_.leaf.y)[lane_] = p.y;
-                reinterpret_cast<float*>(shared_.leaf.z)[lane_] = p.z;
-                reinterpret_cast<float*>(shared_.leaf.index)[lane_] = p.w;
-                __syncwarp();
-                visitor.visit(LeafSource{&shared_.leaf, query_});
+                const float4* leaf = index_.points + at * kLeafPoints;
+                if constexpr (Visitor::kStaged) {
+                    stage(leaf);
+                    visitor.visit(LeafSource{&shared_.leaf, query_});
+                } else {
+                    visitor.visit(GlobalSource{leaf, query_});
+                }
                 packet_bound = bound_of(visitor);
             } else {
                 shared_.order[level][lane_] = order;
@@ -192,6 +207,16 @@ private:
         const float3 centre =
             make_float3(0.5f * low_.x + 0.5f * high_.x, 0.5f * low_.y + 0.5f * high_.y, 0.5f * low_.z + 0.5f * high_.z);
         order = (__float_as_uint(gap_sq(low, high, centre, centre)) & ~31u) | static_cast<uint32_t>(lane_);
+    }
+
+    __device__ void stage(const float4* leaf) {
+        __syncwarp();  // all have read the leaf before
+        const float4 p = leaf[lane_];
+        reinterpret_cast<float*>(shared_.leaf.x)[lane_] = p.x;
+        reinterpret_cast<float*>(shared_.leaf.y)[lane_] = p.y;
+        reinterpret_cast<float*>(shared_.leaf.z)[lane_] = p.z;
+        reinterpret_cast<float*>(shared_.leaf.index)[lane_] = p.w;
+        __syncwarp();
     }
 
     template <class Visitor>

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "stipple/core/parallel.h"
+#include "stipple/ops/simd.h"
 
 namespace stipple::ops::cpu {
 namespace {
@@ -179,10 +180,14 @@ private:
         float* to = leaves_.points.data() + leaf * leaves_.dimension * kLeaf;
         int32_t* index = leaves_.indices.data() + leaf * kLeaf;
         const Point* from = points() + leaf * kLeaf;
-        for (int lane = 0; lane < kLeaf; ++lane) {
+        int32_t unordered[kLeaf], lane_of[kLeaf];
+        for (int i = 0; i < kLeaf; ++i)
+            unordered[i] = i < lanes ? from[i].index : std::numeric_limits<int32_t>::max() - 1;  // the largest index, and behind it
+        Ints16::from(unordered).ranks().to(lane_of);
+        for (int i = 0; i < kLeaf; ++i) {
             for (int axis = 0; axis < leaves_.dimension; ++axis)
-                to[axis * kLeaf + lane] = lane < lanes ? from[lane].along(axis, rows_) : kInfinity;
-            index[lane] = lane < lanes ? from[lane].index : std::numeric_limits<int32_t>::max();
+                to[axis * kLeaf + lane_of[i]] = i < lanes ? from[i].along(axis, rows_) : kInfinity;
+            index[lane_of[i]] = unordered[i];
         }
     }
 

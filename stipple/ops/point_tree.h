@@ -16,7 +16,8 @@ namespace stipple::ops::cpu {
 constexpr int kLeaf = 16;  // 8 and 32 measured slower, k = 16 and k = 1
 constexpr int kFan = 8;
 
-/// The finite points of a cloud in kd order. The last leaf is filled up with points at +infinity.
+/// The finite points of a cloud in kd order, those of a leaf by index. The last leaf is filled up with points at
+/// +infinity.
 struct Leaves {
     int dimension = 3;
     int64_t size = 0;           // finite points

@@ -7,13 +7,12 @@
 // monotone, so the distance of a box is never above that of a point in it.
 
 #include <atomic>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "stipple/core/parallel.h"
 #include "stipple/ops/point_tree.h"
+#include "stipple/ops/simd.h"
 
 namespace stipple::ops::cpu {
 
@@ -31,11 +30,11 @@ struct Group {
     static constexpr int kMost = C == 0 ? 32 : C;
     int dimension = C;
     int lanes = 0;
-    alignas(64) float at[kMost][kLeaf];
+    alignas(16) float at[kMost][kLeaf];
     float low[kMost], high[kMost];
-    int32_t reach[kLeaf];           // a query takes points up to this distance; kNothing in lanes without a query
-    int32_t farthest = kNothing;    // the largest reach
-    const int32_t* rows = nullptr;  // of the queries, in their cloud
+    alignas(16) int32_t reach[kLeaf];  // a query takes points up to this distance; kNothing in lanes without a query
+    int32_t farthest = kNothing;       // the largest reach
+    const int32_t* rows = nullptr;     // of the queries, in their cloud
     int axes() const { return C == 0 ? dimension : C; }
 
     void fill(const Leaves& queries, int64_t leaf, int32_t first_reach) {
@@ -55,77 +54,54 @@ struct Group {
         farthest = first_reach;
     }
 
-    void update_farthest() {
-        int32_t most = kNothing;
-        for (int lane = 0; lane < kLeaf; ++lane) most = reach[lane] > most ? reach[lane] : most;
-        farthest = most;
-    }
+    void update_farthest() { farthest = Ints16::from(reach).most(); }
 };
 
-inline float gap_between(float below, float above) {
-    const float gap = below > above ? below : above;
-    return gap > 0 ? gap : 0;
+/// Squared distance of an interval outside of which a number lies this far below or above.
+inline Float4 squared_gap(Float4 below, Float4 above) {
+    const Float4 gap = larger(larger(below, above), all(0.0f));
+    return gap * gap;
 }
 
 /// From the group's box to the boxes of a node's children.
 template <int C>
 void distances_to_children(const Group<C>& group, const float* boxes, int32_t* bits) {
-    float sum[kFan] = {};
+    Float4 sum[kFan / 4] = {};
     for (int axis = 0; axis < group.axes(); ++axis) {
         const float *lows = boxes + 2 * axis * kFan, *highs = lows + kFan;
-        const float low = group.low[axis], high = group.high[axis];
-        for (int i = 0; i < kFan; ++i) {
-            const float gap = gap_between(lows[i] - high, low - highs[i]);
-            sum[i] += gap * gap;
-        }
+        const Float4 low = all(group.low[axis]), high = all(group.high[axis]);
+        for (int i = 0; i < kFan / 4; ++i)
+            sum[i] += squared_gap(load<Float4>(lows + 4 * i) - high, low - load<Float4>(highs + 4 * i));
     }
-    for (int i = 0; i < kFan; ++i) bits[i] = std::bit_cast<int32_t>(sum[i]);
+    for (int i = 0; i < kFan / 4; ++i) store(bits + 4 * i, bits_of(sum[i]));
 }
 
 /// From every query of the group to one box, the child of a node.
 template <int C>
-void distances_to_box(const Group<C>& group, const float* boxes, int child, int32_t* bits) {
-    float sum[kLeaf] = {};
+Ints16 distances_to_box(const Group<C>& group, const float* boxes, int child) {
+    Float4 sum[4] = {};
     for (int axis = 0; axis < group.axes(); ++axis) {
-        const float low = boxes[2 * axis * kFan + child], high = boxes[(2 * axis + 1) * kFan + child];
-        for (int i = 0; i < kLeaf; ++i) {
-            const float gap = gap_between(low - group.at[axis][i], group.at[axis][i] - high);
-            sum[i] += gap * gap;
+        const Float4 low = all(boxes[2 * axis * kFan + child]), high = all(boxes[(2 * axis + 1) * kFan + child]);
+        for (int i = 0; i < 4; ++i) {
+            const auto x = load<Float4>(group.at[axis] + 4 * i);
+            sum[i] += squared_gap(low - x, x - high);
         }
     }
-    for (int i = 0; i < kLeaf; ++i) bits[i] = std::bit_cast<int32_t>(sum[i]);
+    return {bits_of(sum[0]), bits_of(sum[1]), bits_of(sum[2]), bits_of(sum[3])};
 }
 
 /// From one query to the points of a leaf. 0 + x is x for the squares here, so the sums are those of distance_sq.
 template <int C>
-void distances_to_points(const Group<C>& group, int lane, const float* points, int32_t* bits) {
-    float sum[kLeaf] = {};
+Ints16 distances_to_points(const Group<C>& group, int lane, const float* points) {
+    Float4 sum[4] = {};
     for (int axis = 0; axis < group.axes(); ++axis) {
-        const float x = group.at[axis][lane];
-        for (int i = 0; i < kLeaf; ++i) {
-            const float d = points[axis * kLeaf + i] - x;
+        const Float4 x = all(group.at[axis][lane]);
+        for (int i = 0; i < 4; ++i) {
+            const Float4 d = load<Float4>(points + axis * kLeaf + 4 * i) - x;
             sum[i] += d * d;
         }
     }
-    for (int i = 0; i < kLeaf; ++i) bits[i] = std::bit_cast<int32_t>(sum[i]);
-}
-
-/// Numbers of the entries that are within their limit, in order; returns how many. Without branches.
-inline int within(const int32_t* bits, const int32_t* limits, int* found) {
-    int count = 0;
-    for (int i = 0; i < kLeaf; ++i) {
-        found[count] = i;
-        count += bits[i] <= limits[i];
-    }
-    return count;
-}
-inline int within(const int32_t* bits, int32_t limit, int* found) {
-    int count = 0;
-    for (int i = 0; i < kLeaf; ++i) {
-        found[count] = i;
-        count += bits[i] <= limit;
-    }
-    return count;
+    return {bits_of(sum[0]), bits_of(sum[1]), bits_of(sum[2]), bits_of(sum[3])};
 }
 
 struct LeafRange {
@@ -133,7 +109,8 @@ struct LeafRange {
 };
 
 /// Shows every query of the group the leaves that can be within its reach, nearest to the group first, but not those of
-/// `seen`: scan(lane, bits, indices) with the squared distances to a leaf's points. scan may lower group.reach[lane].
+/// `seen`: scan(lane, bits (Ints16), indices) with the squared distances to a leaf's points. scan may lower
+/// group.reach[lane].
 template <int C, class Scan>
 void walk(const CloudTree& tree, Group<C>& group, LeafRange seen, Scan&& scan) {
     struct Entry {
@@ -162,15 +139,12 @@ void walk(const CloudTree& tree, Group<C>& group, LeafRange seen, Scan&& scan) {
         }
         const int64_t leaf = entry.node;
         if (leaf >= seen.begin && leaf < seen.end) continue;
-        int32_t bits[kLeaf];
-        int found[kLeaf + 1];
-        distances_to_box(group, tree.box(0, leaf / kFan), static_cast<int>(leaf % kFan), bits);
-        const int count = within(bits, group.reach, found);
-        for (int i = 0; i < count; ++i) {
-            distances_to_points(group, found[i], tree.leaves.at(leaf), bits);
-            scan(found[i], bits, tree.leaves.indices_at(leaf));
-        }
-        if (count > 0) group.update_farthest();
+        const uint32_t lanes = distances_to_box(group, tree.box(0, leaf / kFan), static_cast<int>(leaf % kFan))
+                                   .within(Ints16::from(group.reach));
+        for_each_bit(lanes, [&](int lane) {
+            scan(lane, distances_to_points(group, lane, tree.leaves.at(leaf)), tree.leaves.indices_at(leaf));
+        });
+        if (lanes != 0) group.update_farthest();
     }
 }
 

@@ -15,7 +15,7 @@ void within_reach(const PointTree& tree, const std::vector<const Leaves*>& queri
                       [&](int64_t cloud, const CloudTree& cloud_tree, const Leaves& from, int64_t number, int64_t,
                           Group<C>& group, State& state) {
                           group.fill(from, number, reach);
-                          search(cloud_tree, group, {}, [&](int lane, const int32_t* bits, const int32_t* indices) {
+                          search(cloud_tree, group, {}, [&](int lane, const Ints16& bits, const int32_t* indices) {
                               scan(state, lane, bits, indices);
                           });
                           for (int lane = 0; lane < group.lanes; ++lane)
@@ -49,10 +49,8 @@ void radius_count(const PointTree& tree, const Clouds& queries, float radius, Vi
     const int32_t reach = reach_of(radius, false);
     within_reach(
         tree, arranged.leaves(), queries.batch, reach, Counts{},
-        [=](Counts& found, int lane, const int32_t* bits, const int32_t*) {
-            int32_t count = 0;
-            for (int i = 0; i < kLeaf; ++i) count += bits[i] <= reach;
-            found.of[lane] += count;
+        [=](Counts& found, int lane, const Ints16& bits, const int32_t*) {
+            found.of[lane] += std::popcount(bits.within(reach));
         },
         [=](Counts& found, int lane, int64_t row) {
             counts(row) = found.of[lane];
@@ -74,12 +72,13 @@ void radius_search(const PointTree& tree, const Clouds& queries, float radius, V
     const int32_t reach = reach_of(radius, false);
     within_reach(
         tree, arranged.leaves(), queries.batch, reach, Hits{},
-        [=](Hits& hits, int lane, const int32_t* bits, const int32_t* leaf_indices) {
-            int found[kLeaf + 1];
-            const int count = within(bits, reach, found);
-            for (int i = 0; i < count; ++i)
-                hits.of[lane].push_back(static_cast<uint64_t>(bits[found[i]]) << 32 |
-                                        static_cast<uint32_t>(leaf_indices[found[i]]));
+        [=](Hits& hits, int lane, const Ints16& bits, const int32_t* leaf_indices) {
+            int32_t distances[kLeaf];
+            bits.to(distances);
+            for_each_bit(bits.within(reach), [&](int i) {
+                hits.of[lane].push_back(static_cast<uint64_t>(distances[i]) << 32 |
+                                        static_cast<uint32_t>(leaf_indices[i]));
+            });
         },
         [=](Hits& hits, int lane, int64_t row) {
             std::vector<uint64_t>& keys = hits.of[lane];
@@ -110,7 +109,6 @@ void ball_query(const PointTree& tree, const Clouds& queries, float radius, View
         std::fill(to + found, to + samples, found > 0 ? to[0] : -1);
         if (counts.elements() > 0) counts(row) = static_cast<int32_t>(found);
     };
-    for_each_left_out(queries, arranged.leaves(), [&](int64_t row) { fill_up(row, 0); });
     if (order == NeighbourOrder::nearest) {
         nearest_within(tree, arranged.leaves(), queries.batch, reach, indices, {});
         parallel_for(queries.rows.size(0), 4096, [&](int64_t begin, int64_t end) {
@@ -120,14 +118,14 @@ void ball_query(const PointTree& tree, const Clouds& queries, float radius, View
             }
         });
     } else {
+        for_each_left_out(queries, arranged.leaves(), [&](int64_t row) { fill_up(row, 0); });
         const auto most = static_cast<size_t>(samples);
         within_reach(
             tree, arranged.leaves(), queries.batch, reach, Hits{},
-            [=](Hits& hits, int lane, const int32_t* bits, const int32_t* leaf_indices) {
-                int found[kLeaf + 1];
-                const int count = within(bits, reach, found);
+            [=](Hits& hits, int lane, const Ints16& bits, const int32_t* leaf_indices) {
                 std::vector<uint64_t>& ball = hits.of[lane];
-                for (int i = 0; i < count; ++i) ball.push_back(static_cast<uint32_t>(leaf_indices[found[i]]));
+                for_each_bit(bits.within(reach),
+                             [&](int i) { ball.push_back(static_cast<uint32_t>(leaf_indices[i])); });
                 if (ball.size() > 2 * most + 256) {  // a large ball: only the lowest indices are wanted
                     std::nth_element(ball.begin(), ball.begin() + samples, ball.end());
                     ball.resize(most);

@@ -62,8 +62,9 @@ __device__ bool has_mass(const Input& input, int64_t row) {
 
 /// One block for a pair of clouds: the origin (the first point of a with mass), the weights, the points.
 __global__ void __launch_bounds__(kPartThreads)
-    sinkhorn_prepare_kernel(Side a, Input input_a, Side b, Input input_b, float inverse_epsilon,
-                            Progress* __restrict__ progress) {
+    sinkhorn_prepare_kernel(const __grid_constant__ Side a, const __grid_constant__ Input input_a,
+                            const __grid_constant__ Side b, const __grid_constant__ Input input_b,
+                            float inverse_epsilon, Progress* __restrict__ progress) {
     __shared__ Double shared[32];
     __shared__ unsigned long long first;
     const int64_t cloud = blockIdx.x;
@@ -297,8 +298,9 @@ struct Output {
 
 /// One block for a pair of clouds: sums the rows in order and writes every result.
 __global__ void __launch_bounds__(kPartThreads)
-    sinkhorn_finish_kernel(Side a, Side b, const double2* __restrict__ row_plan, const Progress* __restrict__ progress,
-                           int iterations, double epsilon, double tolerance, Output out) {
+    sinkhorn_finish_kernel(const __grid_constant__ Side a, const __grid_constant__ Side b,
+                           const double2* __restrict__ row_plan, const Progress* __restrict__ progress, int iterations,
+                           double epsilon, double tolerance, const __grid_constant__ Output out) {
     __shared__ Double shared[32];
     const int64_t cloud = blockIdx.x;
     const Progress state = progress[cloud];

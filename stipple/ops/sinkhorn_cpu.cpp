@@ -1,5 +1,5 @@
-// Sinkhorn on the CPU: points in Morton order, the columns of a sum in tiles of 64 with a box each. A tile whose box is
-// too far from a group of rows to matter is left out.
+// Sinkhorn on the CPU: points in Morton order, the columns of a sum in tiles with a box each. A tile whose box is too far
+// from a group of rows to matter is left out.
 
 #include <algorithm>
 #include <bit>
@@ -14,9 +14,9 @@
 namespace stipple::ops::cpu {
 namespace {
 
-constexpr int kTile = 64;   // columns of a tile
-constexpr int kGroup = 16;  // rows that share the list of tiles
-constexpr int kFlush = 16;  // tiles between two additions to the double sum
+constexpr int kTile = 16;   // columns of a tile
+constexpr int kGroup = 8;   // rows that share the list of tiles
+constexpr int kFlush = 32;  // tiles between two additions to the double sum
 constexpr double kLog2E = 1.44269504088896340736;
 
 struct Box {

@@ -8,6 +8,8 @@ namespace stipple::ops::cuda {
 /// Visits every point at a squared distance of at most `limit` whose index is below `below`.
 template <class Hit>
 struct WithinVisitor {
+    static constexpr bool kStaged = true;
+
     float limit;
     uint32_t below;
     Hit hit;  // hit(distance_sq, index)

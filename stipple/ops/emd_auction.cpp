@@ -1,0 +1,366 @@
+#include "stipple/ops/emd_auction.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "stipple/core/parallel.h"
+
+namespace stipple::ops::assignment {
+namespace {
+
+constexpr int kBlock = 16;  // objects tested together: four NEON or two AVX registers
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// Coordinates apart, scaled, padded with points at infinity to whole blocks.
+struct Points {
+    std::vector<float> x, y, z;
+
+    Points(const float* rows, int64_t stride, int64_t n, int shift) {
+        const int64_t padded = (n + kBlock - 1) / kBlock * kBlock;
+        x.assign(padded, kInfinity);
+        y.assign(padded, kInfinity);
+        z.assign(padded, kInfinity);
+        const float scale = std::ldexp(1.0f, shift);
+        for (int64_t i = 0; i < n; ++i) {
+            x[i] = rows[i * stride] * scale;
+            y[i] = rows[i * stride + 1] * scale;
+            z[i] = rows[i * stride + 2] * scale;
+        }
+    }
+};
+
+Extent extent_of(const Problem& problem) {
+    Extent box;
+    for (int axis = 0; axis < 3; ++axis) {
+        float low = kInfinity, high = -kInfinity;
+        for (int64_t i = 0; i < problem.n; ++i) {
+            const float p = problem.a[i * problem.stride_a + axis], q = problem.b[i * problem.stride_b + axis];
+            low = std::min(low, std::min(p, q));
+            high = std::max(high, std::max(p, q));
+        }
+        box.low[axis] = low;
+        box.high[axis] = high;
+    }
+    return box;
+}
+
+struct Bid {
+    float amount;
+    int32_t object;
+};
+
+struct Guess {
+    int32_t best, second;
+};
+
+template <bool squared>
+class Solver {
+public:
+    Solver(const Problem& problem, int shift)
+        : n_(problem.n),
+          blocks_((problem.n + kBlock - 1) / kBlock),
+          a_(problem.a, problem.stride_a, problem.n, shift),
+          b_(problem.b, problem.stride_b, problem.n, shift),
+          price_(blocks_ * kBlock, 0.0f),
+          profit_(n_, 0.0f),
+          partner_(n_, -1),
+          owner_(n_, -1),
+          guess_(n_),
+          factor_(std::ldexp(1.0f, sum_shift(n_))) {
+        for (int64_t i = 0; i < n_; ++i)
+            guess_[i] = {static_cast<int32_t>(i), static_cast<int32_t>(i + 1 < n_ ? i + 1 : 0)};
+        for (int64_t i = n_; i < blocks_ * kBlock; ++i) price_[i] = kInfinity;
+    }
+
+    Solution run(const Problem& problem, int shift) {
+        const double unit = std::ldexp(1.0, squared ? -2 * shift : -shift);
+        Schedule schedule{problem.relative, problem.absolute / unit, 0.0f, false};
+        Solution solution;
+        solution.shift = shift;
+        update_profits();
+        schedule.begin(per_point(total(profit_)));
+        for (;;) {
+            ++effort_.phases;
+            const float eps = schedule.eps;
+            std::vector<int32_t> left = release(eps);
+            auction(left, eps);
+            if (!left.empty()) update_profits();
+            while (!left.empty()) place(left, eps);
+            update_profits();
+            int64_t matched = 0;
+            for (int64_t i = 0; i < n_; ++i) matched += fixed(cost(i, partner_[i]), factor_);
+            solution.cost = per_point(matched);
+            solution.bound = per_point(total(profit_) - total(price_));
+            schedule.advance(solution.cost, solution.bound);
+            if (schedule.done) break;
+            lower_prices();
+        }
+        solution.cost *= unit;
+        solution.bound = certified(solution.bound) * unit;
+        solution.effort = effort_;
+        return solution;
+    }
+
+    const std::vector<int32_t>& partner() const { return partner_; }
+    const std::vector<float>& price() const { return price_; }
+
+private:
+    float cost(int64_t i, int64_t j) const {
+        return pair_cost<squared>(a_.x[i] - b_.x[j], a_.y[i] - b_.y[j], a_.z[i] - b_.z[j]);
+    }
+
+    double per_point(int64_t sum) const {
+        return static_cast<double>(sum) / static_cast<double>(factor_) / static_cast<double>(n_);
+    }
+    int64_t total(const std::vector<float>& values) const {
+        int64_t sum = 0;
+        for (int64_t i = 0; i < n_; ++i) sum += fixed(values[i], factor_);
+        return sum;
+    }
+
+    /// Calls hit(j) for the objects of all blocks that hold one with cost(i, j) <= limit() - price_[j].
+    template <class Limit, class Hit>
+    void scan(int64_t i, const Limit& limit, const Hit& hit) const {
+        const float x = a_.x[i], y = a_.y[i], z = a_.z[i];
+        for (int64_t block = 0; block < blocks_; ++block) {
+            const int64_t first = block * kBlock;
+            const float *bx = &b_.x[first], *by = &b_.y[first], *bz = &b_.z[first], *price = &price_[first];
+            const float most = limit();
+            int32_t passes[kBlock];
+            int32_t any = 0;
+            for (int j = 0; j < kBlock; ++j) {
+                const float sq = distance_sq(x - bx[j], y - by[j], z - bz[j]);
+                passes[j] = may_cost<squared>(sq, most - price[j]) ? -1 : 0;
+                any |= passes[j];
+            }
+            if (any == 0) continue;
+            for (int j = 0; j < kBlock; ++j)
+                if (passes[j] != 0) hit(first + j);
+        }
+    }
+
+    float nearest_value(int64_t i, float start) const {
+        float best = start;
+        scan(
+            i, [&] { return best * kFilterFactor; }, [&](int64_t j) { best = std::min(best, cost(i, j) + price_[j]); });
+        return best;
+    }
+
+    /// profit = min over objects of cost + price.
+    void update_profits() {
+        parallel_for(n_, 64, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+                const int64_t start = partner_[i] >= 0 ? partner_[i] : i;
+                profit_[i] = nearest_value(i, cost(i, start) + price_[start]);
+            }
+        });
+    }
+
+    /// Takes apart the pairs that the next eps does not allow; returns who is without a partner.
+    std::vector<int32_t> release(float eps) {
+        std::vector<int32_t> left;
+        for (int64_t i = 0; i < n_; ++i) {
+            const int32_t j = partner_[i];
+            if (j >= 0 && (cost(i, j) + price_[j]) - profit_[i] <= eps) continue;
+            if (j >= 0) owner_[j] = -1;
+            partner_[i] = -1;
+            left.push_back(static_cast<int32_t>(i));
+        }
+        return left;
+    }
+
+    /// The lowest price becomes 0: they would grow from phase to phase.
+    void lower_prices() {
+        const float lowest = *std::min_element(price_.begin(), price_.begin() + n_);
+        for (int64_t j = 0; j < n_; ++j) price_[j] -= lowest;
+        for (int64_t i = 0; i < n_; ++i) profit_[i] -= lowest;
+    }
+
+    Bid bid(int32_t i, float eps) {
+        if (n_ == 1) return {bid_of(price_[0], 0.0f, 0.0f, eps), 0};
+        // Last time's two best bound this time's second from above: most blocks are passed over.
+        Guess& guess = guess_[i];
+        const float bound =
+            std::max(cost(i, guess.best) + price_[guess.best], cost(i, guess.second) + price_[guess.second]);
+        float best = kInfinity, second = kInfinity;
+        Guess now = {-1, -1};
+        scan(
+            i, [&] { return std::min(second, bound) * kFilterFactor; },
+            [&](int64_t at) {
+                const auto j = static_cast<int32_t>(at);
+                const float value = cost(i, j) + price_[j];
+                if (value < best || (value == best && rank_of(j, i, n_) < rank_of(now.best, i, n_))) {
+                    second = best;
+                    best = value;
+                    now = {j, now.best};
+                } else if (value < second) {
+                    second = value;
+                    now.second = j;
+                }
+            });
+        guess = now;
+        return {bid_of(price_[now.best], best, second, eps), now.best};
+    }
+
+    void auction(std::vector<int32_t>& left, float eps) {
+        std::vector<Bid> bids(left.size());
+        std::vector<float> highest(n_, -1.0f);
+        std::vector<int32_t> bidder(n_), wanted, next;
+        for (int round = 0; round<kAuctionRounds&& static_cast<int64_t>(left.size())> n_ / kLeftOver; ++round) {
+            ++effort_.auction_rounds;
+            effort_.bids += static_cast<int64_t>(left.size());
+            parallel_for(static_cast<int64_t>(left.size()), 64, [&](int64_t begin, int64_t end) {
+                for (int64_t k = begin; k < end; ++k) bids[k] = bid(left[k], eps);
+            });
+            wanted.clear();
+            next.clear();
+            for (size_t k = 0; k < left.size(); ++k) {  // ascending: a tie stays with the lowest bidder
+                const auto [amount, j] = bids[k];
+                if (highest[j] < 0.0f) wanted.push_back(j);
+                if (amount > highest[j]) {
+                    if (highest[j] >= 0.0f) next.push_back(bidder[j]);
+                    highest[j] = amount;
+                    bidder[j] = left[k];
+                } else {
+                    next.push_back(left[k]);
+                }
+            }
+            for (const int32_t j : wanted) {
+                if (owner_[j] >= 0) {
+                    partner_[owner_[j]] = -1;
+                    next.push_back(owner_[j]);
+                }
+                owner_[j] = bidder[j];
+                partner_[bidder[j]] = j;
+                price_[j] = highest[j];
+                highest[j] = -1.0f;
+            }
+            std::sort(next.begin(), next.end());
+            left.swap(next);
+        }
+    }
+
+    /// One search forest from everybody left, one augmenting path in every tree that found a free object.
+    void place(std::vector<int32_t>& left, float eps) {
+        ++effort_.searches;
+        const float inverse_eps = 1.0f / eps;
+        level_.assign(n_, kUnreached);
+        parent_.assign(n_, -1);
+        limit_.assign(blocks_ * kBlock, kInfinity);
+        for (int64_t j = n_; j < blocks_ * kBlock; ++j) limit_[j] = -kInfinity;
+        root_.assign(n_, -1);
+        reach_.assign(n_, 0);
+        found_.assign(n_, -1);
+        settled_.assign(n_, 0);
+        std::vector<int32_t> front = left, ready, labelled;
+        for (const int32_t i : left) root_[i] = i;
+        const int64_t enough = (static_cast<int64_t>(left.size()) * 3 + 9) / 10;
+        int32_t level = 0;
+        int64_t hits = 0;
+        for (;;) {
+            ++effort_.search_rounds;
+            effort_.search_scans += static_cast<int64_t>(front.size());
+            ready.clear();
+            for (const int32_t i : front) relax(i, level, eps, inverse_eps, ready);
+            if (ready.empty()) {
+                if (hits >= enough) break;
+                int32_t lowest = kUnreached;
+                for (int64_t j = 0; j < n_; ++j) lowest = std::min(lowest, settled_[j] ? kUnreached : level_[j]);
+                if (lowest == kUnreached) break;
+                level = lowest;
+                for (int64_t j = 0; j < n_; ++j)
+                    if (!settled_[j] && level_[j] == level) ready.push_back(static_cast<int32_t>(j));
+            }
+            front.clear();
+            for (const int32_t j : ready) {
+                settled_[j] = 1;
+                limit_[j] = -kInfinity;
+                const int32_t root = root_[parent_[j]], i = owner_[j];
+                if (i >= 0) {
+                    root_[i] = root;
+                    reach_[i] = level;
+                    front.push_back(i);
+                } else {
+                    int32_t& found = found_[root];
+                    if (found < 0) ++hits;
+                    if (found < 0 || level_[j] < level_[found] || (level_[j] == level_[found] && j < found)) found = j;
+                }
+            }
+            if (hits == static_cast<int64_t>(left.size())) break;
+        }
+        for (int64_t j = 0; j < n_; ++j)
+            if (settled_[j]) price_[j] += static_cast<float>(level - level_[j]) * eps;
+        for (int64_t i = 0; i < n_; ++i)
+            if (root_[i] >= 0) profit_[i] += static_cast<float>(level - reach_[i]) * eps;
+        std::vector<int32_t> next;
+        for (const int32_t root : left) {
+            int32_t j = found_[root];
+            if (j < 0) {
+                next.push_back(root);
+                continue;
+            }
+            while (j >= 0) {
+                const int32_t i = parent_[j], before = partner_[i];
+                partner_[i] = j;
+                owner_[j] = i;
+                j = before;
+            }
+        }
+        left.swap(next);
+    }
+
+    /// Offers every object not yet settled a path through i.
+    void relax(int32_t i, int32_t level, float eps, float inverse_eps, std::vector<int32_t>& ready) {
+        const float x = a_.x[i], y = a_.y[i], z = a_.z[i], profit = profit_[i];
+        const float base = (profit - static_cast<float>(level) * eps) + kFilterMargin;
+        for (int64_t block = 0; block < blocks_; ++block) {
+            const int64_t first = block * kBlock;
+            const float *bx = &b_.x[first], *by = &b_.y[first], *bz = &b_.z[first], *limit = &limit_[first];
+            int32_t passes[kBlock];
+            int32_t any = 0;
+            for (int j = 0; j < kBlock; ++j) {
+                const float sq = distance_sq(x - bx[j], y - by[j], z - bz[j]);
+                passes[j] = may_cost<squared>(sq, base + limit[j]) ? -1 : 0;
+                any |= passes[j];
+            }
+            if (any == 0) continue;
+            for (int64_t j = first; j < first + kBlock; ++j) {
+                if (passes[j - first] == 0) continue;
+                const int32_t reached = level + level_of(cost(i, j), price_[j], profit, inverse_eps);
+                if (reached > level_[j]) continue;
+                if (reached == level_[j] && rank_of(i, j, n_) > rank_of(parent_[j], j, n_)) continue;
+                if (reached == level && level_[j] != level) ready.push_back(static_cast<int32_t>(j));
+                level_[j] = reached;
+                parent_[j] = i;
+                limit_[j] = static_cast<float>(reached + 1) * eps - price_[j];
+            }
+        }
+    }
+
+    const int64_t n_, blocks_;
+    const Points a_, b_;
+    std::vector<float> price_, profit_, limit_;
+    std::vector<int32_t> partner_, owner_, level_, parent_, root_, reach_, found_;
+    std::vector<uint8_t> settled_;
+    std::vector<Guess> guess_;
+    const float factor_;
+    Effort effort_;
+};
+
+template <bool squared>
+Solution solve_as(const Problem& problem, int32_t* partner, float* price) {
+    const int shift = scale_shift(extent_of(problem));
+    Solver<squared> solver(problem, shift);
+    const Solution solution = solver.run(problem, shift);
+    std::copy(solver.partner().begin(), solver.partner().end(), partner);
+    if (price != nullptr) std::copy_n(solver.price().begin(), problem.n, price);
+    return solution;
+}
+
+}  // namespace
+
+Solution solve(const Problem& problem, int32_t* partner, float* price) {
+    return problem.squared ? solve_as<true>(problem, partner, price) : solve_as<false>(problem, partner, price);
+}
+
+}  // namespace stipple::ops::assignment

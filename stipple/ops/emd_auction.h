@@ -1,0 +1,189 @@
+#pragma once
+// The arithmetic of emd that CPU and CUDA share bit for bit, and the CPU solver.
+//
+// A matching is found in phases of falling eps. A phase is a synchronous auction [Bertsekas 1988] that stops when few
+// points are left over, because the price wars of the last few would take most of the rounds; those are then placed by
+// shortest augmenting paths on reduced costs counted in whole eps [Gabow and Tarjan 1989], every tree of the search
+// forest at once. Prices live in float; every choice is a minimum or maximum with a rule for ties, and sums
+// that decide anything are integers, so nothing depends on the order of threads.
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "stipple/core/numeric.h"
+#include "stipple/ops/clouds.h"
+
+namespace stipple::ops::assignment {
+
+constexpr int kAuctionRounds = 64;         // of a phase, at most
+constexpr int kLeftOver = 50;              // a phase's auction stops at n / kLeftOver points without a partner
+constexpr float kFinestEps = 0x1p-18f;     // of the scaled extent
+constexpr float kFilterMargin = 0x1p-17f;  // above every rounding of prices below 16
+constexpr float kFilterFactor = 1.0f + 0x1p-20f;
+constexpr int32_t kUnreached = 0x7fffffff;  // the level of an object that no path has reached
+constexpr int32_t kTopLevel = 1 << 24;      // a path's length is a multiple of eps up to this
+
+/// Points are multiplied by 2^shift, so that the longer side of both clouds' box is in [0.5, 1).
+struct Extent {
+    float low[3], high[3];
+};
+
+STIPPLE_HD int scale_shift(const Extent& box) {
+    float half = 0.0f;
+    for (int axis = 0; axis < 3; ++axis) half = fmaxf(half, 0.5f * box.high[axis] - 0.5f * box.low[axis]);
+    if (!(half > 0.0f)) return 0;
+    int exponent = 0;
+    frexpf(half, &exponent);
+    const int shift = -1 - exponent;
+    return shift > 125 ? 125 : shift;
+}
+
+/// Never contracted into a fused multiply-add.
+STIPPLE_HD float add_rounded(float a, float b) {
+#ifdef __CUDA_ARCH__
+    return __fadd_rn(a, b);
+#else
+    return a + b;
+#endif
+}
+STIPPLE_HD float multiply_rounded(float a, float b) {
+#ifdef __CUDA_ARCH__
+    return __fmul_rn(a, b);
+#else
+    return a * b;
+#endif
+}
+
+template <bool squared>
+STIPPLE_HD float pair_cost(float dx, float dy, float dz) {
+    const float sq = distance_sq(dx, dy, dz);
+    if (squared) return sq;
+#ifdef __CUDA_ARCH__
+    return __fsqrt_rn(sq);
+#else
+    return std::sqrt(sq);
+#endif
+}
+
+/// False only where cost <= limit is false: spares the root of most pairs.
+template <bool squared>
+STIPPLE_HD bool may_cost(float sq, float limit) {
+    return sq <= (squared ? limit : limit * fabsf(limit));
+}
+
+/// Reduced cost in whole eps.
+STIPPLE_HD int32_t level_of(float cost, float price, float profit, float inverse_eps) {
+    const float steps = multiply_rounded(add_rounded(add_rounded(cost, price), -profit), inverse_eps);
+    if (!(steps > 0.0f)) return 0;
+    return steps < static_cast<float>(kTopLevel) ? static_cast<int32_t>(steps) : kTopLevel;
+}
+
+/// Ties go to the lowest rank. Were they to go to the lowest index, equal points would all want the same partner.
+STIPPLE_HD int32_t rank_of(int64_t index, int64_t chooser, int64_t n) {
+    const int64_t ahead = index - chooser;
+    return static_cast<int32_t>(ahead < 0 ? ahead + n : ahead);
+}
+
+/// The price offered for the best object, whose neighbour in value is `second`.
+STIPPLE_HD float bid_of(float price, float best, float second, float eps) {
+    return add_rounded(price, add_rounded(add_rounded(second, -best), eps));
+}
+
+/// Sums are of integers: value * 2^sum_shift(n), no overflow for values below 32.
+STIPPLE_HD int sum_shift(int64_t n) {
+    int bits = 0;
+    while ((int64_t{1} << bits) < n) ++bits;
+    return 57 - bits;
+}
+STIPPLE_HD int64_t fixed(float value, float factor) {
+    return static_cast<int64_t>(value * factor);
+}
+
+/// A bound from float profits, less what their rounding may have added.
+STIPPLE_HD double certified(double bound) {
+    return fmax(bound - 0x1p-19, 0.0);
+}
+
+/// What steers the phases; all of it in the scaled unit, per point.
+struct Schedule {
+    double relative, absolute;
+    float eps;
+    bool done;
+
+    STIPPLE_HD static double product(double a, double b) {
+#ifdef __CUDA_ARCH__
+        return __dmul_rn(a, b);
+#else
+        return a * b;
+#endif
+    }
+
+    STIPPLE_HD double goal(double bound) const {
+        return fmax(fmax(product(relative, bound), absolute), product(0.5, static_cast<double>(kFinestEps)));
+    }
+
+    /// The first phase: between the mean nearest distance (a lower bound of the cost) and the extent.
+    STIPPLE_HD void begin(double nearest) {
+        const double wanted = product(0.16, sqrt(fmax(nearest, 0.0)));
+        const double last = product(2.0, goal(nearest));
+        eps = static_cast<float>(fmax(fmax(wanted, last), static_cast<double>(kFinestEps)));
+        done = false;
+    }
+
+    /// After a phase with everybody placed at `cost`, `bound` a lower bound of the least cost.
+    STIPPLE_HD void advance(double cost, double bound) {
+        const double wanted = goal(bound);
+        if (cost - bound <= wanted || eps <= kFinestEps) {
+            done = true;
+            return;
+        }
+        // The gap of a phase is near eps / 3, so the last one is tried at twice the goal.
+        const double last = product(2.0, wanted);
+        double next = product(eps, 0.125);
+        if (next < product(1.5, last)) next = eps > product(1.01, last) ? last : product(eps, 0.25);
+        eps = static_cast<float>(fmax(next, static_cast<double>(kFinestEps)));
+    }
+};
+
+/// Gradient of weight * cost(p, q) with respect to p; that of q is its negative. 0 where the points coincide.
+STIPPLE_HD void pair_gradient(const float* p, const float* q, float weight, bool squared, float* grad) {
+    const float dx = p[0] - q[0], dy = p[1] - q[1], dz = p[2] - q[2];
+    if (!squared) {
+        // The largest component is taken out: neither 1e18 nor 1e-25 squared may leave the range of floats.
+        const float most = fmaxf(fabsf(dx), fmaxf(fabsf(dy), fabsf(dz)));
+        if (!(most > 0.0f)) {
+            grad[0] = grad[1] = grad[2] = 0.0f;
+            return;
+        }
+        const float x = dx / most, y = dy / most, z = dz / most, length = sqrtf(distance_sq(x, y, z));
+        grad[0] = weight * (x / length), grad[1] = weight * (y / length), grad[2] = weight * (z / length);
+        return;
+    }
+    const float factor = 2.0f * weight;
+    grad[0] = factor * dx, grad[1] = factor * dy, grad[2] = factor * dz;
+}
+
+/// What a solve took; for measurements.
+struct Effort {
+    int64_t phases = 0, auction_rounds = 0, bids = 0, searches = 0, search_rounds = 0, search_scans = 0;
+};
+
+/// One pair of clouds of the same size n >= 1 with finite points, rows of three adjacent floats `stride` apart.
+/// partner [n] receives a bijection, price [n] (may be null) the final prices in units of 2^-shift.
+struct Problem {
+    const float* a;
+    const float* b;
+    int64_t stride_a, stride_b;
+    int64_t n;
+    bool squared;
+    double relative, absolute;  // absolute in the caller's unit
+};
+struct Solution {
+    double cost = 0, bound = 0;  // caller's unit
+    int shift = 0;
+    Effort effort;
+};
+Solution solve(const Problem& problem, int32_t* partner, float* price);
+
+}  // namespace stipple::ops::assignment

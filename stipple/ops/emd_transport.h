@@ -1,0 +1,46 @@
+#pragma once
+
+#include <vector>
+
+#include "stipple/ops/emd_exact.h"
+
+namespace stipple::ops {
+
+struct EmdFlow {
+    int32_t from, to;  // points of a and b, counted within their clouds
+    double mass;       // of the cloud's 1
+};
+
+struct EmdPlan {
+    std::vector<EmdFlow> flows;    // by cloud, then from, then to; every mass above 0
+    std::vector<int64_t> offsets;  // clouds + 1: where a cloud's flows begin
+    std::vector<double> cost;      // [clouds] sum of mass * cost(from, to)
+};
+
+/// Earth mover's distance between clouds of any two sizes, exactly: every point of a cloud of n weighs 1 / n. CPU.
+///
+/// a, b            [n, 3], [m, 3] with n, m <= 4096; the same number of clouds
+/// squared         cost of a pair: the distance, or its square
+/// dual_a, dual_b  [rows of a], [rows of b] double, or empty views: dual_a[i] + dual_b[j] <= cost(i, j), equal where
+///                 mass flows, so mean(dual_a) + mean(dual_b) is the cost
+///
+/// Masses are integer numbers of units of gcd(n, m) / (n m): the plan's rows and columns add up exactly before the one
+/// division. Between clouds of the same size the plan is a matching. A pair of clouds of which one is empty or has a
+/// non-finite point gets no flows and cost NaN.
+///
+/// Successive shortest paths with capacities [Ahuja et al. 1993] from the prices of an auction between the larger
+/// cloud and the repeated points of the smaller. Throws Error{bad_argument} for wrong shapes, clouds too large, and
+/// points that are not on the CPU.
+EmdPlan emd_transport(const Clouds& a, const Clouds& b, bool squared = false, View<double, 1> dual_a = {},
+                      View<double, 1> dual_b = {});
+
+/// Gradient of the sum over clouds of grad_cost * cost with respect to the points, the plan held fixed.
+///
+/// grad_cost       [clouds] float32
+/// grad_a, grad_b  [n, 3], [m, 3] float32, written; an empty view leaves that one out
+///
+/// The gradient of a distance of 0 is 0. Summed in the plan's order, in double.
+void emd_transport_gradient(const Clouds& a, const Clouds& b, const EmdPlan& plan, View<const float, 1> grad_cost,
+                            View<float, 2> grad_a, View<float, 2> grad_b, bool squared = false);
+
+}  // namespace stipple::ops
