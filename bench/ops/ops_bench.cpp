@@ -1,6 +1,7 @@
 // Every op beside its peers, on the same points in the same run: best of N, all programs taking turns.
 //
 //   ops_bench [--op NAME]... [--repeat N] [--only-ours] [-o FILE.md] [--json FILE.json]
+//       NAME: knn, radius, fps, voxel, chamfer, emd, sinkhorn, or an op without a peer by its own name
 //
 // Peers are given the points in their own cloud type; building their tree is timed, as ours is. What has no peer is
 // printed beside the time that its bytes take to copy. bench/results/ops.md is such a file.
@@ -120,7 +121,8 @@ double seconds_of(const peer::Run& run, int threads, double& value) {
 }
 
 std::string ms(double seconds) {
-    return seconds == kNever ? "-" : fmt::format("{:.4g}", 1e3 * seconds);
+    if (seconds == kNever) return "-";
+    return seconds >= 1 ? fmt::format("{:.0f}", 1e3 * seconds) : fmt::format("{:.4g}", 1e3 * seconds);
 }
 
 std::string ratio(double a, double b) {

@@ -1,4 +1,5 @@
-// Ours, as the peers are: allocations of results that a caller makes once are made once.
+// Ours, as the peers are: allocations of results that a caller makes once are
+// made once.
 
 #include <cmath>
 #include <memory>
@@ -7,6 +8,8 @@
 #include "peer.h"
 #include "stipple/core/array.h"
 #include "stipple/ops/chamfer.h"
+#include "stipple/ops/emd.h"
+#include "stipple/ops/emd_exact.h"
 #include "stipple/ops/farthest_point_sample.h"
 #include "stipple/ops/knn.h"
 #include "stipple/ops/radius_search.h"
@@ -42,7 +45,8 @@ Run knn(const Job& job) {
     };
 }
 
-/// The answer's size is not known before: its memory is part of the time, as it is for the peers.
+/// The answer's size is not known before: its memory is part of the time, as it
+/// is for the peers.
 Run radius(const Job& job) {
     return [=](int) {
         const ops::PointIndex index(first(job));
@@ -88,6 +92,25 @@ Run chamfer(const Job& job) {
     };
 }
 
+Run emd_exact(const Job& job) {
+    const auto matching = room<int32_t, 1>({job.n});
+    return [=](int) {
+        Array<double, 1> cost({1});
+        ops::emd_exact(first(job), second(job), {cost.view(), matching->view(), {}, {}});
+        return cost.data()[0];
+    };
+}
+
+/// To a gap of 1 %.
+Run emd_auction(const Job& job) {
+    const auto matching = room<int32_t, 1>({job.n});
+    return [=](int) {
+        Array<float, 1> cost({1}), bound({1});
+        ops::emd(first(job), second(job), {cost.view(), bound.view(), matching->view()});
+        return static_cast<double>(cost.data()[0]);
+    };
+}
+
 Run sinkhorn(const Job& job) {
     const auto f = room<float, 1>({job.n}), g = room<float, 1>({job.m});
     ops::SinkhornOptions options;
@@ -113,9 +136,14 @@ std::vector<int32_t> stipple_fps(const Job& job) {
 }
 
 std::vector<Peer> stipple_peers() {
-    return {{"stipple", "knn", true, knn},         {"stipple", "radius", true, radius},
-            {"stipple", "fps", true, fps},         {"stipple", "voxel", true, voxel},
-            {"stipple", "chamfer", true, chamfer}, {"stipple", "sinkhorn", true, sinkhorn}};
+    return {{"stipple", "knn", true, knn},
+            {"stipple", "radius", true, radius},
+            {"stipple", "fps", true, fps},
+            {"stipple", "voxel", true, voxel},
+            {"stipple", "chamfer", true, chamfer},
+            {"stipple, exact", "emd", true, emd_exact},
+            {"stipple, auction, gap 1 %", "emd", true, emd_auction},
+            {"stipple", "sinkhorn", true, sinkhorn}};
 }
 
 }  // namespace peer

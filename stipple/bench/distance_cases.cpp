@@ -1,5 +1,8 @@
 #include "stipple/bench/prepare.h"
 #include "stipple/ops/chamfer.h"
+#include "stipple/ops/emd.h"
+#include "stipple/ops/emd_exact.h"
+#include "stipple/ops/emd_transport.h"
 #include "stipple/ops/hausdorff.h"
 #include "stipple/ops/sinkhorn.h"
 
@@ -69,6 +72,7 @@ Case sinkhorn_case(int64_t clouds, int64_t n, int iterations) {
             .shape = fmt::format("{}, {} iterations", shape_of(clouds, n), iterations),
             .points = 2 * rows,
             .bytes = 2 * rows * (12 + 4),
+            .on_cpu = clouds == 1,  // 32 take 20 s there
             .prepare = [=](Device device) {
                 const auto a = keep(wavy_tori(clouds, n, 1).to(device)), b = keep(wavy_tori(clouds, n, 2).to(device));
                 const auto cost = room_for_floats(clouds, device), dual = room_for_floats(clouds, device);
@@ -87,12 +91,54 @@ Case sinkhorn_case(int64_t clouds, int64_t n, int iterations) {
             }};
 }
 
+/// By auction, to a gap of 1 %.
+Case emd_case(int64_t clouds, int64_t n) {
+    const int64_t rows = clouds * n;
+    return {.op = "emd",
+            .shape = fmt::format("{}, gap 1 %", shape_of(clouds, n)),
+            .points = 2 * rows,
+            .bytes = 2 * rows * 12 + 4 * rows,
+            .prepare = [=](Device device) {
+                const auto a = keep(wavy_tori(clouds, n, 1).to(device)), b = keep(wavy_tori(clouds, n, 2).to(device));
+                const auto cost = room_for_floats(clouds, device), bound = room_for_floats(clouds, device);
+                const auto matching = room_for_indices(rows, device);
+                return [=] { ops::emd(a->view(), b->view(), {cost->view(), bound->view(), matching->view()}); };
+            }};
+}
+
+Case emd_exact_case(int64_t n) {
+    return {.op = "emd_exact",
+            .shape = shape_of(1, n),
+            .points = 2 * n,
+            .bytes = 2 * n * 12 + 4 * n,
+            .on_cuda = false,
+            .prepare = [=](Device) {
+                const auto a = keep(wavy_torus(n, 1)), b = keep(wavy_torus(n, 2));
+                const auto cost = room<double, 1>({1}, {});
+                const auto matching = room_for_indices(n, {});
+                return [=] { ops::emd_exact(a->view(), b->view(), {cost->view(), matching->view(), {}, {}}); };
+            }};
+}
+
+Case emd_transport_case(int64_t n, int64_t m) {
+    return {.op = "emd_transport",
+            .shape = fmt::format("{} to {}", n, m),
+            .points = n + m,
+            .bytes = (n + m) * 12,
+            .on_cuda = false,
+            .prepare = [=](Device) {
+                const auto a = keep(wavy_torus(n, 1)), b = keep(wavy_torus(m, 2));
+                return [=] { ops::emd_transport(a->view(), b->view()); };
+            }};
+}
+
 }  // namespace
 
 std::vector<Case> distance_cases() {
-    return {chamfer_case(32, 2048),      chamfer_case(32, 8192),     chamfer_case(1, 100'000),
-            chamfer_case(1, 1'000'000),  hausdorff_case(1, 100'000), sinkhorn_case(1, 2048, 100),
-            sinkhorn_case(32, 2048, 100)};
+    return {chamfer_case(32, 2048),       chamfer_case(32, 8192),       chamfer_case(1, 100'000),
+            chamfer_case(1, 1'000'000),   hausdorff_case(1, 100'000),   sinkhorn_case(1, 2048, 100),
+            sinkhorn_case(32, 2048, 100), emd_case(32, 2048),           emd_case(1, 8192),
+            emd_exact_case(2048),         emd_transport_case(1024, 768)};
 }
 
 }  // namespace stipple::bench

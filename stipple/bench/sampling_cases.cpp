@@ -57,8 +57,8 @@ Case poisson_case(int64_t n, int64_t m) {
             .bytes = 12 * n + 4 * m,
             .prepare = [=](Device device) {
                 const auto points = keep(wavy_torus(n, 1).to(device));
-                const auto indices = room<int32_t, 2>({1, m}, device);
-                return [=] { ops::poisson_disk(points->view(), indices->view()); };
+                const auto indices = room_for_indices(m, device);
+                return [=] { ops::poisson_disk(points->view(), Batch::single(m), indices->view()); };
             }};
 }
 

@@ -19,6 +19,13 @@ struct Options {
     bool quick = false, list = false;
 };
 
+/// To four digits: more are noise.
+double rounded(double value) {
+    if (value == 0) return 0;
+    const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 3);
+    return std::round(value / unit) * unit;
+}
+
 /// The cases of the ops asked for, as far as the device runs them.
 std::vector<const bench::Case*> choose(const Options& options, Device device) {
     std::set<std::string> known;
@@ -72,8 +79,11 @@ Result run_bench(const Options& options, const Common& common) {
         }
         const double rate = static_cast<double>(c->points) / timing.best;
         const double moved = static_cast<double>(c->bytes) / timing.best;
-        table.rows.push_back({c->op, c->shape, 1e3 * timing.best, 1e3 * timing.median, rate / 1e6, moved / 1e9,
-                              std::round(1000 * moved / copy) / 10});
+        // Where the arithmetic takes a hundred times longer than the memory, the memory's figures say nothing.
+        const bool shows_memory = moved >= 0.01 * copy;
+        table.rows.push_back({c->op, c->shape, rounded(1e3 * timing.best), rounded(1e3 * timing.median),
+                              rounded(rate / 1e6), shows_memory ? Json(rounded(moved / 1e9)) : Json(),
+                              shows_memory ? Json(std::round(100 * moved / copy)) : Json()});
         list.push_back({{"op", c->op},
                         {"shape", c->shape},
                         {"points", c->points},
