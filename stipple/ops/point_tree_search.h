@@ -196,7 +196,7 @@ bool are_queries(const Leaves& leaves, View<const float, 2> queries);
 template <int C, class State, class Each>
 void for_each_group(const PointTree& tree, const std::vector<const Leaves*>& queries, const State& initial,
                     const Each& each) {
-    constexpr int64_t kGroups = 64;  // of a task: long enough to forget its start, short enough to share out
+    constexpr int64_t kGroups = 32;  // of a task: long enough to forget its start, short enough to share out
     struct Task {
         int64_t cloud, begin, end;
     };
