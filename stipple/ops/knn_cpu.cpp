@@ -134,19 +134,21 @@ void nearest(const PointTree& tree, const std::vector<const Leaves*>& queries, c
             Group<C>& group, Best<C>& best) {
             group.fill(from, number, reach);
             const int64_t rows = batch.begin(cloud);
-            // A few leaves around the queries first: they bound the walk.
             const Leaves& leaves = cloud_tree.leaves;
-            const int64_t middle = home >= 0 ? home : leaf_near(cloud_tree, group);
-            const LeafRange seen = {middle / start * start, std::min(middle / start * start + start, leaves.count())};
-            for (int lane = 0; lane < group.lanes; ++lane) {
-                best.begin(group, lane, distances_to_points(group, lane, leaves.at(seen.begin)),
-                           leaves.indices_at(seen.begin));
-                for (int64_t leaf = seen.begin + 1; leaf < seen.end; ++leaf)
-                    best.take(group, lane, distances_to_points(group, lane, leaves.at(leaf)), leaves.indices_at(leaf));
-            }
-            group.update_farthest();
-            search(cloud_tree, group, seen, [&](int lane, const Ints16& bits, const int32_t* leaf_indices) {
-                best.take(group, lane, bits, leaf_indices);
+            for_each_part(cloud_tree, group, home, [&](Group<C>& part, uint32_t lanes, int64_t near) {
+                // A few leaves around the queries first: they bound the walk.
+                const int64_t begin = near / start * start;
+                const LeafRange seen = {begin, std::min(begin + start, leaves.count())};
+                for_each_bit(lanes, [&](int lane) {
+                    best.begin(part, lane, distances_to_points(part, lane, leaves.at(begin)), leaves.indices_at(begin));
+                    for (int64_t leaf = begin + 1; leaf < seen.end; ++leaf)
+                        best.take(part, lane, distances_to_points(part, lane, leaves.at(leaf)),
+                                  leaves.indices_at(leaf));
+                });
+                part.update_farthest();
+                walk(cloud_tree, part, seen, [&](int lane, const Ints16& bits, const int32_t* leaf_indices) {
+                    best.take(part, lane, bits, leaf_indices);
+                });
             });
             for (int lane = 0; lane < group.lanes; ++lane) {
                 const int64_t row = rows + group.rows[lane];

@@ -13,7 +13,7 @@
 
 namespace stipple::ops::cpu {
 
-constexpr int kLeaf = 16;  // 8 and 32 measured slower, k = 16 and k = 1
+constexpr int kLeaf = 16;
 constexpr int kFan = 8;
 
 /// The finite points of a cloud in kd order, those of a leaf by index. The last leaf is filled up with points at
