@@ -432,12 +432,21 @@ OrderedQueries::OrderedQueries(const Clouds& queries, cudaStream_t stream) {
     view = plan.view();
 }
 
-PointHierarchy::PointHierarchy(const Clouds& points, cudaStream_t stream) {
+PointHierarchy::PointHierarchy(const Clouds& points, cudaStream_t stream) : device(points.device()) {
     HierarchyPlan plan(points, /*with_boxes=*/true);
     memory = Scratch<std::byte>(plan.bytes(), stream);
     plan.place(memory.get(), stream);
     build_hierarchies(&plan, nullptr, stream);
     view = plan.view();
+}
+
+PointHierarchy::~PointHierarchy() {
+    // The default stream is that of the current device.
+    int before = device.index;
+    cudaGetDevice(&before);
+    if (before != device.index) cudaSetDevice(device.index);
+    memory = {};
+    if (before != device.index) cudaSetDevice(before);
 }
 
 std::shared_ptr<const PointHierarchy> build(const Clouds& points, Stream stream) {
