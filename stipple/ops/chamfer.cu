@@ -102,24 +102,21 @@ struct PairSides {
     PairSide side[2];
 };
 
-struct Pair {
-    int64_t to;  // row of the nearest point, -1 for none
-    int64_t terms;
-    float term[3];
+struct Target {
+    int64_t row;  // of the nearest point, -1 for none
+    int64_t cloud;
 };
 
-__device__ Pair pair_of(const PairSide& side, int64_t row, DistanceNorm norm) {
-    Pair pair = {-1, 0, {0.0f, 0.0f, 0.0f}};
-    if (!side.dL_dmean) return pair;
-    const int32_t j = side.nearest[row];
-    if (j < 0) return pair;
-    const int64_t cloud = side.from.cloud_of(row), to_begin = side.to.begin(cloud);
-    if (j >= side.to.end(cloud) - to_begin) return pair;
-    pair.to = to_begin + j;
-    pair.terms = side.from.end(cloud) - side.from.begin(cloud);
-    chamfer_term(side.from_rows + row * side.from_stride, side.to_rows + pair.to * side.to_stride,
-                 chamfer_coefficient(side.dL_dmean[cloud], side.used[cloud], norm), norm, pair.term);
-    return pair;
+__device__ Target target_of(const PairSide& side, int64_t row) {
+    const int32_t j = side.dL_dmean ? side.nearest[row] : -1;
+    if (j < 0) return {-1, 0};
+    const int64_t cloud = side.from.cloud_of(row), to = side.to.begin(cloud) + j;
+    return {to < side.to.end(cloud) ? to : -1, cloud};
+}
+
+__device__ void term_of(const PairSide& side, int64_t row, const Target& target, DistanceNorm norm, float* term) {
+    chamfer_term(side.from_rows + row * side.from_stride, side.to_rows + target.row * side.to_stride,
+                 chamfer_coefficient(side.dL_dmean[target.cloud], side.used[target.cloud], norm), norm, term);
 }
 
 /// A thread for a row of either cloud. Scattered maxima and sums are of integers: any order gives the same bits.
@@ -139,11 +136,13 @@ __global__ void __launch_bounds__(kThreads)
     chamfer_terms_kernel(const __grid_constant__ PairSides sides, DistanceNorm norm) {
     for_my_row(sides, [&](const PairSide& side, const PairSide&, int64_t row) {
         if (!side.received && !side.dL_dfrom) return;
-        const Pair pair = pair_of(side, row, norm);
+        const Target target = target_of(side, row);
+        float term[3] = {0, 0, 0};
+        if (target.row >= 0) term_of(side, row, target, norm, term);
         if (side.dL_dfrom) {
-            for (int axis = 0; axis < 3; ++axis) side.dL_dfrom[3 * row + axis] = pair.term[axis];
+            for (int axis = 0; axis < 3; ++axis) side.dL_dfrom[3 * row + axis] = term[axis];
         }
-        if (side.received && pair.to >= 0) atomicMax(&side.received[pair.to].largest, largest_of(pair.term));
+        if (side.received && target.row >= 0) atomicMax(&side.received[target.row].largest, largest_of(term));
     });
 }
 
@@ -151,12 +150,18 @@ __global__ void __launch_bounds__(kThreads)
     chamfer_sums_kernel(const __grid_constant__ PairSides sides, DistanceNorm norm) {
     for_my_row(sides, [&](const PairSide& side, const PairSide&, int64_t row) {
         if (!side.received) return;
-        const Pair pair = pair_of(side, row, norm);
-        if (pair.to < 0) return;
-        FixedSums& received = side.received[pair.to];
-        const FixedGrid grid(received.largest, pair.terms);
+        const Target target = target_of(side, row);
+        if (target.row < 0) return;
+        float term[3];
+        if (side.dL_dfrom) {
+            for (int axis = 0; axis < 3; ++axis) term[axis] = side.dL_dfrom[3 * row + axis];
+        } else {
+            term_of(side, row, target, norm, term);
+        }
+        FixedSums& received = side.received[target.row];
+        const FixedGrid grid(received.largest, side.from.end(target.cloud) - side.from.begin(target.cloud));
         for (int axis = 0; axis < 3; ++axis) {
-            const int64_t steps = grid.steps(pair.term[axis]);
+            const int64_t steps = grid.steps(term[axis]);
             auto* sum = reinterpret_cast<unsigned long long*>(&received.sums[axis]);
             if (steps != 0) atomicAdd(sum, static_cast<unsigned long long>(steps));
         }
