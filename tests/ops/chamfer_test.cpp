@@ -6,9 +6,7 @@
 
 #include "stipple/core/numeric.h"
 #include "stipple/core/parallel.h"
-#include "stipple/core/rng.h"
 #include "stipple/ops/fixed_sum.h"
-#include "stipple/ops/registry.h"
 #include "tests/ops/guarded.h"
 #include "tests/support/allocation.h"
 
