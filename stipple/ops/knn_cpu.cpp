@@ -129,7 +129,7 @@ void nearest(const PointTree& tree, const std::vector<const Leaves*>& queries, c
     int64_t start = 1;  // leaves that have k points
     while (start * kLeaf < k) start *= 2;
     for_each_group<C>(
-        tree, queries, Best<C>(k),
+        tree, queries, [=] { return Best<C>(k); },
         [&](int64_t cloud, const CloudTree& cloud_tree, const Leaves& from, int64_t number, int64_t home,
             Group<C>& group, Best<C>& best) {
             group.fill(from, number, reach);

@@ -12,7 +12,7 @@ namespace stipple::ops {
 ///
 /// An empty pair (index and distance) leaves that direction out. A non-finite point finds nothing and is never found:
 /// index -1, distance +infinity; so does every point whose partner cloud has no finite point.
-/// Same distances and ties as knn with k = 1. Throws Error{bad_argument} for wrong shapes and mixed devices.
+/// Same distances, ties and overflow as knn with k = 1. Throws Error{bad_argument} for wrong shapes and mixed devices.
 void nearest_pairs(const Clouds& a, const Clouds& b, View<int32_t, 1> b_of_a, View<float, 1> sq_of_a,
                    View<int32_t, 1> a_of_b, View<float, 1> sq_of_b, Stream stream = {});
 

@@ -196,9 +196,9 @@ void for_each_part(const CloudTree& tree, Group<C>& group, int64_t home, Part pa
 bool are_queries(const Leaves& leaves, View<const float, 2> queries);
 
 /// The groups of all clouds, in parallel: each(cloud, its tree, queries, number of the group, its leaf in the tree or
-/// -1 when the queries are others, group, state). Each task has a copy of the state.
-template <int C, class State, class Each>
-void for_each_group(const PointTree& tree, const std::vector<const Leaves*>& queries, const State& initial,
+/// -1 when the queries are others, group, state). Each task makes a state for itself.
+template <int C, class Make, class Each>
+void for_each_group(const PointTree& tree, const std::vector<const Leaves*>& queries, const Make& make_state,
                     const Each& each) {
     constexpr int64_t kGroups = 32;  // of a task: long enough to forget its start, short enough to share out
     struct Task {
@@ -211,7 +211,7 @@ void for_each_group(const PointTree& tree, const std::vector<const Leaves*>& que
             tasks.push_back({static_cast<int64_t>(cloud), begin, std::min(begin + kGroups, groups)});
     }
     parallel_for(static_cast<int64_t>(tasks.size()), 1, [&](int64_t i, int64_t) {
-        State state = initial;
+        auto state = make_state();
         Group<C> group;
         const Task& task = tasks[i];
         const CloudTree& cloud_tree = tree.clouds[task.cloud];

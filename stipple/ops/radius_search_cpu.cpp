@@ -10,30 +10,29 @@ namespace {
 // the batch).
 template <int C, class State, class Scan, class Finish>
 void within_reach(const PointTree& tree, const std::vector<const Leaves*>& queries, const Batch& batch, int32_t reach,
-                  const State& initial, Scan scan, Finish finish) {
-    for_each_group<C>(tree, queries, initial,
-                      [&](int64_t cloud, const CloudTree& cloud_tree, const Leaves& from, int64_t number, int64_t home,
-                          Group<C>& group, State& state) {
-                          group.fill(from, number, reach);
-                          for_each_part(cloud_tree, group, home, [&](Group<C>& part, uint32_t, int64_t) {
-                              part.update_farthest();
-                              walk(cloud_tree, part, {}, [&](int lane, const Ints16& bits, const int32_t* indices) {
-                                  scan(state, lane, bits, indices);
-                              });
-                          });
-                          for (int lane = 0; lane < group.lanes; ++lane)
-                              finish(state, lane, batch.begin(cloud) + group.rows[lane]);
-                      });
+                  Scan scan, Finish finish) {
+    for_each_group<C>(
+        tree, queries, [] { return State(); },
+        [&](int64_t cloud, const CloudTree& cloud_tree, const Leaves& from, int64_t number, int64_t home,
+            Group<C>& group, State& state) {
+            group.fill(from, number, reach);
+            for_each_part(cloud_tree, group, home, [&](Group<C>& part, uint32_t, int64_t) {
+                part.update_farthest();
+                walk(cloud_tree, part, {},
+                     [&](int lane, const Ints16& bits, const int32_t* indices) { scan(state, lane, bits, indices); });
+            });
+            for (int lane = 0; lane < group.lanes; ++lane) finish(state, lane, batch.begin(cloud) + group.rows[lane]);
+        });
 }
 
 template <class State, class Scan, class Finish>
 void within_reach(const PointTree& tree, const std::vector<const Leaves*>& queries, const Batch& batch, int32_t reach,
-                  const State& initial, Scan scan, Finish finish) {
+                  Scan scan, Finish finish) {
     if (queries.empty()) return;
     if (queries[0]->dimension == 3)
-        within_reach<3>(tree, queries, batch, reach, initial, scan, finish);
+        within_reach<3, State>(tree, queries, batch, reach, scan, finish);
     else
-        within_reach<0>(tree, queries, batch, reach, initial, scan, finish);
+        within_reach<0, State>(tree, queries, batch, reach, scan, finish);
 }
 
 struct Counts {
@@ -50,8 +49,8 @@ struct Hits {
 void radius_count(const PointTree& tree, const Clouds& queries, float radius, View<int32_t, 1> counts) {
     const ArrangedQueries arranged(tree, queries);
     const int32_t reach = reach_of(radius, false);
-    within_reach(
-        tree, arranged.leaves(), queries.batch, reach, Counts{},
+    within_reach<Counts>(
+        tree, arranged.leaves(), queries.batch, reach,
         [=](Counts& found, int lane, const Ints16& bits, const int32_t*) {
             found.of[lane] += std::popcount(bits.within(reach));
         },
@@ -73,8 +72,8 @@ void radius_search(const PointTree& tree, const Clouds& queries, float radius, V
     };
     const ArrangedQueries arranged(tree, queries);
     const int32_t reach = reach_of(radius, false);
-    within_reach(
-        tree, arranged.leaves(), queries.batch, reach, Hits{},
+    within_reach<Hits>(
+        tree, arranged.leaves(), queries.batch, reach,
         [=](Hits& hits, int lane, const Ints16& bits, const int32_t* leaf_indices) {
             int32_t distances[kLeaf];
             bits.to(distances);
@@ -123,8 +122,8 @@ void ball_query(const PointTree& tree, const Clouds& queries, float radius, View
     } else {
         for_each_left_out(queries, arranged.leaves(), [&](int64_t row) { fill_up(row, 0); });
         const auto most = static_cast<size_t>(samples);
-        within_reach(
-            tree, arranged.leaves(), queries.batch, reach, Hits{},
+        within_reach<Hits>(
+            tree, arranged.leaves(), queries.batch, reach,
             [=](Hits& hits, int lane, const Ints16& bits, const int32_t* leaf_indices) {
                 std::vector<uint64_t>& ball = hits.of[lane];
                 for_each_bit(bits.within(reach),

