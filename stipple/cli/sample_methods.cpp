@@ -137,7 +137,7 @@ PointCloud sample_by_voxels(const PointCloud& cloud, const SampleSettings& setti
     STIPPLE_REQUIRE(size > 0 && std::isfinite(size), "--voxel must be above 0, got {}", settings.voxel);
     // Cells begin at multiples of the size in the world, whatever origin the cloud was given.
     std::array<double, 3> origin;
-    for (int axis = 0; axis < 3; ++axis) origin[axis] = -std::fmod(cloud.origin[axis], static_cast<double>(size));
+    for (int axis = 0; axis < 3; ++axis) origin[axis] = -std::fmod(cloud.origin[axis], settings.voxel);
     const Array<float, 2> points = cloud.positions.to(device);
     const VoxelGrid grid = ops::voxel_grid(points.view(), size, origin);
     const int64_t count = grid.cells.rows();

@@ -115,6 +115,7 @@ namespace stipple::ops::cpu {
 namespace {
 
 constexpr int64_t kCellGrain = 512;
+constexpr int64_t kAhead = 32;  // rows that are fetched before they are summed
 
 /// Calls body(cell, first row of the cell's cloud) for every cell of the grid.
 template <class Body>
@@ -137,14 +138,18 @@ template <int C>
 void centroids_of_columns(const VoxelGrid& grid, const float* rows, int64_t stride, float* out, int64_t out_stride) {
     const int32_t* order = grid.order.data();
     const int64_t* offsets = grid.offsets.data();
+    const int64_t points = grid.order.size(0);
     for_each_cell(grid, [&](int64_t cell, int64_t first_row) {
         const float* cloud = rows + first_row * stride;
         const int64_t begin = offsets[cell], end = offsets[cell + 1];
         double total[C] = {};
         for (int64_t segment = begin; segment < end; segment += kVoxelSegment) {
             double sum[C] = {};
-            for (int64_t i = segment; i < std::min(end, segment + kVoxelSegment); ++i)
+            for (int64_t i = segment; i < std::min(end, segment + kVoxelSegment); ++i) {
+                // The rows of a cell lie anywhere. Those ahead may be another cloud's: a wrong guess costs nothing.
+                if (i + kAhead < points) __builtin_prefetch(cloud + order[i + kAhead] * stride);
                 for (int c = 0; c < C; ++c) sum[c] += cloud[order[i] * stride + c];
+            }
             for (int c = 0; c < C; ++c) total[c] += sum[c];
         }
         for (int c = 0; c < C; ++c)

@@ -47,7 +47,7 @@ struct Block {
         }
         for (int64_t i = count; i < kBlock; ++i) at[0][i] = std::numeric_limits<float>::infinity();
         for (int64_t i = 0; i < kBlock; ++i)  // 0 times infinity is no number
-            finite[i] = at[0][i] * 0 == 0 && at[1][i] * 0 == 0 && at[2][i] * 0 == 0;
+            finite[i] = (at[0][i] * 0 == 0) & (at[1][i] * 0 == 0) & (at[2][i] * 0 == 0);
     }
 };
 
@@ -82,30 +82,27 @@ std::vector<Bounds> bounds_of(const Clouds& points, const std::vector<Piece>& pi
     std::vector<Bounds> bounds(pieces.size(), {kNoBox, 0});
     parallel_for(static_cast<int64_t>(pieces.size()), 1, [&](int64_t first, int64_t last) {
         for (int64_t p = first; p < last; ++p) {
-            constexpr int kLanes = 8;
-            float low[3][kLanes], high[3][kLanes];
-            std::fill_n(low[0], 3 * kLanes, kInfinity);
-            std::fill_n(high[0], 3 * kLanes, -kInfinity);
+            float low[3][kBlock], high[3][kBlock];  // of every kBlock'th point
+            std::fill_n(low[0], 3 * kBlock, kInfinity);
+            std::fill_n(high[0], 3 * kBlock, -kInfinity);
             int64_t finite = 0;
             for_each_block(points.rows, pieces[p], [&](const Block& block, int64_t, int64_t) {
                 int32_t count = 0;
                 for (int64_t i = 0; i < kBlock; ++i) count += block.finite[i];
                 finite += count;
                 for (int axis = 0; axis < 3; ++axis) {
-                    for (int64_t i = 0; i < kBlock; i += kLanes) {
-                        for (int lane = 0; lane < kLanes; ++lane) {
-                            const float v = block.at[axis][i + lane];
-                            const bool is = block.finite[i + lane] != 0;
-                            const float up = is ? v : kInfinity, down = is ? v : -kInfinity;
-                            low[axis][lane] = up < low[axis][lane] ? up : low[axis][lane];
-                            high[axis][lane] = down > high[axis][lane] ? down : high[axis][lane];
-                        }
+                    float* __restrict lowest = low[axis], * __restrict highest = high[axis];
+                    for (int64_t i = 0; i < kBlock; ++i) {
+                        const float v = block.at[axis][i];
+                        const float up = block.finite[i] ? v : kInfinity, down = block.finite[i] ? v : -kInfinity;
+                        lowest[i] = up < lowest[i] ? up : lowest[i];
+                        highest[i] = down > highest[i] ? down : highest[i];
                     }
                 }
             });
             for (int axis = 0; axis < 3; ++axis) {
-                bounds[p].box.low[axis] = *std::min_element(low[axis], low[axis] + kLanes);
-                bounds[p].box.high[axis] = *std::max_element(high[axis], high[axis] + kLanes);
+                bounds[p].box.low[axis] = *std::min_element(low[axis], low[axis] + kBlock);
+                bounds[p].box.high[axis] = *std::max_element(high[axis], high[axis] + kBlock);
             }
             bounds[p].finite = finite;
         }
