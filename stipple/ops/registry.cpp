@@ -29,8 +29,6 @@ constexpr OpInfo kOps[] = {
     {"chamfer", "distances", "mean distance to the nearest point of the other cloud, both ways, squared or not", true, true, true, "as nearest_pairs"},
     {"hausdorff", "distances", "largest distance to the other cloud, and the pair that attains it", true, true, true, "as nearest_pairs"},
     {"sinkhorn", "distances", "entropic optimal transport in the log domain, without the matrix", true, true, true, "O(n m) an iteration, O(n + m) memory"},
-    {"farthest_point_sample", "sampling", "every sample the point farthest from those before it, exact", true, true, false, "about O(n log n + n log m + m log n) on surfaces"},
-    {"random_sample", "sampling", "a uniform random subset, by index or in random order", true, true, false, "O(n)"},
     {"emd", "distances", "earth mover's distance by auction with a proven gap, any n", true, true, true, "about 30 n^2 pairs at a gap of 1 %"},
     {"emd_exact", "distances", "least costly matching with its dual proof, n up to 4096", true, false, true, "about O(n^2.3)"},
     {"emd_transport", "distances", "exact earth mover's distance between clouds of two sizes", true, false, true, "about O(n^2.3)"},
@@ -50,7 +48,8 @@ std::span<const OpInfo> registry() {
 std::string registry_markdown() {
     std::string text =
         "# Point operations\n\n"
-        "Generated from stipple/ops/registry.cpp: `stipple info --ops --markdown > docs/ops.md`. The contract of an op, "
+        "Generated from stipple/ops/registry.cpp: `stipple info --ops --markdown > docs/ops.md`. The contract of an "
+        "op, "
         "its shapes,\n"
         "ties, errors and cost, is its header `stipple/ops/NAME.h`; `stipple bench ops` prints its times on your "
         "machine.\n";
