@@ -133,7 +133,7 @@ bool wants_json(int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
-    CLI::App app("Learns on 3D points: reads, converts and draws point clouds and meshes.", "stipple");
+    CLI::App app("Learns on 3D points: reads, converts, samples and draws point clouds and meshes.", "stipple");
     Common common;
     std::string config_path;
     bool print_config = false;
@@ -144,8 +144,8 @@ int run(int argc, char** argv) {
     app.require_subcommand(0, 1);
     app.fallthrough();
     app.footer("Example:\n  stipple info scan.ply\n  stipple convert scan.las -o scan.ply\n  stipple COMMAND --help");
-    const Command commands[] = {add_info(app, common), add_convert(app, common), add_picture(app, common),
-                                add_bench(app, common)};
+    const Command commands[] = {add_info(app, common), add_convert(app, common), add_sample(app, common),
+                                add_picture(app, common), add_bench(app, common)};
     for (const Command& command : commands) {
         command.app->fallthrough();
         command.app->footer(

@@ -35,14 +35,7 @@ struct LowestIndices {
 
     template <class Source>
     __device__ void visit(const Source& source) {
-        uint32_t candidates = 0;
-#pragma unroll
-        for (int part = 0; part < 8; ++part) {
-            float d[4];
-            source.four(part, d);
-#pragma unroll
-            for (int i = 0; i < 4; ++i) candidates |= d[i] <= limit ? 1u << (4 * part + i) : 0u;
-        }
+        uint32_t candidates = points_within(source, limit);
         while (__any_sync(kAllLanes, candidates != 0)) {
             uint32_t index = kNoNode;
             if (candidates != 0) {
@@ -90,22 +83,15 @@ struct CollectLowest {
     };
 
     template <class Packet>
-    __device__ static int64_t count_below(Packet& packet, float limit, uint32_t below) {
-        int64_t count = 0;
-        visit_within(packet, limit, below, [&count](float, uint32_t) { ++count; });
-        return count;
-    }
-
-    template <class Packet>
     __device__ static void run(Packet& packet, const Params& params) {
         const int64_t s = params.rows.s;
         uint32_t below = kNoNode;
-        const bool more = count_below(packet, params.rows.limit, below) > s;
+        const bool more = count_within(packet, params.rows.limit, below) > s;
         if (__any_sync(kAllLanes, more)) {
             uint32_t low = 0, high = 0x80000000u;  // at most s points below low, more below high
             for (int round = 0; round < 31; ++round) {
                 const uint32_t middle = low + (high - low) / 2;
-                const bool enough = count_below(packet, params.rows.limit, more ? middle : 0u) > s;
+                const bool enough = count_within(packet, params.rows.limit, more ? middle : 0u) > s;
                 (enough ? high : low) = middle;
             }
             if (more) below = low;

@@ -55,9 +55,13 @@ struct BilateralRows {
 #endif
         }
     };
-    STIPPLE_HD Column columns(int64_t entry, int64_t) const {
-        const int64_t i = entry / k;
+    STIPPLE_HD Column columns(int32_t entry, int64_t) const {
+        const int64_t i = entry / static_cast<int32_t>(k);
         return {th + entry * c, psi + entry * c, dL_dout + i * c, denominator + i * c};
+    }
+    void touch(int32_t entry, int64_t first, int64_t count) const {
+        cpu::prefetch(th + entry * c + first, count);
+        cpu::prefetch(psi + entry * c + first, count);
     }
 };
 

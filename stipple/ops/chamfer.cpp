@@ -89,39 +89,15 @@ void chamfer_mean(const Batch& batch, DistanceNorm norm, const ChamferSide& side
     }
 }
 
-/// What the terms of others add to the points of one cloud of the pair.
-struct Received {
-    std::vector<uint32_t> largest;
-    std::vector<int64_t> sums;  // [rows, 3]
-};
-
-/// Calls visit(row, target row, partners, term) for every pair of a direction, in parallel.
-template <class Visit>
-void for_each_pair(const Clouds& from, const Clouds& to, DistanceNorm norm, const ChamferSideGradient& side,
-                   const std::vector<Run>& runs, const Visit& visit) {
-    for_each_run(runs, from.batch.rows(), [&](const Run& run, int64_t) {
-        const float coefficient = chamfer_coefficient(side.dL_dmean(run.cloud), side.used(run.cloud), norm);
-        const int64_t to_begin = to.batch.begin(run.cloud), to_size = to.batch.size(run.cloud);
-        for (int64_t row = run.begin; row < run.end; ++row) {
-            const int32_t j = side.nearest(row);
-            if (j < 0 || j >= to_size) continue;
-            float term[3];
-            chamfer_term(&from.rows(row, 0), &to.rows(to_begin + j, 0), coefficient, norm, term);
-            visit(row, to_begin + j, from.batch.size(run.cloud), term);
-        }
-    });
-}
-
 /// Relaxed atomics where there are threads; their additions and maxima commute.
 class Shared {
 public:
     explicit Shared(bool threaded) : threaded_(threaded) {}
     void add(int64_t& to, int64_t value) const {
-        if (!threaded_) {
+        if (threaded_)
+            std::atomic_ref(to).fetch_add(value, std::memory_order_relaxed);
+        else
             to += value;
-            return;
-        }
-        std::atomic_ref(to).fetch_add(value, std::memory_order_relaxed);
     }
     void raise(uint32_t& to, uint32_t value) const {
         if (!threaded_) {
@@ -138,48 +114,68 @@ private:
     bool threaded_;
 };
 
-/// dL/dpoints of `own`: its own terms, and what it receives from the points of `other`.
-void backward_of(const Clouds& own, const Clouds& other, DistanceNorm norm, const ChamferSideGradient& own_side,
-                 const ChamferSideGradient& other_side, View<float, 2> dL_down) {
-    const Shared shared(threads() > 1);
-    const int64_t rows = own.batch.rows();
-    const std::vector<Run> own_runs = runs_of(own.batch);
-    const bool receives = other_side.nearest.size(0) > 0;
-    Received received;
-    if (receives) {
-        const std::vector<Run> other_runs = runs_of(other.batch);
-        received.largest.resize(rows);
-        received.sums.resize(3 * rows);
-        for_each_pair(other, own, norm, other_side, other_runs, [&](int64_t, int64_t to, int64_t, const float* term) {
-            uint32_t largest = 0;
-            for (int axis = 0; axis < 3; ++axis) largest = std::max(largest, magnitude_bits(term[axis]));
-            shared.raise(received.largest[to], largest);
-        });
-        for_each_pair(other, own, norm, other_side, other_runs,
-                      [&](int64_t, int64_t to, int64_t terms, const float* term) {
-                          const FixedGrid grid(received.largest[to], terms);
-                          for (int axis = 0; axis < 3; ++axis)
-                              shared.add(received.sums[3 * to + axis], grid.steps(term[axis]));
-                      });
-    }
-    float* out = dL_down.data();
-    parallel_for(rows, kGrain, [&](int64_t begin, int64_t end) { std::fill(out + 3 * begin, out + 3 * end, 0.0f); });
-    if (own_side.nearest.size(0) > 0) {
-        for_each_pair(own, other, norm, own_side, own_runs, [&](int64_t row, int64_t, int64_t, const float* term) {
-            for (int axis = 0; axis < 3; ++axis) out[3 * row + axis] = term[axis];
-        });
-    }
-    if (!receives) return;
-    for_each_run(own_runs, rows, [&](const Run& run, int64_t) {
-        const int64_t terms = other.batch.size(run.cloud);
+/// Calls visit(row, row of its nearest point, cloud) for every pair of a direction, in parallel.
+template <class Visit>
+void for_each_pair(const Batch& from, const Batch& to, const std::vector<Run>& runs, View<const int32_t, 1> nearest,
+                   const Visit& visit) {
+    for_each_run(runs, from.rows(), [&](const Run& run, int64_t) {
+        const int64_t to_begin = to.begin(run.cloud), to_size = to.size(run.cloud);
         for (int64_t row = run.begin; row < run.end; ++row) {
-            const FixedGrid grid(received.largest[row], terms);
+            const int32_t j = nearest.data()[row];
+            if (j >= 0 && j < to_size) visit(row, to_begin + j, run.cloud);
+        }
+    });
+}
+
+/// Writes every point's own term, and adds up what each point of the other cloud receives, where that is wanted.
+void own_terms(const Clouds& from, const Clouds& to, const std::vector<Run>& runs, DistanceNorm norm,
+               const ChamferSideGradient& side, float* terms, FixedSums* received) {
+    const Shared shared(threads() > 1);
+    for_each_run(runs, from.batch.rows(),
+                 [&](const Run& run, int64_t) { std::fill(terms + 3 * run.begin, terms + 3 * run.end, 0.0f); });
+    if (side.nearest.size(0) == 0) return;
+    for_each_pair(from.batch, to.batch, runs, side.nearest, [&](int64_t row, int64_t to_row, int64_t cloud) {
+        const float coefficient = chamfer_coefficient(side.dL_dmean.data()[cloud], side.used.data()[cloud], norm);
+        chamfer_term(&from.rows(row, 0), &to.rows(to_row, 0), coefficient, norm, terms + 3 * row);
+        if (received) shared.raise(received[to_row].largest, largest_of(terms + 3 * row));
+    });
+    if (!received) return;
+    for_each_pair(from.batch, to.batch, runs, side.nearest, [&](int64_t row, int64_t to_row, int64_t cloud) {
+        const FixedGrid grid(received[to_row].largest, from.batch.size(cloud));
+        for (int axis = 0; axis < 3; ++axis) shared.add(received[to_row].sums[axis], grid.steps(terms[3 * row + axis]));
+    });
+}
+
+/// Takes what the points of `own` received, in at most as many terms as the other cloud has points, off their terms.
+void subtract_received(const std::vector<Run>& runs, const Batch& own, const Batch& other, const FixedSums* received,
+                       float* gradient) {
+    for_each_run(runs, own.rows(), [&](const Run& run, int64_t) {
+        const int64_t terms = other.size(run.cloud);
+        for (int64_t row = run.begin; row < run.end; ++row) {
+            const FixedGrid grid(received[row].largest, terms);
             for (int axis = 0; axis < 3; ++axis) {
-                float& value = out[3 * row + axis];
-                value = static_cast<float>(value - grid.value(received.sums[3 * row + axis]));
+                float& value = gradient[3 * row + axis];
+                value = static_cast<float>(value - grid.value(received[row].sums[axis]));
             }
         }
     });
+}
+
+void chamfer_backward(const Clouds& a, const Clouds& b, DistanceNorm norm, const ChamferSideGradient& a_to_b,
+                      const ChamferSideGradient& b_to_a, View<float, 2> dL_da, View<float, 2> dL_db) {
+    const std::vector<Run> runs_a = runs_of(a.batch), runs_b = runs_of(b.batch);
+    const bool a_is_wanted = dL_da.elements() > 0, b_is_wanted = dL_db.elements() > 0;
+    std::vector<FixedSums> to_a(a_is_wanted && b_to_a.nearest.size(0) > 0 ? a.batch.rows() : 0);
+    std::vector<FixedSums> to_b(b_is_wanted && a_to_b.nearest.size(0) > 0 ? b.batch.rows() : 0);
+    // A gradient that is not wanted has terms all the same when the other cloud receives them.
+    std::vector<float> unwanted_a(!a_is_wanted && !to_b.empty() ? 3 * a.batch.rows() : 0);
+    std::vector<float> unwanted_b(!b_is_wanted && !to_a.empty() ? 3 * b.batch.rows() : 0);
+    float* terms_a = a_is_wanted ? dL_da.data() : unwanted_a.data();
+    float* terms_b = b_is_wanted ? dL_db.data() : unwanted_b.data();
+    if (terms_a) own_terms(a, b, runs_a, norm, a_to_b, terms_a, to_b.empty() ? nullptr : to_b.data());
+    if (terms_b) own_terms(b, a, runs_b, norm, b_to_a, terms_b, to_a.empty() ? nullptr : to_a.data());
+    if (!to_a.empty()) subtract_received(runs_a, a.batch, b.batch, to_a.data(), terms_a);
+    if (!to_b.empty()) subtract_received(runs_b, b.batch, a.batch, to_b.data(), terms_b);
 }
 
 }  // namespace
@@ -252,10 +248,7 @@ void chamfer_backward(const Clouds& a, const Clouds& b, DistanceNorm norm, const
     if (!is_left_out(dL_da)) require_output(op, "dL_da", dL_da, {a.batch.rows(), 3}, a.device());
     if (!is_left_out(dL_db)) require_output(op, "dL_db", dL_db, {b.batch.rows(), 3}, a.device());
     switch (a.device().type) {
-        case DeviceType::cpu:
-            if (dL_da.elements() > 0) cpu::backward_of(a, b, norm, a_to_b, b_to_a, dL_da);
-            if (dL_db.elements() > 0) cpu::backward_of(b, a, norm, b_to_a, a_to_b, dL_db);
-            return;
+        case DeviceType::cpu: return cpu::chamfer_backward(a, b, norm, a_to_b, b_to_a, dL_da, dL_db);
         case DeviceType::cuda:
             STIPPLE_CUDA_CALL(cuda::chamfer_backward, a, b, norm, a_to_b, b_to_a, dL_da, dL_db, stream);
             return;

@@ -94,33 +94,29 @@ struct PairSide {
     const float* dL_dmean;  // null: the direction has no part in the loss
     const int32_t* nearest;
     const int32_t* used;
-    uint32_t* largest;         // [to rows], null: dL/dto is not wanted
-    unsigned long long* sums;  // [to rows, 3]
-    float* dL_dfrom;           // [from rows, 3], null: not wanted
+    FixedSums* received;  // [to rows], null: dL/dto is not wanted
+    float* dL_dfrom;      // [from rows, 3], null: not wanted
 };
 
 struct PairSides {
     PairSide side[2];
 };
 
-struct Pair {
-    int64_t to;  // row of the nearest point, -1 for none
-    int64_t terms;
-    float term[3];
+struct Target {
+    int64_t row;  // of the nearest point, -1 for none
+    int64_t cloud;
 };
 
-__device__ Pair pair_of(const PairSide& side, int64_t row, DistanceNorm norm) {
-    Pair pair = {-1, 0, {0.0f, 0.0f, 0.0f}};
-    if (!side.dL_dmean) return pair;
-    const int32_t j = side.nearest[row];
-    if (j < 0) return pair;
-    const int64_t cloud = side.from.cloud_of(row), to_begin = side.to.begin(cloud);
-    if (j >= side.to.end(cloud) - to_begin) return pair;
-    pair.to = to_begin + j;
-    pair.terms = side.from.end(cloud) - side.from.begin(cloud);
-    chamfer_term(side.from_rows + row * side.from_stride, side.to_rows + pair.to * side.to_stride,
-                 chamfer_coefficient(side.dL_dmean[cloud], side.used[cloud], norm), norm, pair.term);
-    return pair;
+__device__ Target target_of(const PairSide& side, int64_t row) {
+    const int32_t j = side.dL_dmean ? side.nearest[row] : -1;
+    if (j < 0) return {-1, 0};
+    const int64_t cloud = side.from.cloud_of(row), to = side.to.begin(cloud) + j;
+    return {to < side.to.end(cloud) ? to : -1, cloud};
+}
+
+__device__ void term_of(const PairSide& side, int64_t row, const Target& target, DistanceNorm norm, float* term) {
+    chamfer_term(side.from_rows + row * side.from_stride, side.to_rows + target.row * side.to_stride,
+                 chamfer_coefficient(side.dL_dmean[target.cloud], side.used[target.cloud], norm), norm, term);
 }
 
 /// A thread for a row of either cloud. Scattered maxima and sums are of integers: any order gives the same bits.
@@ -135,48 +131,53 @@ __device__ void for_my_row(const PairSides& sides, const Visit& visit) {
         visit(sides.side[1], sides.side[0], item - first);
 }
 
+/// Writes every row's own term, and finds the largest that each point of the other cloud receives.
 __global__ void __launch_bounds__(kThreads)
-    chamfer_largest_kernel(const __grid_constant__ PairSides sides, DistanceNorm norm) {
+    chamfer_terms_kernel(const __grid_constant__ PairSides sides, DistanceNorm norm) {
     for_my_row(sides, [&](const PairSide& side, const PairSide&, int64_t row) {
-        if (!side.largest) return;
-        const Pair pair = pair_of(side, row, norm);
-        if (pair.to < 0) return;
-        uint32_t largest = 0;
-        for (float component : pair.term) largest = max(largest, magnitude_bits(component));
-        atomicMax(side.largest + pair.to, largest);
+        if (!side.received && !side.dL_dfrom) return;
+        const Target target = target_of(side, row);
+        float term[3] = {0, 0, 0};
+        if (target.row >= 0) term_of(side, row, target, norm, term);
+        if (side.dL_dfrom) {
+            for (int axis = 0; axis < 3; ++axis) side.dL_dfrom[3 * row + axis] = term[axis];
+        }
+        if (side.received && target.row >= 0) atomicMax(&side.received[target.row].largest, largest_of(term));
     });
 }
 
 __global__ void __launch_bounds__(kThreads)
     chamfer_sums_kernel(const __grid_constant__ PairSides sides, DistanceNorm norm) {
     for_my_row(sides, [&](const PairSide& side, const PairSide&, int64_t row) {
-        if (!side.largest) return;
-        const Pair pair = pair_of(side, row, norm);
-        if (pair.to < 0) return;
-        const FixedGrid grid(side.largest[pair.to], pair.terms);
+        if (!side.received) return;
+        const Target target = target_of(side, row);
+        if (target.row < 0) return;
+        float term[3];
+        if (side.dL_dfrom) {
+            for (int axis = 0; axis < 3; ++axis) term[axis] = side.dL_dfrom[3 * row + axis];
+        } else {
+            term_of(side, row, target, norm, term);
+        }
+        FixedSums& received = side.received[target.row];
+        const FixedGrid grid(received.largest, side.from.end(target.cloud) - side.from.begin(target.cloud));
         for (int axis = 0; axis < 3; ++axis) {
-            const int64_t steps = grid.steps(pair.term[axis]);
-            if (steps != 0) atomicAdd(side.sums + 3 * pair.to + axis, static_cast<unsigned long long>(steps));
+            const int64_t steps = grid.steps(term[axis]);
+            auto* sum = reinterpret_cast<unsigned long long*>(&received.sums[axis]);
+            if (steps != 0) atomicAdd(sum, static_cast<unsigned long long>(steps));
         }
     });
 }
 
-/// A row's own term, less what it received through the other direction.
-__global__ void __launch_bounds__(kThreads)
-    chamfer_gradient_kernel(const __grid_constant__ PairSides sides, DistanceNorm norm) {
+/// Takes what a row received through the other direction off its own term.
+__global__ void __launch_bounds__(kThreads) chamfer_gradient_kernel(const __grid_constant__ PairSides sides) {
     for_my_row(sides, [&](const PairSide& side, const PairSide& other, int64_t row) {
-        if (!side.dL_dfrom) return;
-        const Pair own = pair_of(side, row, norm);
-        float* out = side.dL_dfrom + 3 * row;
-        if (!other.largest) {
-            for (int axis = 0; axis < 3; ++axis) out[axis] = own.term[axis];
-            return;
-        }
-        const int64_t cloud = other.to.cloud_of(row);
-        const FixedGrid grid(other.largest[row], other.from.end(cloud) - other.from.begin(cloud));
+        if (!side.dL_dfrom || !other.received) return;
+        const int64_t cloud = side.from.cloud_of(row);
+        const FixedSums received = other.received[row];
+        const FixedGrid grid(received.largest, other.from.end(cloud) - other.from.begin(cloud));
         for (int axis = 0; axis < 3; ++axis) {
-            const double received = grid.value(static_cast<int64_t>(other.sums[3 * row + axis]));
-            out[axis] = static_cast<float>(own.term[axis] - received);
+            float& value = side.dL_dfrom[3 * row + axis];
+            value = static_cast<float>(value - grid.value(received.sums[axis]));
         }
     });
 }
@@ -222,11 +223,7 @@ void chamfer_backward(const Clouds& a, const Clouds& b, DistanceNorm norm, const
     const bool a_receives = dL_da.elements() > 0 && b_to_a.nearest.size(0) > 0;
     const bool b_receives = dL_db.elements() > 0 && a_to_b.nearest.size(0) > 0;
     const int64_t to_a = a_receives ? rows_a : 0, to_b = b_receives ? rows_b : 0;
-    const int64_t words = checked_mul(to_a + to_b, 3);
-    // Sums first, for their alignment; one buffer, one clear.
-    const Scratch<std::byte> scratch(words * 8 + (to_a + to_b) * 4, raw(stream));
-    auto* sums = reinterpret_cast<unsigned long long*>(scratch.get());
-    auto* largest = reinterpret_cast<uint32_t*>(scratch.get() + words * 8);
+    const Scratch<FixedSums> received(to_a + to_b, raw(stream));
     const auto side_of = [](const Clouds& from, const UploadedBatch& from_batch, const Clouds& to,
                             const UploadedBatch& to_batch, const ChamferSideGradient& side, View<float, 2> gradient) {
         const bool has_part = side.nearest.size(0) > 0;
@@ -244,18 +241,19 @@ void chamfer_backward(const Clouds& a, const Clouds& b, DistanceNorm norm, const
         return pairs;
     };
     PairSides sides{{side_of(a, batch_a, b, batch_b, a_to_b, dL_da), side_of(b, batch_b, a, batch_a, b_to_a, dL_db)}};
-    if (a_receives) sides.side[1].largest = largest, sides.side[1].sums = sums;
-    if (b_receives) sides.side[0].largest = largest + to_a, sides.side[0].sums = sums + 3 * to_a;
+    if (a_receives) sides.side[1].received = received.get();
+    if (b_receives) sides.side[0].received = received.get() + to_a;
 
     const unsigned blocks = blocks_for(rows_a + rows_b, kThreads);
-    if (a_receives || b_receives) {
-        STIPPLE_CHECK_CUDA(cudaMemsetAsync(scratch.get(), 0, scratch.count(), raw(stream)));
-        chamfer_largest_kernel<<<blocks, kThreads, 0, raw(stream)>>>(sides, norm);
-        STIPPLE_CHECK_LAUNCH(chamfer_largest_kernel);
-        chamfer_sums_kernel<<<blocks, kThreads, 0, raw(stream)>>>(sides, norm);
-        STIPPLE_CHECK_LAUNCH(chamfer_sums_kernel);
-    }
-    chamfer_gradient_kernel<<<blocks, kThreads, 0, raw(stream)>>>(sides, norm);
+    const bool receives = a_receives || b_receives;
+    if (receives)
+        STIPPLE_CHECK_CUDA(cudaMemsetAsync(received.get(), 0, received.count() * sizeof(FixedSums), raw(stream)));
+    chamfer_terms_kernel<<<blocks, kThreads, 0, raw(stream)>>>(sides, norm);
+    STIPPLE_CHECK_LAUNCH(chamfer_terms_kernel);
+    if (!receives) return;
+    chamfer_sums_kernel<<<blocks, kThreads, 0, raw(stream)>>>(sides, norm);
+    STIPPLE_CHECK_LAUNCH(chamfer_sums_kernel);
+    chamfer_gradient_kernel<<<blocks, kThreads, 0, raw(stream)>>>(sides);
     STIPPLE_CHECK_LAUNCH(chamfer_gradient_kernel);
 }
 

@@ -52,7 +52,7 @@ struct ChamferSideGradient {
 /// none. A non-finite term makes the sum it belongs to NaN.
 ///
 /// Sums are order-independent integers (fixed_sum.h): the same bits for any number of threads and on every device.
-/// O(n + m) time, 28 bytes of scratch a point. CUDA: one clear and three launches, no synchronisation.
+/// O(n + m) time, 32 bytes of scratch a point. CUDA: one clear and three launches, no synchronisation.
 /// Throws Error{bad_argument} for wrong shapes and mixed devices.
 void chamfer_backward(const Clouds& a, const Clouds& b, DistanceNorm norm, const ChamferSideGradient& a_to_b,
                       const ChamferSideGradient& b_to_a, View<float, 2> dL_da, View<float, 2> dL_db,

@@ -18,7 +18,8 @@ namespace {
 using namespace assignment;
 
 constexpr int kThreads = 512;
-constexpr int kTile = 2048;  // objects, or points of the front, in shared memory at a time
+constexpr int kTile = 1024;      // objects, or points of the front, in shared memory at a time
+constexpr int kMostBlocks = 16;  // of a group
 constexpr unsigned kFull = 0xffffffffu;
 
 struct Control {
@@ -41,6 +42,29 @@ struct Workspace {
     int64_t size;  // rows of every array for one group; left and front hold two and three times as many
 };
 
+/// A block's shared memory. A segment holds what the block adds to the front, two of them in turn; the other blocks of
+/// the group read it there.
+struct Shared {
+    float4* tile;
+    int2* tile_meta;
+    float4* segment;
+    int2* segment_meta;  // index, root
+    int4* published;     // of every block of the group, two in turn: points added, hits, lowest level
+    int* counters;       // points added [2], lowest level [2], hits
+
+    static constexpr int64_t bytes(int objects) {
+        return kTile * 24 + 2 * kMostBlocks * 16 + 32 + int64_t{2} * kThreads * objects * 24;
+    }
+    __device__ Shared(unsigned char* memory, int objects) {
+        tile = reinterpret_cast<float4*>(memory);
+        segment = tile + kTile;
+        published = reinterpret_cast<int4*>(segment + 2 * kThreads * objects);
+        tile_meta = reinterpret_cast<int2*>(published + 2 * kMostBlocks);
+        segment_meta = tile_meta + kTile;
+        counters = reinterpret_cast<int*>(segment_meta + 2 * kThreads * objects);
+    }
+};
+
 struct Task {
     const float *a, *b;
     int64_t stride_a, stride_b;
@@ -59,11 +83,11 @@ __device__ float unordered(int bits) {
     return __int_as_float(bits >= 0 ? bits : bits ^ 0x7fffffff);
 }
 
-template <bool squared>
+/// objects: how many of a search's objects a thread holds in registers; 0 when they do not fit.
+template <bool squared, int objects>
 class Group {
 public:
-    __device__ Group(const Task& task, const Workspace& all, float4* tile, int* tile_index)
-        : task_(task), w_(all), tile_(tile), tile_index_(tile_index) {
+    __device__ Group(const Task& task, const Workspace& all, const Shared& shared) : task_(task), w_(all), s_(shared) {
         const int64_t slot = blockIdx.x / task.group;
         rank_ = static_cast<int>(blockIdx.x % task.group);
         w_.control += slot;
@@ -101,7 +125,12 @@ public:
             release();
             auction();
             if (left_count_ > 0) update_profits();
-            while (left_count_ > 0) place();
+            while (left_count_ > 0) {
+                if constexpr (objects > 0)
+                    place_in_registers();
+                else
+                    place();
+            }
             update_profits();
             sum(false);
             cost = per_point(cost_sum_);
@@ -234,13 +263,13 @@ private:
                 const int size = min(kTile, n_ - first);
                 __syncthreads();
                 for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads)
-                    tile_[k] = __ldcg(&w_.object[first + k]);
+                    s_.tile[k] = __ldcg(&w_.object[first + k]);
                 __syncthreads();
                 if (!active) continue;
                 float limit = fminf(two ? b.second : b.best, bound) * kFilterFactor;
 #pragma unroll 4
                 for (int k = lane; k < size; k += lanes) {
-                    const float4 q = tile_[k];
+                    const float4 q = s_.tile[k];
                     const float dx = p.x - q.x, dy = p.y - q.y, dz = p.z - q.z;
                     if (may_cost<squared>(dx * dx + dy * dy + dz * dz, limit - q.w)) {
                         take(b, add_rounded(cost_of(p, q), q.w), first + k, i);
@@ -458,10 +487,181 @@ private:
                        add_rounded(__ldcg(&w_.point[k].w),
                                    multiply_rounded(static_cast<float>(level - __ldcg(&w_.reach[k])), eps_)));
         }
+        augment(left);
+    }
+
+    /// The same address in the shared memory of another block of the group.
+    template <class T>
+    __device__ T* of_block(T* address, int rank) const {
+#if __CUDA_ARCH__ >= 900
+        if (task_.group > 1) {
+            T* mapped = nullptr;
+            asm("mapa.u64 %0, %1, %2;" : "=l"(mapped) : "l"(address), "r"(rank));
+            return mapped;
+        }
+#endif
+        return address;
+    }
+
+    struct Totals {
+        int added, hits, lowest;
+    };
+
+    /// Tells the group what this block did since the last time; a barrier. turn_ then names the turn to come.
+    __device__ Totals publish() {
+        const int turn = turn_;
+        __syncthreads();
+        if (static_cast<int>(threadIdx.x) < task_.group)
+            *of_block(&s_.published[turn * kMostBlocks + rank_], static_cast<int>(threadIdx.x)) =
+                make_int4(s_.counters[turn], s_.counters[4], s_.counters[2 + turn], 0);
+        if (threadIdx.x == kThreads - 1) s_.counters[turn ^ 1] = 0, s_.counters[2 + (turn ^ 1)] = kUnreached;
+        sync();
+        Totals totals = {0, 0, kUnreached};
+        for (int rank = 0; rank < task_.group; ++rank) {
+            const int4 block = s_.published[turn * kMostBlocks + rank];
+            totals.added += block.x, totals.hits += block.y, totals.lowest = min(totals.lowest, block.z);
+        }
+        turn_ = turn ^ 1;
+        return totals;
+    }
+
+    /// Adds a point to this block's part of the front.
+    __device__ void add_to_front(bool has, const float4& point, int index, int root, int buffer) {
+        const unsigned mask = __ballot_sync(kFull, has);
+        if (mask == 0) return;
+        const int lane = static_cast<int>(threadIdx.x & 31), leader = __ffs(static_cast<int>(mask)) - 1;
+        int first = 0;
+        if (lane == leader) first = atomicAdd(&s_.counters[turn_], __popc(mask));
+        first = __shfl_sync(kFull, first, leader) + buffer * kThreads * objects;
+        if (!has) return;
+        first += __popc(mask & ((1u << lane) - 1));
+        s_.segment[first] = point;
+        s_.segment_meta[first] = make_int2(index, root);
+    }
+
+    /// place() with a thread's objects in registers and the front in shared memory: a round is one barrier of the
+    /// group, two where the level rises.
+    __device__ void place_in_registers() {
+        const float inverse_eps = 1.0f / eps_;
+        const int* left = left_list(which_);
+        float4 q[objects], owner_point[objects];
+        int reached[objects], parent[objects], root[objects], owner[objects];
+        bool settled[objects];
+#pragma unroll
+        for (int r = 0; r < objects; ++r) {
+            const int j = thread_ + r * threads_;
+            settled[r] = j >= n_;
+            reached[r] = kUnreached, parent[r] = root[r] = -1;
+            q[r] = __ldcg(&w_.object[min(j, n_ - 1)]);
+            owner[r] = j < n_ ? __ldcg(&w_.owner[j]) : -1;
+            owner_point[r] = __ldcg(&w_.point[max(owner[r], 0)]);
+        }
+        if (threadIdx.x == 0) {
+            s_.counters[0] = s_.counters[1] = s_.counters[4] = 0;
+            s_.counters[2] = s_.counters[3] = kUnreached;
+        }
+        __syncthreads();
+        for (int base = 0; base < left_count_; base += threads_) {
+            const bool has = base + thread_ < left_count_;
+            const int i = has ? __ldcg(&left[base + thread_]) : 0;
+            if (has) __stcg(&w_.found[i], ~0ull);
+            add_to_front(has, __ldcg(&w_.point[i]), i, i, 0);
+        }
+        const int enough = static_cast<int>((static_cast<int64_t>(left_count_) * 3 + 9) / 10);
+        int level = 0, buffer = 0;
+        Totals totals = publish();
+        const auto settle = [&] {
+#pragma unroll
+            for (int r = 0; r < objects; ++r) {
+                const bool now = !settled[r] && reached[r] == level;
+                settled[r] = settled[r] || now;
+                add_to_front(now && owner[r] >= 0, owner_point[r], owner[r], root[r], buffer);
+                if (now && owner[r] < 0) {
+                    const auto key =
+                        (static_cast<unsigned long long>(level) << 32) | static_cast<unsigned>(thread_ + r * threads_);
+                    if (atomicMin(&w_.found[root[r]], key) == ~0ull) atomicAdd(&s_.counters[4], 1);
+                }
+            }
+        };
+        for (;;) {
+            const float back = multiply_rounded(static_cast<float>(level), eps_);
+            for (int first = 0; first < totals.added; first += kTile) {
+                const int size = min(kTile, totals.added - first);
+                __syncthreads();
+                gather_front(first, size, buffer);
+                __syncthreads();
+#pragma unroll
+                for (int r = 0; r < objects; ++r) {
+                    if (settled[r]) continue;
+                    const int j = thread_ + r * threads_;
+                    float limit = limit_of(reached[r], q[r].w, back);
+#pragma unroll 4
+                    for (int k = 0; k < size; ++k) {
+                        const float4 p = s_.tile[k];
+                        const float dx = p.x - q[r].x, dy = p.y - q[r].y, dz = p.z - q[r].z;
+                        if (!may_cost<squared>(dx * dx + dy * dy + dz * dz, limit + p.w)) continue;
+                        const int through = level + level_of(cost_of(p, q[r]), q[r].w, p.w, inverse_eps);
+                        const int2 meta = s_.tile_meta[k];
+                        if (through > reached[r]) continue;
+                        if (through == reached[r] && rank_of(meta.x, j, n_) > rank_of(parent[r], j, n_)) continue;
+                        reached[r] = through, parent[r] = meta.x, root[r] = meta.y;
+                        limit = limit_of(reached[r], q[r].w, back);
+                    }
+                }
+            }
+            buffer ^= 1;
+            settle();
+            int lowest = kUnreached;
+#pragma unroll
+            for (int r = 0; r < objects; ++r)
+                if (!settled[r]) lowest = min(lowest, reached[r]);
+            for (int step = 16; step > 0; step /= 2) lowest = min(lowest, __shfl_xor_sync(kFull, lowest, step));
+            if ((threadIdx.x & 31) == 0 && lowest != kUnreached) atomicMin(&s_.counters[2 + turn_], lowest);
+            totals = publish();
+            if (totals.hits == left_count_) break;
+            if (totals.added > 0) continue;
+            if (totals.lowest == kUnreached || totals.hits >= enough) break;
+            level = totals.lowest;
+            settle();
+            totals = publish();
+            if (totals.hits == left_count_) break;
+        }
+#pragma unroll
+        for (int r = 0; r < objects; ++r) {
+            const int j = thread_ + r * threads_;
+            if (j >= n_ || !settled[r]) continue;
+            const float raise = multiply_rounded(static_cast<float>(level - reached[r]), eps_);
+            __stcg(&w_.object[j].w, add_rounded(q[r].w, raise));
+            __stcg(&w_.parent[j], parent[r]);
+            if (owner[r] >= 0) __stcg(&w_.point[owner[r]].w, add_rounded(owner_point[r].w, raise));
+        }
+        for (int k = thread_; k < left_count_; k += threads_) {
+            const int i = __ldcg(&left[k]);
+            __stcg(&w_.point[i].w,
+                   add_rounded(__ldcg(&w_.point[i].w), multiply_rounded(static_cast<float>(level), eps_)));
+        }
+        sync();
+        augment(left);
+    }
+
+    /// Copies points [first, first + size) of the group's front into the tile.
+    __device__ void gather_front(int first, int size, int buffer) {
+        for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads) {
+            int at = first + k, rank = 0;
+            const int4* counts = s_.published + (turn_ ^ 1) * kMostBlocks;
+            while (at >= counts[rank].x) at -= counts[rank++].x;
+            at += buffer * kThreads * objects;
+            s_.tile[k] = *of_block(&s_.segment[at], rank);
+            s_.tile_meta[k] = *of_block(&s_.segment_meta[at], rank);
+        }
+    }
+
+    /// One path in every tree that found a free object; trees share no point and no object.
+    __device__ void augment(const int* left) {
         for (int k = thread_; k < left_count_; k += threads_) {
             const unsigned long long found = __ldcg(&w_.found[__ldcg(&left[k])]);
             int j = found == ~0ull ? -1 : static_cast<int>(static_cast<unsigned>(found));
-            while (j >= 0) {  // trees share no point and no object
+            while (j >= 0) {
                 const int i = __ldcg(&w_.parent[j]), before = __ldcg(&w_.partner[i]);
                 __stcg(&w_.partner[i], j);
                 __stcg(&w_.owner[j], i);
@@ -480,8 +680,8 @@ private:
             __syncthreads();
             for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads) {
                 const int i = __ldcg(&front[first + k]);
-                tile_index_[k] = i;
-                tile_[k] = __ldcg(&w_.point[i]);
+                s_.tile_meta[k].x = i;
+                s_.tile[k] = __ldcg(&w_.point[i]);
             }
             __syncthreads();
             for (int j = thread_; j < n_; j += threads_) {
@@ -492,11 +692,11 @@ private:
                 float limit = limit_of(reached, q.w, back);
 #pragma unroll 4
                 for (int k = 0; k < size; ++k) {
-                    const float4 p = tile_[k];
+                    const float4 p = s_.tile[k];
                     const float dx = p.x - q.x, dy = p.y - q.y, dz = p.z - q.z;
                     if (!may_cost<squared>(dx * dx + dy * dy + dz * dz, limit + p.w)) continue;
                     const int through = level + level_of(cost_of(p, q), q.w, p.w, inverse_eps);
-                    const int i = tile_index_[k];
+                    const int i = s_.tile_meta[k].x;
                     if (through > reached) continue;
                     if (through == reached && rank_of(i, j, n_) > rank_of(parent, j, n_)) continue;
                     reached = through, parent = i;
@@ -516,63 +716,91 @@ private:
 
     const Task& task_;
     Workspace w_;
-    float4* tile_;
-    int* tile_index_;
-    int rank_, thread_, threads_, n_ = 0, shift_ = 0, which_ = 0, left_count_ = 0;
+    const Shared s_;
+    int rank_, thread_, threads_, n_ = 0, shift_ = 0, which_ = 0, left_count_ = 0, turn_ = 0;
     float eps_ = 0.0f, factor_ = 1.0f;
     long long profit_sum_ = 0, price_sum_ = 0, cost_sum_ = 0;
 };
 
-template <bool squared>
+template <bool squared, int objects>
 __global__ void __launch_bounds__(kThreads) emd_kernel(const Task task, const Workspace workspace) {
-    __shared__ float4 tile[kTile];
-    __shared__ int tile_index[kTile];
-    Group<squared> group(task, workspace, tile, tile_index);
+    extern __shared__ float4 memory[];
+    Group<squared, objects> group(task, workspace, Shared(reinterpret_cast<unsigned char*>(memory), objects));
     const int64_t groups = gridDim.x / task.group;
     for (int64_t cloud = blockIdx.x / task.group; cloud < task.batch.clouds; cloud += groups) group.solve(cloud);
 }
 
-/// Blocks that work on one pair of clouds: as many as have a point for every thread and leave none waiting.
+struct Launch {
+    int group;
+    int64_t groups;
+    cudaLaunchAttribute attribute;
+    cudaLaunchConfig_t config;
+};
+
+void set_group(Launch& launch, int group) {
+    launch.group = group;
+    launch.attribute.id = cudaLaunchAttributeClusterDimension;
+    launch.attribute.val.clusterDim = {static_cast<unsigned>(group), 1, 1};
+    launch.config.attrs = &launch.attribute;
+    launch.config.numAttrs = group > 1 ? 1 : 0;
+}
+
+template <bool squared, int objects>
+void launch_kernel(Launch& launch, Task task, const Workspace& w) {
+    const auto kernel = emd_kernel<squared, objects>;
+    const auto bytes = static_cast<int>(Shared::bytes(objects));
+    STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    launch.config.dynamicSmemBytes = static_cast<size_t>(bytes);
+    if (launch.group > 8)  // what not every device grants; the caller has asked whether this one does
+        STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    task.group = launch.group;
+    launch.config.gridDim = dim3(static_cast<unsigned>(launch.groups * launch.group));
+    STIPPLE_CHECK_CUDA(cudaLaunchKernelEx(&launch.config, kernel, task, w));
+    STIPPLE_CHECK_LAUNCH(emd_kernel);
+}
+
+/// Whether the device can run a cluster of 16 blocks of the kernel.
 template <bool squared>
-int group_size(int64_t clouds, int64_t largest, int processors, bool clusters) {
-    if (!clusters) return 1;
-    int group = 1;
-    while (group < 16 && static_cast<int64_t>(group) * kThreads < largest && clouds * group * 2 <= processors)
-        group *= 2;
-    if (group > 8) {  // 16 is beyond what every device grants
-        if (cudaFuncSetAttribute(emd_kernel<squared>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) !=
-            cudaSuccess) {
-            cudaGetLastError();
-            return 8;
-        }
-        cudaLaunchConfig_t config = {};
-        config.gridDim = dim3(16);
-        config.blockDim = dim3(kThreads);
-        cudaLaunchAttribute attribute = {};
-        attribute.id = cudaLaunchAttributeClusterDimension;
-        attribute.val.clusterDim = {16, 1, 1};
-        config.attrs = &attribute;
-        config.numAttrs = 1;
-        int fit = 0;
-        if (cudaOccupancyMaxActiveClusters(&fit, emd_kernel<squared>, &config) != cudaSuccess || fit < 1) {
-            cudaGetLastError();
-            return 8;
-        }
-    }
-    return group;
+bool grants_sixteen() {
+    const auto kernel = emd_kernel<squared, 1>;
+    Launch launch = {};
+    set_group(launch, 16);
+    launch.config.gridDim = dim3(16);
+    launch.config.blockDim = dim3(kThreads);
+    launch.config.dynamicSmemBytes = static_cast<size_t>(Shared::bytes(1));
+    int fit = 0;
+    const bool asked = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(Shared::bytes(1))) == cudaSuccess &&
+                       cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess &&
+                       cudaOccupancyMaxActiveClusters(&fit, kernel, &launch.config) == cudaSuccess;
+    if (!asked) cudaGetLastError();
+    return asked && fit > 0;
 }
 
 template <bool squared>
 void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOptions& options, cudaStream_t stream) {
-    const int64_t clouds = a.batch.clouds(), largest = a.batch.largest();
-    int device = 0, processors = 0, major = 0;
+    const int64_t clouds = a.batch.clouds(), largest = std::max<int64_t>(a.batch.largest(), 1);
+    int device = 0, processors = 0, major = 0, shared_bytes = 0;
     STIPPLE_CHECK_CUDA(cudaGetDevice(&device));
     STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
     STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    const int group = group_size<squared>(clouds, largest, processors, major >= 9);
-    const int64_t groups = std::min<int64_t>(clouds, std::max(1, 2 * processors / group));
-    const int64_t rows = checked_mul(groups, std::max<int64_t>(largest, 1));
-    const Scratch<Control> control(groups, stream);
+    STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    // As many blocks for a pair of clouds as have an object for every thread, while all pairs run at once.
+    int group = 1;
+    const int most = major < 9 ? 1 : kMostBlocks;
+    while (group < most && int64_t{group} * kThreads < largest && clouds * group * 2 <= processors) group *= 2;
+    if (group > 8 && !grants_sixteen<squared>()) group = 8;
+    const int64_t threads = int64_t{group} * kThreads;
+    const int wanted = largest <= threads ? 1 : largest <= 2 * threads ? 2 : largest <= 4 * threads ? 4 : 0;
+    const int objects = Shared::bytes(wanted) <= shared_bytes ? wanted : 0;
+
+    Launch launch = {};
+    set_group(launch, group);
+    launch.groups = std::min<int64_t>(clouds, std::max(1, 2 * processors / group));
+    launch.config.blockDim = dim3(kThreads);
+    launch.config.stream = stream;
+    const int64_t rows = checked_mul(launch.groups, largest);
+    const Scratch<Control> control(launch.groups, stream);
     const Scratch<float4> points(2 * rows, stream);
     const Scratch<unsigned long long> keys(2 * rows, stream);
     const Scratch<int2> guess(rows, stream);
@@ -600,7 +828,7 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     w.root = take(1);
     w.left = take(2);
     w.front = take(3);
-    w.size = std::max<int64_t>(largest, 1);
+    w.size = largest;
     Task task = {};
     task.a = a.rows.data();
     task.b = b.rows.data();
@@ -612,18 +840,12 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     task.cost = out.cost.data();
     task.bound = out.lower_bound.data();
     task.matching = out.matching.data();
-    task.group = group;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(static_cast<unsigned>(groups * group));
-    config.blockDim = dim3(kThreads);
-    config.stream = stream;
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {static_cast<unsigned>(group), 1, 1};
-    config.attrs = &attribute;
-    config.numAttrs = group > 1 ? 1 : 0;
-    STIPPLE_CHECK_CUDA(cudaLaunchKernelEx(&config, emd_kernel<squared>, task, w));
-    STIPPLE_CHECK_LAUNCH(emd_kernel);
+    switch (objects) {
+        case 1: return launch_kernel<squared, 1>(launch, task, w);
+        case 2: return launch_kernel<squared, 2>(launch, task, w);
+        case 4: return launch_kernel<squared, 4>(launch, task, w);
+        default: return launch_kernel<squared, 0>(launch, task, w);
+    }
 }
 
 }  // namespace

@@ -11,7 +11,8 @@
 
 namespace stipple::ops::cuda {
 
-constexpr int kSlots = 8;  // points in the registers of a thread
+constexpr int kSlots = 8;                    // points in the registers of a thread
+constexpr int kBlockPoints = kSlots * 1024;  // the most that one block holds
 constexpr int32_t kChosen = -1;
 constexpr int32_t kNoIndex = INT_MAX;
 
@@ -24,10 +25,10 @@ struct FarthestTask {
     float* distances_sq;  // null when they are not wanted
 };
 
-/// The clouds of up to kSlots * 1024 points: one block each.
+/// The clouds of up to kBlockPoints points, the largest of which has `largest`: one block each.
 void sample_by_blocks(const FarthestTask& task, int64_t largest, cudaStream_t stream);
 
-/// Any clouds: groups of blocks that are resident together.
+/// The larger ones: groups of blocks that are resident together.
 void sample_by_groups(const FarthestTask& task, const Batch& points, cudaStream_t stream);
 
 #ifdef __CUDACC__

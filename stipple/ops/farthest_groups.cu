@@ -407,7 +407,7 @@ __global__ void __launch_bounds__(kGroupThreads, 1)
     for (int64_t cloud = group; cloud < task.points.clouds; cloud += groups) {
         const int64_t sample_begin = task.samples.begin(cloud);
         const auto m = static_cast<int32_t>(task.samples.end(cloud) - sample_begin);
-        if (m == 0) continue;
+        if (m == 0 || task.points.end(cloud) - task.points.begin(cloud) <= kBlockPoints) continue;
         const int64_t first_chunk = chunks.batch.begin(cloud);
         const auto n_chunks = static_cast<int32_t>(chunks.batch.end(cloud) - first_chunk);
         const int32_t given = task.given_counts[cloud];

@@ -1,6 +1,7 @@
 #include "stipple/ops/farthest_point_sample.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 #include "stipple/core/parallel.h"
@@ -77,7 +78,10 @@ void farthest_point_sample(const Clouds& points, const Batch& samples, View<int3
         if (points.batch.is_dense() && samples.is_dense()) break;  // all alike
     }
     require_output(kOp, "indices", indices, {samples.rows()}, points.device());
-    if (distances_sq.size(0) > 0) require_output(kOp, "distances_sq", distances_sq, {samples.rows()}, points.device());
+    if (distances_sq.size(0) == 0)
+        distances_sq = {};  // not wanted: what it points to is not touched
+    else
+        require_output(kOp, "distances_sq", distances_sq, {samples.rows()}, points.device());
     if (options.chosen.size(0) > 0 || options.chosen_batch.rows() > 0) {
         require_same_batch(kOp, points.batch, options.chosen_batch);
         STIPPLE_REQUIRE(options.chosen_batch.largest() <= std::numeric_limits<int32_t>::max(), "{}: {} chosen points",

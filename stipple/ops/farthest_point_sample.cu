@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(1024) sample_by_block(FarthestTask task) {
     const int n = static_cast<int>(task.points.end(cloud) - begin);
     const int64_t sample_begin = task.samples.begin(cloud);
     const int m = static_cast<int>(task.samples.end(cloud) - sample_begin);
-    if (m == 0) return;
+    if (m == 0 || task.points.end(cloud) - begin > kBlockPoints) return;
     const int given = task.given_counts[cloud];
     const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
     const int warps = static_cast<int>(blockDim.x) / 32;
@@ -167,10 +167,13 @@ void farthest_point_sample(const Clouds& points, const Batch& samples, View<int3
         write_given<<<clouds, kThreads, 0, stream>>>(task, {}, nullptr, nullptr, options.start, given_counts.get());
         STIPPLE_CHECK_LAUNCH(write_given);
     }
-    if (points.batch.largest() <= kSlots * 1024)
-        sample_by_blocks(task, points.batch.largest(), stream);
-    else
-        sample_by_groups(task, points.batch, stream);
+    int64_t largest_small = 0;
+    for (int64_t cloud = 0; cloud < samples.clouds(); ++cloud) {
+        if (points.batch.size(cloud) <= kBlockPoints) largest_small = std::max(largest_small, points.batch.size(cloud));
+        if (points.batch.is_dense()) break;  // all alike
+    }
+    if (largest_small > 0) sample_by_blocks(task, largest_small, stream);
+    if (points.batch.largest() > kBlockPoints) sample_by_groups(task, points.batch, stream);
 }
 
 }  // namespace stipple::ops::cuda

@@ -35,8 +35,9 @@ struct FarthestPointOptions {
 /// Throws Error{bad_argument} for more samples than points, wrong shapes, mixed devices and a start out of range.
 ///
 /// CPU: points in blocks of a bounding-box tree; a sample touches the blocks that it can change [cf. Han et al. 2023,
-/// QuickFPS], about O(n log n + n log m + m log n) on surfaces, 40 bytes of scratch a point. Clouds run in parallel.
-/// CUDA: a thread block for each cloud of up to 8192 points, else a group of blocks that live through all samples.
+/// QuickFPS], about O(n log n + n log m + m log n) on surfaces, some 25 bytes of scratch a point. Clouds run in
+/// parallel. CUDA: a thread block for each cloud of up to 8192 points, else a group of blocks that live through all
+/// samples (one cooperative launch, which waits until the device has room for all of them).
 void farthest_point_sample(const Clouds& points, const Batch& samples, View<int32_t, 1> indices,
                            View<float, 1> distances_sq = {}, const FarthestPointOptions& options = {},
                            Stream stream = {});

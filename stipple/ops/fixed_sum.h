@@ -3,8 +3,8 @@
 //
 // Scattered gradients have many writers of one sum. Integer additions commute, so atomic ones give the same bits on any
 // number of threads and on any device, without sorting. The grid is chosen for each sum from its largest term, so the
-// scale of the data does not matter: a term is rounded by at most terms * 2^-62 of the largest one, 5e-10 of it when
-// 2^31 terms are possible and 2e-13 for a million: finer than a float sum in any order.
+// scale of the data does not matter: a term is rounded by at most terms * 2^-61 of the largest one, 1e-9 of it when
+// 2^31 terms are possible and 5e-13 for a million: finer than a float sum in any order.
 //
 //   pass 1   largest = max(largest, magnitude_bits(term))           one 32-bit maximum for each sum
 //   pass 2   sum += to_grid(term, FixedGrid(largest, terms))        terms: an upper bound of their number
@@ -54,15 +54,9 @@ struct FixedGrid {
         exponent = top + log_terms - 62;
     }
 
-    /// The term in steps, rounded to nearest; 0 where the sum is not finite.
+    /// The term in steps, rounded towards zero: one instruction on any machine. 0 where the sum is not finite.
     STIPPLE_HD int64_t steps(float term) const {
-        if (!finite) return 0;
-        const double scaled = static_cast<double>(term) * power_of_two(-exponent);
-#ifdef __CUDA_ARCH__
-        return __double2ll_rn(scaled);
-#else
-        return std::llrint(scaled);
-#endif
+        return finite ? static_cast<int64_t>(static_cast<double>(term) * power_of_two(-exponent)) : 0;
     }
 
     /// NaN where a term was not finite.
@@ -70,5 +64,18 @@ struct FixedGrid {
         return finite ? static_cast<double>(sum) * power_of_two(exponent) : static_cast<double>(NAN);
     }
 };
+
+/// Three sums that share a grid: what a point receives. 32 bytes, so that its writers touch one sector of memory.
+struct alignas(32) FixedSums {
+    int64_t sums[3];
+    uint32_t largest;
+    uint32_t unused;
+};
+
+STIPPLE_HD uint32_t largest_of(const float* term) {
+    const uint32_t x = magnitude_bits(term[0]), y = magnitude_bits(term[1]), z = magnitude_bits(term[2]);
+    const uint32_t xy = x > y ? x : y;
+    return xy > z ? xy : z;
+}
 
 }  // namespace stipple::ops

@@ -85,7 +85,8 @@ __global__ void make_keys(const int32_t* __restrict__ indices, int64_t k, int co
 }
 
 /// A thread for each row: bisection for the begin, strides that double for the end, which is near.
-__global__ void find_ranges(const uint32_t* __restrict__ keys, int count, DeviceBatch rows, int2* __restrict__ ranges) {
+__global__ void find_ranges(const uint32_t* __restrict__ keys, int count, DeviceBatch rows,
+                            int32_t* __restrict__ ranges) {
     const int64_t row = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (row >= rows.rows) return;
     const uint32_t key = static_cast<uint32_t>(row + rows.cloud_of(row));
@@ -97,7 +98,8 @@ __global__ void find_ranges(const uint32_t* __restrict__ keys, int count, Device
         stride *= 2;
     }
     const int64_t rest = count - low < stride ? count - low : stride;
-    ranges[row] = make_int2(begin, low + lower_bound(keys + low, static_cast<int>(rest), key + 1));
+    ranges[2 * row] = begin;
+    ranges[2 * row + 1] = low + lower_bound(keys + low, static_cast<int>(rest), key + 1);
 }
 
 template <int kThreads, int kItems>
@@ -144,7 +146,7 @@ void invert_index(const Neighbours& neighbours, const Batch& rows, View<int32_t,
                                                        positions.data(), count, 0, bits, stream));
     if (rows.rows() == 0) return;
     find_ranges<<<blocks_for(rows.rows(), kThreads), kThreads, 0, stream>>>(sorted.get(), count, targets,
-                                                                            reinterpret_cast<int2*>(ranges.data()));
+                                                                            ranges.data());
     STIPPLE_CHECK_LAUNCH(find_ranges);
 }
 

@@ -35,13 +35,15 @@ struct Offsets {
     }
 
     KernelPoint normaliser(const KernelWeights& options, const float* dL_dweights) const {
-        double sum = 0, count = 0, gradient_sum = 0;
+        double sum = 0, gradient_sum = 0;
+        int64_t count = 0;
         for (size_t j = 0; j < named.size(); ++j) {
             sum += weight[j];
             count += weight[j] != 0;
-            if (dL_dweights != nullptr && named[j]) gradient_sum += static_cast<double>(weight[j]) * dL_dweights[j];
         }
-        return {options.normalise, sum, count, gradient_sum};
+        for (size_t j = 0; j < named.size() && dL_dweights != nullptr; ++j)
+            if (weight[j] != 0) gradient_sum += static_cast<double>(weight[j]) * dL_dweights[j];
+        return {options.normalise, sum, static_cast<double>(count), gradient_sum};
     }
 };
 
@@ -139,7 +141,8 @@ void require_arguments(const char* op, const Clouds& points, const Clouds& queri
     STIPPLE_REQUIRE(queries.rows.size(0) <= (int64_t{1} << 33) / q && queries.rows.size(0) < int64_t{1} << 31,
                     "{}: {} queries with {} kernel points are too many", op, queries.rows.size(0), q);
     require_output<const float, 2>(op, "kernel", kernel, {q, 3}, points.device());
-    STIPPLE_REQUIRE(options.width > 0 && options.width <= std::numeric_limits<float>::max(),
+    STIPPLE_REQUIRE(options.width >= std::numeric_limits<float>::min() &&  // its inverse must be a float
+                        options.width <= std::numeric_limits<float>::max(),
                     "{}: width must be positive and finite, got {}", op, options.width);
 }
 

@@ -9,19 +9,21 @@ namespace stipple::ops {
 
 struct KernelTerm {
     KernelWeights::Shape shape;
-    float width;
+    float width, inverse_width;
 
-    STIPPLE_HD explicit KernelTerm(const KernelWeights& options) : shape(options.shape), width(options.width) {}
+    explicit KernelTerm(const KernelWeights& options)
+        : shape(options.shape), width(options.width), inverse_width(1 / options.width) {}
 
+    /// max(0, 1 - |d| / width), exactly 0 from |d| = width on.
     STIPPLE_HD float hat(float d) const {
-        const float rest = 1 - ::fabsf(d) / width;
-        return rest > 0 ? rest : 0;  // 0 for NaN too
+        const float rest = width - ::fabsf(d);
+        return (rest > 0 ? rest : 0) * inverse_width;  // 0 for NaN too
     }
 
     /// T for the offset d of a neighbour from a kernel point.
     STIPPLE_HD float weight(float dx, float dy, float dz) const {
         if (shape == KernelWeights::Shape::trilinear) return hat(dx) * hat(dy) * hat(dz);
-        const float x = dx / width, y = dy / width, z = dz / width;
+        const float x = dx * inverse_width, y = dy * inverse_width, z = dz * inverse_width;
         return ::expf(-0.5f * distance_sq(x, y, z));
     }
 

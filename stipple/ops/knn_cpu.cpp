@@ -20,14 +20,13 @@ class Lists {
 public:
     explicit Lists(int k) : k_(k), length_((k + kBlock - 1) / kBlock * kBlock) {}
 
-    uint64_t at(int lane, int i) const { return static_cast<uint64_t>(keys_[lane][kBefore + i]); }
+    uint64_t at(int lane, int i) const { return static_cast<uint64_t>(keys_[lane][i]); }
 
     // Nothing but the points of a first leaf.
     void begin(Group<C>& group, int lane, const Ints16& bits, const int32_t* indices) {
-        int64_t* list = keys_[lane] + kBefore;
+        int64_t* list = keys_[lane];
         const int32_t reach = group.reach[lane];
         const auto none = static_cast<int64_t>(key_of(reach, 0) | kNoIndex);
-        list[-1] = std::numeric_limits<int64_t>::min();
         for (int i = 0; i < length_; ++i) list[i] = none;
         int32_t distances[kLeaf], ranks[kLeaf];
         bits.to(distances);
@@ -44,26 +43,57 @@ public:
         if (found == 0) return;
         int32_t distances[kLeaf];
         bits.to(distances);
-        for_each_bit(found, [&](int i) { insert(keys_[lane] + kBefore, key_of(distances[i], indices[i])); });
+        int64_t* list = keys_[lane];
+        if (length_ == kBlock)
+            insert_in_registers<1>(list, found, distances, indices);
+        else if (length_ == 2 * kBlock)
+            insert_in_registers<2>(list, found, distances, indices);
+        else
+            for_each_bit(found, [&](int i) { insert(list, key_of(distances[i], indices[i])); });
         group.reach[lane] = distance_bits(at(lane, k_ - 1));
     }
 
 private:
-    static constexpr int kBlock = 8, kBefore = 2;
+    static constexpr int kBlock = 8;
 
-    // Every number moves up by one or stays, block by block from the far end: a branch for each block only.
-    void insert(int64_t* list, uint64_t new_key) const {
-        const auto key = static_cast<int64_t>(new_key);
-        const Long2 keys = {key, key};
-        for (int block = length_ - kBlock; block >= 0; block -= kBlock) {
-            for (int i = block + kBlock - 2; i >= block; i -= 2)
-                store(list + i, smaller(load<Long2>(list + i), larger(load<Long2>(list + i - 1), keys)));
-            if (list[block - 1] <= key) return;
+    // Inserts into sorted numbers, of which `before` is the last one in front: each moves up by one or stays.
+    template <int Vectors>
+    static void shift_in(Long2* numbers, Long2 before, Long2 key) {
+        for (int i = 0; i < Vectors; ++i) {
+            const Long2 old = numbers[i];
+            numbers[i] = smaller(old, larger(Long2{before[1], old[0]}, key));
+            before = old;
         }
     }
 
+    template <int Blocks>
+    static void insert_in_registers(int64_t* list, uint32_t found, const int32_t* distances, const int32_t* indices) {
+        constexpr int kVectors = Blocks * kBlock / 2;
+        Long2 numbers[kVectors];
+        for (int i = 0; i < kVectors; ++i) numbers[i] = load<Long2>(list + 2 * i);
+        for_each_bit(found, [&](int i) {
+            const auto key = static_cast<int64_t>(key_of(distances[i], indices[i]));
+            shift_in<kVectors>(numbers, Long2{} + kBeforeAll, Long2{key, key});
+        });
+        for (int i = 0; i < kVectors; ++i) store(list + 2 * i, numbers[i]);
+    }
+
+    // Block by block from the far end, as far as there are larger numbers.
+    void insert(int64_t* list, uint64_t new_key) const {
+        const auto key = static_cast<int64_t>(new_key);
+        for (int block = length_ - kBlock; block >= 0; block -= kBlock) {
+            const int64_t before = block > 0 ? list[block - 1] : kBeforeAll;
+            Long2 numbers[kBlock / 2];
+            for (int i = 0; i < kBlock / 2; ++i) numbers[i] = load<Long2>(list + block + 2 * i);
+            shift_in<kBlock / 2>(numbers, Long2{before, before}, Long2{key, key});
+            for (int i = 0; i < kBlock / 2; ++i) store(list + block + 2 * i, numbers[i]);
+            if (before <= key) return;
+        }
+    }
+
+    static constexpr int64_t kBeforeAll = std::numeric_limits<int64_t>::min();
     int k_, length_;  // the list is as long as whole blocks are; what is behind k is not used
-    alignas(16) int64_t keys_[kLeaf][kBefore + kMostNeighbours];
+    alignas(16) int64_t keys_[kLeaf][kMostNeighbours];
 };
 
 // The same for k = 1.
@@ -104,19 +134,21 @@ void nearest(const PointTree& tree, const std::vector<const Leaves*>& queries, c
             Group<C>& group, Best<C>& best) {
             group.fill(from, number, reach);
             const int64_t rows = batch.begin(cloud);
-            // A few leaves around the queries first: they bound the walk.
             const Leaves& leaves = cloud_tree.leaves;
-            const int64_t middle = home >= 0 ? home : leaf_near(cloud_tree, group);
-            const LeafRange seen = {middle / start * start, std::min(middle / start * start + start, leaves.count())};
-            for (int lane = 0; lane < group.lanes; ++lane) {
-                best.begin(group, lane, distances_to_points(group, lane, leaves.at(seen.begin)),
-                           leaves.indices_at(seen.begin));
-                for (int64_t leaf = seen.begin + 1; leaf < seen.end; ++leaf)
-                    best.take(group, lane, distances_to_points(group, lane, leaves.at(leaf)), leaves.indices_at(leaf));
-            }
-            group.update_farthest();
-            search(cloud_tree, group, seen, [&](int lane, const Ints16& bits, const int32_t* leaf_indices) {
-                best.take(group, lane, bits, leaf_indices);
+            for_each_part(cloud_tree, group, home, [&](Group<C>& part, uint32_t lanes, int64_t near) {
+                // A few leaves around the queries first: they bound the walk.
+                const int64_t begin = near / start * start;
+                const LeafRange seen = {begin, std::min(begin + start, leaves.count())};
+                for_each_bit(lanes, [&](int lane) {
+                    best.begin(part, lane, distances_to_points(part, lane, leaves.at(begin)), leaves.indices_at(begin));
+                    for (int64_t leaf = begin + 1; leaf < seen.end; ++leaf)
+                        best.take(part, lane, distances_to_points(part, lane, leaves.at(leaf)),
+                                  leaves.indices_at(leaf));
+                });
+                part.update_farthest();
+                walk(cloud_tree, part, seen, [&](int lane, const Ints16& bits, const int32_t* leaf_indices) {
+                    best.take(part, lane, bits, leaf_indices);
+                });
             });
             for (int lane = 0; lane < group.lanes; ++lane) {
                 const int64_t row = rows + group.rows[lane];

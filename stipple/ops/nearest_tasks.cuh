@@ -81,15 +81,7 @@ struct NearestList {
     /// not make a lane wait once for each.
     template <class Source>
     __device__ void visit(const Source& source) {
-        const float worst = bound();
-        uint32_t candidates = 0;
-#pragma unroll
-        for (int part = 0; part < 8; ++part) {
-            float d[4];
-            source.four(part, d);
-#pragma unroll
-            for (int i = 0; i < 4; ++i) candidates |= d[i] <= worst ? 1u << (4 * part + i) : 0u;
-        }
+        uint32_t candidates = points_within(source, bound());
         while (__any_sync(kAllLanes, candidates != 0)) {
             uint64_t key = ~uint64_t{0};
             if (candidates != 0) {

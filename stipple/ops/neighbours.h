@@ -27,6 +27,11 @@ struct Neighbours {
     Neighbours(View<const int32_t, 2> m_by_k) : Neighbours(m_by_k, Batch::single(m_by_k.size(0))) {}  // NOLINT
     Neighbours(View<int32_t, 2> m_by_k) : Neighbours(View<const int32_t, 2>(m_by_k)) {}               // NOLINT
 
+    /// A dense batch [b, m, k].
+    Neighbours(View<const int32_t, 3> b_by_m_by_k)  // NOLINT
+        : Neighbours(flat(b_by_m_by_k), Batch::dense(b_by_m_by_k.size(0), b_by_m_by_k.size(1))) {}
+    Neighbours(View<int32_t, 3> b_by_m_by_k) : Neighbours(View<const int32_t, 3>(b_by_m_by_k)) {}  // NOLINT
+
     /// One index a row (k = 1): nearest neighbours, samples.
     Neighbours(View<const int32_t, 1> m, Batch batch_of_m) : Neighbours(column(m), std::move(batch_of_m)) {}
     Neighbours(View<const int32_t, 1> m) : Neighbours(column(m)) {}                    // NOLINT
@@ -38,6 +43,10 @@ struct Neighbours {
     Device device() const { return indices.device(); }
 
 private:
+    static View<const int32_t, 2> flat(View<const int32_t, 3> view) {
+        STIPPLE_REQUIRE(view.is_contiguous(), "indices must be contiguous");
+        return {view.data(), {checked_mul(view.size(0), view.size(1)), view.size(2)}, view.device()};
+    }
     static View<const int32_t, 2> column(View<const int32_t, 1> m) {
         STIPPLE_REQUIRE(m.is_contiguous(), "indices must be contiguous");
         return {m.data(), {m.size(0), 1}, m.device()};

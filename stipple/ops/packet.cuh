@@ -105,6 +105,20 @@ struct TileSource {
     }
 };
 
+/// Which of a source's 32 points are at a squared distance of at most `limit`, as bits.
+template <class Source>
+__device__ uint32_t points_within(const Source& source, float limit) {
+    uint32_t within = 0;
+#pragma unroll
+    for (int part = 0; part < 8; ++part) {
+        float d[4];
+        source.four(part, d);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) within |= d[i] <= limit ? 1u << (4 * part + i) : 0u;
+    }
+    return within;
+}
+
 /// What a packet's search reads: the index, and the queries in their order.
 struct PacketJob {
     HierarchyView index, queries;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
-constexpr int kBlockBits = 10, kDeviceBits = 21;  // of a coordinate: 30-bit codes in a block's sort, 63 in the device's
+constexpr int kDeviceBits = 21;  // of a coordinate's cell: 63-bit codes where the whole device sorts
 constexpr int64_t kLargestInBlock = 8192;
 constexpr int kRowsPerThread = 16;  // of the bounds' reduction
 
@@ -93,7 +93,8 @@ __device__ void write_parent_box(const HierarchyView& to, int level, int32_t clo
 
 /// A whole cloud in one block: bounds, codes, sort in shared memory, leaves and boxes. Deterministic: the sort is
 /// stable.
-template <int Threads, int Items>
+/// Codes have 3 * Bits bits; every four of them are a pass of the sort.
+template <int Threads, int Items, int Bits>
 __global__ void __launch_bounds__(Threads) build_in_block(const __grid_constant__ Builds builds) {
     using Sort = cub::BlockRadixSort<uint32_t, Threads, Items, uint16_t>;
     __shared__ union {
@@ -134,16 +135,16 @@ __global__ void __launch_bounds__(Threads) build_in_block(const __grid_constant_
     low = make_float3(all[0], all[1], all[2]);
     high = make_float3(-all[3], -all[4], -all[5]);
 
-    const float scale = cells_per_unit(low, high, 1u << kBlockBits);
+    const float scale = cells_per_unit(low, high, 1u << Bits);
     uint32_t codes[Items];
     uint16_t order[Items];
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
-        codes[i] = static_cast<uint32_t>(code_of(points[i], low, scale, kBlockBits));
+        codes[i] = static_cast<uint32_t>(code_of(points[i], low, scale, Bits));
         order[i] = static_cast<uint16_t>(thread * Items + i);
     }
     // Padding and non-finite points have the highest code; padding has the higher positions, so it stays behind.
-    Sort(shared.sort).SortBlockedToStriped(codes, order, 0, 3 * kBlockBits);
+    Sort(shared.sort).SortBlockedToStriped(codes, order, 0, 3 * Bits);
 
     const int32_t first_leaf = to.first_node(0, cloud), leaves = to.nodes(0, cloud);
 #pragma unroll
@@ -301,10 +302,10 @@ void sort_on_device(const Build& build, cudaStream_t stream) {
     STIPPLE_CHECK_LAUNCH(write_leaves);
 }
 
-template <int Threads, int Items>
+template <int Threads, int Items, int Bits>
 void launch_in_block(const Builds& builds, cudaStream_t stream) {
     const auto blocks = static_cast<unsigned>(builds.build[0].to.clouds + builds.build[1].to.clouds);
-    build_in_block<Threads, Items><<<blocks, Threads, 0, stream>>>(builds);
+    build_in_block<Threads, Items, Bits><<<blocks, Threads, 0, stream>>>(builds);
     STIPPLE_CHECK_LAUNCH(build_in_block);
 }
 
@@ -411,13 +412,13 @@ void build_hierarchies(const HierarchyPlan* first, const HierarchyPlan* second, 
             STIPPLE_CHECK_LAUNCH(write_tiles);
         }
     } else if (largest <= 256) {
-        launch_in_block<128, 2>(builds, stream);
+        launch_in_block<128, 2, 8>(builds, stream);
     } else if (largest <= 1024) {
-        launch_in_block<512, 2>(builds, stream);
+        launch_in_block<512, 2, 8>(builds, stream);
     } else if (largest <= 2048) {
-        launch_in_block<1024, 2>(builds, stream);
+        launch_in_block<1024, 2, 8>(builds, stream);
     } else if (largest <= kLargestInBlock) {
-        launch_in_block<1024, kLargestInBlock / 1024>(builds, stream);
+        launch_in_block<1024, kLargestInBlock / 1024, 10>(builds, stream);
     } else {
         for (int i = 0; i < count; ++i) build_with_device_sort(builds.build[i], stream);
     }
@@ -431,12 +432,21 @@ OrderedQueries::OrderedQueries(const Clouds& queries, cudaStream_t stream) {
     view = plan.view();
 }
 
-PointHierarchy::PointHierarchy(const Clouds& points, cudaStream_t stream) {
+PointHierarchy::PointHierarchy(const Clouds& points, cudaStream_t stream) : device(points.device()) {
     HierarchyPlan plan(points, /*with_boxes=*/true);
     memory = Scratch<std::byte>(plan.bytes(), stream);
     plan.place(memory.get(), stream);
     build_hierarchies(&plan, nullptr, stream);
     view = plan.view();
+}
+
+PointHierarchy::~PointHierarchy() {
+    // The default stream is that of the current device.
+    int before = device.index;
+    cudaGetDevice(&before);
+    if (before != device.index) cudaSetDevice(device.index);
+    memory = {};
+    if (before != device.index) cudaSetDevice(before);
 }
 
 std::shared_ptr<const PointHierarchy> build(const Clouds& points, Stream stream) {

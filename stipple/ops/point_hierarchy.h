@@ -86,10 +86,15 @@ struct OrderedQueries {
     HierarchyView view;
 };
 
-/// What PointIndex keeps. The memory goes back in the order of the stream that built it.
+/// What PointIndex keeps. The memory goes back in the order of the stream that built it: searches on other streams must
+/// have ended by then.
 struct PointHierarchy {
     PointHierarchy(const Clouds& points, cudaStream_t stream);
+    ~PointHierarchy();
+    PointHierarchy(const PointHierarchy&) = delete;
+    PointHierarchy& operator=(const PointHierarchy&) = delete;
 
+    Device device;
     Scratch<std::byte> memory;
     HierarchyView view;
 };

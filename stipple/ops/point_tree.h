@@ -13,21 +13,23 @@
 
 namespace stipple::ops::cpu {
 
-constexpr int kLeaf = 16;  // 8 and 32 measured slower, k = 16 and k = 1
+constexpr int kLeaf = 16;
 constexpr int kFan = 8;
 
 /// The finite points of a cloud in kd order, those of a leaf by index. The last leaf is filled up with points at
 /// +infinity.
 struct Leaves {
     int dimension = 3;
-    int64_t size = 0;           // finite points
-    Array<float, 1> points;     // [leaf][axis][kLeaf]
-    Array<int32_t, 1> indices;  // [leaf][kLeaf], positions in the cloud
+    int64_t size = 0;  // finite points
+    Buffer blocks;     // [leaf][dimension + 1][kLeaf]: coordinates, then int32 positions in the cloud
 
     int64_t count() const { return (size + kLeaf - 1) / kLeaf; }
     int lanes(int64_t leaf) const { return static_cast<int>(std::min<int64_t>(kLeaf, size - leaf * kLeaf)); }
-    const float* at(int64_t leaf) const { return points.data() + leaf * dimension * kLeaf; }
-    const int32_t* indices_at(int64_t leaf) const { return indices.data() + leaf * kLeaf; }
+    int64_t block_bytes() const { return int64_t{4} * kLeaf * (dimension + 1); }
+    const float* at(int64_t leaf) const { return reinterpret_cast<const float*>(blocks.data() + leaf * block_bytes()); }
+    const int32_t* indices_at(int64_t leaf) const {
+        return reinterpret_cast<const int32_t*>(blocks.data() + (leaf + 1) * block_bytes()) - kLeaf;
+    }
 };
 
 struct CloudTree {

@@ -166,25 +166,29 @@ int64_t leaf_near(const CloudTree& tree, const Group<C>& group) {
     return std::min(node, tree.leaves.count() - 1);
 }
 
-/// Walks the tree with the whole group, or query by query where the group is spread so far apart that its box would
-/// meet many leaves that none of its queries needs.
-template <int C, class Scan>
-void search(const CloudTree& tree, Group<C>& group, LeafRange seen, Scan&& scan) {
-    float spread = 0;
+/// part(group, its lanes as bits, a leaf near it) for the whole group; or for each of its queries alone where the group
+/// is far larger than a leaf, as queries are that are few among many points: its box would meet many leaves that none
+/// of its queries needs. `home` is the group's own leaf or -1. Nothing when the tree is empty.
+template <int C, class Part>
+void for_each_part(const CloudTree& tree, Group<C>& group, int64_t home, Part part) {
+    if (tree.levels.empty()) return;
+    const int64_t leaf = home >= 0 ? home : leaf_near(tree, group);
+    const float* box = tree.box(0, leaf / kFan) + leaf % kFan;
+    float group_sq = 0, leaf_sq = 0;
     for (int axis = 0; axis < group.axes(); ++axis) {
-        const float side = group.high[axis] - group.low[axis];
-        spread += side * side;
+        const float group_side = group.high[axis] - group.low[axis];
+        const float leaf_side = box[(2 * axis + 1) * kFan] - box[2 * axis * kFan];
+        group_sq += group_side * group_side;
+        leaf_sq += leaf_side * leaf_side;
     }
-    constexpr float kSpread = 64;
-    if (group.farthest < 0) return;
-    if (spread <= kSpread * std::bit_cast<float>(group.farthest)) return walk(tree, group, seen, scan);
-    int32_t reach[kLeaf];
-    std::copy_n(group.reach, kLeaf, reach);
+    constexpr float kLarger = 16;  // four times as long
+    if (home >= 0 || !(group_sq > kLarger * leaf_sq)) return part(group, (1U << group.lanes) - 1, leaf);
     for (int lane = 0; lane < group.lanes; ++lane) {
-        std::fill_n(group.reach, kLeaf, kNothing);
-        group.farthest = group.reach[lane] = reach[lane];
-        for (int axis = 0; axis < group.axes(); ++axis) group.low[axis] = group.high[axis] = group.at[axis][lane];
-        walk(tree, group, seen, scan);
+        Group<C> alone = group;
+        std::fill_n(alone.reach, kLeaf, kNothing);
+        alone.reach[lane] = group.reach[lane];
+        for (int axis = 0; axis < group.axes(); ++axis) alone.low[axis] = alone.high[axis] = group.at[axis][lane];
+        part(alone, 1U << lane, leaf_near(tree, alone));
     }
 }
 
@@ -196,7 +200,7 @@ bool are_queries(const Leaves& leaves, View<const float, 2> queries);
 template <int C, class State, class Each>
 void for_each_group(const PointTree& tree, const std::vector<const Leaves*>& queries, const State& initial,
                     const Each& each) {
-    constexpr int64_t kGroups = 64;  // of a task: long enough to forget its start, short enough to share out
+    constexpr int64_t kGroups = 32;  // of a task: long enough to forget its start, short enough to share out
     struct Task {
         int64_t cloud, begin, end;
     };

@@ -27,8 +27,7 @@ struct CountWithin {
 
     template <class Packet>
     __device__ static void run(Packet& packet, const Params& params) {
-        int32_t count = 0;
-        visit_within(packet, params.limit, kNoNode, [&count](float, uint32_t) { ++count; });
+        const int32_t count = count_within(packet, params.limit, kNoNode);
         if (packet.row() >= 0) params.counts[packet.row()] = count;
     }
 };

@@ -12,11 +12,14 @@ template <int C, class State, class Scan, class Finish>
 void within_reach(const PointTree& tree, const std::vector<const Leaves*>& queries, const Batch& batch, int32_t reach,
                   const State& initial, Scan scan, Finish finish) {
     for_each_group<C>(tree, queries, initial,
-                      [&](int64_t cloud, const CloudTree& cloud_tree, const Leaves& from, int64_t number, int64_t,
+                      [&](int64_t cloud, const CloudTree& cloud_tree, const Leaves& from, int64_t number, int64_t home,
                           Group<C>& group, State& state) {
                           group.fill(from, number, reach);
-                          search(cloud_tree, group, {}, [&](int lane, const Ints16& bits, const int32_t* indices) {
-                              scan(state, lane, bits, indices);
+                          for_each_part(cloud_tree, group, home, [&](Group<C>& part, uint32_t, int64_t) {
+                              part.update_farthest();
+                              walk(cloud_tree, part, {}, [&](int lane, const Ints16& bits, const int32_t* indices) {
+                                  scan(state, lane, bits, indices);
+                              });
                           });
                           for (int lane = 0; lane < group.lanes; ++lane)
                               finish(state, lane, batch.begin(cloud) + group.rows[lane]);

@@ -8,16 +8,16 @@ namespace stipple::ops::cuda {
 
 /// A row of threads for each row of the result, one thread a column: coalesced reads, a fixed order, no atomics.
 template <class Terms>
-__global__ void scatter_rows(const int2* __restrict__ ranges, const int32_t* __restrict__ positions, Terms terms,
+__global__ void scatter_rows(const int32_t* __restrict__ ranges, const int32_t* __restrict__ positions, Terms terms,
                              int64_t n, int64_t columns, float* __restrict__ out) {
     const int64_t row = row_of_thread();
     if (row >= n) return;
-    const int2 range = ranges[row];
+    const int32_t begin = ranges[2 * row], end = ranges[2 * row + 1];
     for (int64_t l = threadIdx.x; l < columns; l += blockDim.x) {
         double sum = 0;
 #pragma unroll 4
-        for (int p = range.x; p < range.y; ++p) {
-            const int64_t entry = positions[p];
+        for (int32_t p = begin; p < end; ++p) {
+            const int32_t entry = positions[p];
             for (int64_t term = 0; term < terms.per_entry; ++term) {
                 const auto column = terms.columns(entry, term);
                 if (column.any) sum += column(l);
@@ -30,9 +30,8 @@ __global__ void scatter_rows(const int2* __restrict__ ranges, const int32_t* __r
 template <class Terms>
 void scatter(const InvertedIndex& inverse, const Terms& terms, View<float, 2> out, cudaStream_t stream) {
     const RowBlocks shape(out.size(0), out.size(1));
-    scatter_rows<<<shape.grid, shape.block, 0, stream>>>(reinterpret_cast<const int2*>(inverse.ranges.data()),
-                                                         inverse.positions.data(), terms, out.size(0), out.size(1),
-                                                         out.data());
+    scatter_rows<<<shape.grid, shape.block, 0, stream>>>(inverse.ranges.data(), inverse.positions.data(), terms,
+                                                         out.size(0), out.size(1), out.data());
     STIPPLE_CHECK_LAUNCH(scatter_rows);
 }
 

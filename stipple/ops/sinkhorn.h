@@ -47,7 +47,7 @@ struct SinkhornResult {
 /// much below 1e-7 * (largest cost) / epsilon. The CPU leaves out blocks of pairs whose part in a sum is below 2^-22 of
 /// it, the faster the smaller epsilon is against the extent of the clouds.
 ///
-/// O(n m) time an iteration, O(n + m) memory. CUDA: two launches an iteration, four in those that look; with a
+/// O(n m) time an iteration, O(n + m) memory. CUDA: two launches an iteration, three in those that look; with a
 /// tolerance above 0 the host waits for the device every check_every iterations, with 0 never.
 /// Throws Error{bad_argument} for wrong shapes, mixed devices and options out of range.
 void sinkhorn(const Clouds& a, const Clouds& b, View<const float, 1> weights_a, View<const float, 1> weights_b,

@@ -19,14 +19,7 @@ struct WithinVisitor {
 
     template <class Source>
     __device__ void visit(const Source& source) {
-        uint32_t candidates = 0;
-#pragma unroll
-        for (int part = 0; part < 8; ++part) {
-            float d[4];
-            source.four(part, d);
-#pragma unroll
-            for (int i = 0; i < 4; ++i) candidates |= d[i] <= limit ? 1u << (4 * part + i) : 0u;
-        }
+        uint32_t candidates = points_within(source, limit);
         while (candidates != 0) {
             const int i = __ffs(static_cast<int>(candidates)) - 1;
             candidates &= candidates - 1;
@@ -40,7 +33,35 @@ template <class Packet, class Hit>
 __device__ void visit_within(Packet& packet, float limit, uint32_t below, Hit hit) {
     WithinVisitor<Hit> visitor{limit, below, hit};
     packet.search(visitor);
-    __syncwarp();
+}
+
+/// Counts them.
+struct CountVisitor {
+    static constexpr bool kStaged = true;
+
+    float limit;
+    uint32_t below;
+    int32_t count = 0;
+
+    __device__ bool wants(float gap, uint32_t lowest) const { return gap <= limit && lowest < below; }
+    __device__ float bound() const { return limit; }
+
+    template <class Source>
+    __device__ void visit(const Source& source) {
+        uint32_t within = points_within(source, limit);
+        if (below == kNoNode) {
+            count += __popc(within);
+            return;
+        }
+        for (; within != 0; within &= within - 1) count += source.index(__ffs(static_cast<int>(within)) - 1) < below;
+    }
+};
+
+template <class Packet>
+__device__ int32_t count_within(Packet& packet, float limit, uint32_t below) {
+    CountVisitor visitor{limit, below};
+    packet.search(visitor);
+    return visitor.count;
 }
 
 }  // namespace stipple::ops::cuda

@@ -6,9 +6,7 @@
 
 #include "stipple/core/numeric.h"
 #include "stipple/core/parallel.h"
-#include "stipple/core/rng.h"
 #include "stipple/ops/fixed_sum.h"
-#include "stipple/ops/registry.h"
 #include "tests/ops/guarded.h"
 #include "tests/support/allocation.h"
 
@@ -282,6 +280,26 @@ TEST_P(Chamfer, GradientsAreExactForEveryKind) {
             }
         }
     }
+}
+
+TEST_P(Chamfer, GradientsCanBeLeftOut) {
+    const Pair pair = ragged(Kind::uniform);
+    const Result forward = run(pair, DistanceNorm::euclidean, device());
+    const std::vector<float> dL(6, 1.0f);
+    const Gradients both = run_backward(pair, DistanceNorm::euclidean, forward, dL, dL, device());
+    const Array<float, 2> a = upload(pair.a), b = upload(pair.b);
+    const auto nearest_a = array_of(forward.a_to_b.nearest, device()), used_a = array_of(forward.a_to_b.used, device());
+    const auto nearest_b = array_of(forward.b_to_a.nearest, device()), used_b = array_of(forward.b_to_a.used, device());
+    const auto weights = array_of(dL, device());
+    const ChamferSideGradient side_a = {weights.view(), nearest_a.view(), used_a.view()};
+    const ChamferSideGradient side_b = {weights.view(), nearest_b.view(), used_b.view()};
+    const Clouds of_a(a.view(), pair.batch_a), of_b(b.view(), pair.batch_b);
+    Guarded<float> gradient_a(pair.a.elements(), device()), gradient_b(pair.b.elements(), device());
+    chamfer_backward(of_a, of_b, DistanceNorm::euclidean, side_a, side_b, gradient_a.rows(3), {});
+    chamfer_backward(of_a, of_b, DistanceNorm::euclidean, side_a, side_b, {}, gradient_b.rows(3));
+    expect_same_bits(gradient_a.values(), both.a);
+    expect_same_bits(gradient_b.values(), both.b);
+    chamfer_backward(of_a, of_b, DistanceNorm::euclidean, side_a, side_b, {}, {});
 }
 
 TEST_P(Chamfer, GradientsAgreeWithFiniteDifferences) {

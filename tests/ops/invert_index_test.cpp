@@ -87,6 +87,16 @@ TEST_P(InvertIndex, TakesAVectorOfIndices) {
     EXPECT_EQ(std::vector<int32_t>(positions.span().begin(), positions.span().end()), (std::vector<int32_t>{1, 0, 2}));
 }
 
+TEST_P(InvertIndex, TakesADenseBatch) {
+    const Batch batch = Batch::dense(3, 4), rows = Batch::dense(3, 5);
+    const auto indices = make_indices(batch, 2, rows);
+    const auto there = upload(indices);
+    const Inverse flat(Neighbours(there.view(), batch), rows);
+    const Inverse cube(View<const int32_t, 3>(there.data(), {3, 4, 2}, device()), rows);
+    expect_same_bits(download(flat.positions), download(cube.positions), "positions");
+    expect_same_bits(download(flat.ranges), download(cube.ranges), "ranges");
+}
+
 TEST(InvertIndexCpu, SameOnAnyNumberOfThreads) {
     const Batch batch = Batch::single(150'000), rows = Batch::single(999);
     const auto indices = make_indices(batch, 2, rows);

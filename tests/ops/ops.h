@@ -35,9 +35,9 @@ Array<T, Rank> download(const Array<T, Rank>& array) {
     return array.to(Device{});
 }
 
-#define STIPPLE_ON_EVERY_DEVICE(suite)                                                                           \
-    INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(::stipple::test::test_devices()), [](const auto& info) { \
-        return std::string(info.param.type == DeviceType::cpu ? "cpu" : "cuda");                                 \
+#define STIPPLE_ON_EVERY_DEVICE(suite)                                                                                \
+    INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(::stipple::test::test_devices()), [](const auto& parameter) { \
+        return std::string(parameter.param.type == DeviceType::cpu ? "cpu" : "cuda");                                 \
     })
 
 /// n points of a kind, [n, 3]. Deterministic.

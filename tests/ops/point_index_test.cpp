@@ -135,8 +135,8 @@ TEST(PointTree, DoesNotDependOnTheThreads) {
         const auto tree = cpu::build(rows.view());
         const cpu::Leaves& leaves = tree->clouds[0].leaves;
         std::vector<Array<float, 2>> results;
-        results.emplace_back(std::array<int64_t, 2>{leaves.count(), cpu::kLeaf});
-        std::memcpy(results[0].data(), leaves.indices.data(), static_cast<size_t>(leaves.indices.elements()) * 4);
+        results.emplace_back(std::array<int64_t, 2>{leaves.count(), leaves.block_bytes() / 4});
+        std::memcpy(results[0].data(), leaves.blocks.data(), static_cast<size_t>(leaves.blocks.bytes()));
         return results;
     });
 }

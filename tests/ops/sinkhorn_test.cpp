@@ -348,9 +348,10 @@ TEST_P(Sinkhorn, GradientsAgreeWithFiniteDifferences) {
         SinkhornOptions options;
         options.cost = cost;
         options.epsilon = 0.1f;
-        options.tolerance = 1e-6f;
+        options.max_iterations = 100;
+        options.tolerance = 0;  // as far as float32 goes
         const Result forward = run(problem, options, device());
-        ASSERT_EQ(forward.converged[0], 1);
+        ASSERT_LT(forward.error[0], 5e-6f);
         const Gradients found = run_backward(problem, options, forward, {1.5f}, device());
         Measure a = measure_of(problem.a.data(), n, problem.weights_a.data()), b = measure_of(problem.b.data(), m);
         const auto loss = [&] {
