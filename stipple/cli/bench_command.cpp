@@ -120,9 +120,8 @@ Command add_bench(CLI::App& root, Common& common) {
     CLI::App* app = root.add_subcommand("bench", "Time the point operations on this machine");
     app->add_option("WHAT", options->what, "ops")->check(CLI::IsMember({"ops"}))->option_text("ops");
     app->add_option("--op", options->ops, "Only these, see --list")->option_text("NAME...");
-    app->add_option("--repeat", options->repeat, "Timed runs of each case, at least")
+    app->add_option("--repeat", options->repeat, "Timed runs of each case, at least (5)")
         ->check(CLI::Range(1, 1000))
-        ->capture_default_str()
         ->option_text("N");
     app->add_flag("--quick", options->quick, "A tenth of the time for each case");
     app->add_flag("--list", options->list, "Print the cases and stop");

@@ -48,7 +48,8 @@ std::span<const OpInfo> registry() {
 std::string registry_markdown() {
     std::string text =
         "# Point operations\n\n"
-        "Generated from stipple/ops/registry.cpp: `stipple info --ops --markdown > docs/ops.md`. The contract of an op, "
+        "Generated from stipple/ops/registry.cpp: `stipple info --ops --markdown > docs/ops.md`. The contract of an "
+        "op, "
         "its shapes,\n"
         "ties, errors and cost, is its header `stipple/ops/NAME.h`; `stipple bench ops` prints its times on your "
         "machine.\n";

@@ -11,7 +11,8 @@ TEST_F(CliBench, ListNamesEveryOpOfTheProgram) {
     const LaunchResult result = stipple({"bench", "ops", "--list", "--device", "cpu", "--json"});
     expect_success(result);
     std::set<std::string> listed, known;
-    for (const Json& c : json_of(result)["cases"]) listed.insert(c["op"].get<std::string>());
+    const Json json = json_of(result);
+    for (const Json& c : json["cases"]) listed.insert(c["op"].get<std::string>());
     const Json ops = json_of(stipple({"info", "--json"}))["ops"];
     for (const Json& op : ops)
         if (op["cpu"]) known.insert(op["name"].get<std::string>());

@@ -88,12 +88,12 @@ TEST(OpsRegistry, WhatIsMissingIsFound) {
     EXPECT_EQ(missing(elsewhere).size(), 1u);
 }
 
-/// A function of that name, declared at the beginning of a line.
+/// A function of that name on clouds, declared at the beginning of a line.
 bool declares(const std::string& text, const std::string& name) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);)
         if (!line.empty() && std::isalpha(static_cast<unsigned char>(line[0])) &&
-            line.find(" " + name + "(") != std::string::npos)
+            line.find(" " + name + "(const Clouds&") != std::string::npos)
             return true;
     return false;
 }
