@@ -31,8 +31,8 @@ struct EmdOutput {
 /// A cloud with a non-finite point gets matching -1, cost and bound NaN; an empty cloud cost and bound NaN.
 /// Throws Error{bad_argument} for wrong shapes, sizes that differ, mixed devices, negative or non-finite options.
 ///
-/// Auction with falling eps [Bertsekas 1988] until 1 point in 50 is left, the rest by augmenting paths in units of eps
-/// [Gabow and Tarjan 1989]. O(n) memory. Every phase ends: at most 64 rounds of bids, then at most n searches of at
+/// Auction with falling eps [Bertsekas 1988] until 1 point in 100 is left, the rest by augmenting paths in units of eps
+/// [Gabow and Tarjan 1989]. O(n) memory. Every phase ends: at most 128 rounds of bids, then at most n searches of at
 /// most n + 1 rounds; at most 20 phases. In practice about 30 n^2 pair evaluations for a gap of 1 %.
 void emd(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOptions& options = {}, Stream stream = {});
 

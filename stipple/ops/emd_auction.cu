@@ -223,7 +223,6 @@ private:
             __stcg(&w_.object[i], make_float4(q[0] * scale, q[1] * scale, q[2] * scale, 0.0f));
             __stcg(&w_.partner[i], -1);
             __stcg(&w_.owner[i], -1);
-            __stcg(&w_.offer[i], 0ull);
             __stcg(&w_.guess[i], make_int2(i, i + 1 < n_ ? i + 1 : 0));
         }
         sync();
@@ -368,6 +367,7 @@ private:
 
     __device__ void release() {
         collect_left([&](int i) {
+            __stcg(&w_.offer[i], 0ull);  // prices may have fallen since
             const int j = __ldcg(&w_.partner[i]);
             if (j < 0) return false;
             const float4 p = __ldcg(&w_.point[i]), q = __ldcg(&w_.object[j]);
@@ -396,20 +396,30 @@ private:
                     atomicMax(&w_.offer[b.object], (static_cast<unsigned long long>(__float_as_uint(amount)) << 32) |
                                                        (0xffffffffu - static_cast<unsigned>(i)));
                 });
+            const int next = which_ ^ 1;
+            if (thread_ == 0) __stcg(&w_.control->left[next], 0);
             sync();
-            for (int j = thread_; j < n_; j += threads_) {
-                const unsigned long long offer = __ldcg(&w_.offer[j]);
-                if (offer == 0) continue;
-                const int i = static_cast<int>(0xffffffffu - static_cast<unsigned>(offer));
-                const int before = __ldcg(&w_.owner[j]);
-                if (before >= 0) __stcg(&w_.partner[before], -1);
-                __stcg(&w_.owner[j], i);
-                __stcg(&w_.partner[i], j);
-                __stcg(&w_.object[j].w, __uint_as_float(static_cast<unsigned>(offer >> 32)));
-                __stcg(&w_.offer[j], 0ull);
+            // Bidders look whether they won. An object's offers need no clearing: its price is its highest, and the
+            // next bid is above the price.
+            for (int base = 0; base < left_count_; base += threads_) {
+                int loser = -1;
+                if (base + thread_ < left_count_) {
+                    const int i = __ldcg(&left[base + thread_]), j = __ldcg(&w_.guess[i].x);
+                    const unsigned long long offer = __ldcg(&w_.offer[j]);
+                    loser = i;
+                    if (i == static_cast<int>(0xffffffffu - static_cast<unsigned>(offer))) {
+                        loser = __ldcg(&w_.owner[j]);
+                        if (loser >= 0) __stcg(&w_.partner[loser], -1);
+                        __stcg(&w_.owner[j], i);
+                        __stcg(&w_.partner[i], j);
+                        __stcg(&w_.object[j].w, __uint_as_float(static_cast<unsigned>(offer >> 32)));
+                    }
+                }
+                push(loser >= 0, loser, left_list(next), &w_.control->left[next]);
             }
             sync();
-            collect_left([&](int i) { return __ldcg(&w_.partner[i]) >= 0; });
+            which_ = next;
+            left_count_ = __ldcg(&w_.control->left[next]);
         }
     }
 
@@ -723,7 +733,7 @@ private:
 };
 
 template <bool squared, int objects>
-__global__ void __launch_bounds__(kThreads) emd_kernel(const Task task, const Workspace workspace) {
+__global__ void __launch_bounds__(kThreads, 1) emd_kernel(const Task task, const Workspace workspace) {
     extern __shared__ float4 memory[];
     Group<squared, objects> group(task, workspace, Shared(reinterpret_cast<unsigned char*>(memory), objects));
     const int64_t groups = gridDim.x / task.group;

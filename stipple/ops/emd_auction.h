@@ -16,8 +16,8 @@
 
 namespace stipple::ops::assignment {
 
-constexpr int kAuctionRounds = 64;         // of a phase, at most
-constexpr int kLeftOver = 50;              // a phase's auction stops at n / kLeftOver points without a partner
+constexpr int kAuctionRounds = 128;        // of a phase, at most
+constexpr int kLeftOver = 100;             // a phase's auction stops at n / kLeftOver points without a partner
 constexpr float kFinestEps = 0x1p-18f;     // of the scaled extent
 constexpr float kFilterMargin = 0x1p-17f;  // above every rounding of prices below 16
 constexpr float kFilterFactor = 1.0f + 0x1p-20f;
@@ -125,7 +125,7 @@ struct Schedule {
 
     /// The first phase: between the mean nearest distance (a lower bound of the cost) and the extent.
     STIPPLE_HD void begin(double nearest) {
-        const double wanted = product(0.16, sqrt(fmax(nearest, 0.0)));
+        const double wanted = product(0.3, sqrt(fmax(nearest, 0.0)));
         const double last = product(2.0, goal(nearest));
         eps = static_cast<float>(fmax(fmax(wanted, last), static_cast<double>(kFinestEps)));
         done = false;
