@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "stipple/core/parallel.h"
 
@@ -15,19 +16,48 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 struct Points {
     std::vector<float> x, y, z;
 
-    Points(const float* rows, int64_t stride, int64_t n, int shift) {
+    /// Row order[k] becomes point k; a null order keeps the rows'.
+    Points(const float* rows, int64_t stride, int64_t n, int shift, const int32_t* order) {
         const int64_t padded = (n + kBlock - 1) / kBlock * kBlock;
         x.assign(padded, kInfinity);
         y.assign(padded, kInfinity);
         z.assign(padded, kInfinity);
         const float scale = std::ldexp(1.0f, shift);
         for (int64_t i = 0; i < n; ++i) {
-            x[i] = rows[i * stride] * scale;
-            y[i] = rows[i * stride + 1] * scale;
-            z[i] = rows[i * stride + 2] * scale;
+            const float* row = rows + (order != nullptr ? order[i] : i) * stride;
+            x[i] = row[0] * scale;
+            y[i] = row[1] * scale;
+            z[i] = row[2] * scale;
         }
     }
 };
+
+/// Rows along a Morton curve, so that blocks of neighbours are compact.
+std::vector<int32_t> curve_order(const float* rows, int64_t stride, int64_t n) {
+    const auto spread = [](uint32_t v) {  // ten bits, two zeros after each
+        v = (v | (v << 16)) & 0x030000ffu;
+        v = (v | (v << 8)) & 0x0300f00fu;
+        v = (v | (v << 4)) & 0x030c30c3u;
+        return (v | (v << 2)) & 0x09249249u;
+    };
+    std::vector<std::pair<uint32_t, int32_t>> keys(n);
+    for (int64_t i = 0; i < n; ++i) keys[i] = {0, static_cast<int32_t>(i)};
+    for (int axis = 0; axis < 3; ++axis) {
+        float low = kInfinity, high = -kInfinity;
+        for (int64_t i = 0; i < n; ++i) {
+            low = std::min(low, rows[i * stride + axis]);
+            high = std::max(high, rows[i * stride + axis]);
+        }
+        const double scale = high > low ? 1023.0 / (static_cast<double>(high) - low) : 0.0;
+        for (int64_t i = 0; i < n; ++i)
+            keys[i].first |= spread(static_cast<uint32_t>((static_cast<double>(rows[i * stride + axis]) - low) * scale))
+                             << axis;
+    }
+    std::sort(keys.begin(), keys.end());
+    std::vector<int32_t> order(n);
+    for (int64_t k = 0; k < n; ++k) order[k] = keys[k].second;
+    return order;
+}
 
 Extent extent_of(const Problem& problem) {
     Extent box;
@@ -59,8 +89,9 @@ public:
     Solver(const Problem& problem, int shift)
         : n_(problem.n),
           blocks_((problem.n + kBlock - 1) / kBlock),
-          a_(problem.a, problem.stride_a, problem.n, shift),
-          b_(problem.b, problem.stride_b, problem.n, shift),
+          id_(curve_order(problem.b, problem.stride_b, problem.n)),
+          a_(problem.a, problem.stride_a, problem.n, shift, nullptr),
+          b_(problem.b, problem.stride_b, problem.n, shift, id_.data()),
           price_(blocks_ * kBlock, 0.0f),
           profit_(n_, 0.0f),
           partner_(n_, -1),
@@ -70,6 +101,20 @@ public:
         for (int64_t i = 0; i < n_; ++i)
             guess_[i] = {static_cast<int32_t>(i), static_cast<int32_t>(i + 1 < n_ ? i + 1 : 0)};
         for (int64_t i = n_; i < blocks_ * kBlock; ++i) price_[i] = kInfinity;
+        for (auto* side : {&center_x_, &center_y_, &center_z_, &half_x_, &half_y_, &half_z_}) side->resize(blocks_);
+        for (int64_t block = 0; block < blocks_; ++block) {
+            const int64_t first = block * kBlock, last = std::min(first + kBlock, n_);
+            const auto box = [&](const std::vector<float>& values, float& center, float& half) {
+                const auto [low, high] = std::minmax_element(&values[first], &values[first] + (last - first));
+                center = 0.5f * *low + 0.5f * *high;
+                half = std::max(*high - center, center - *low) * kFilterFactor;  // above every rounding
+            };
+            box(b_.x, center_x_[block], half_x_[block]);
+            box(b_.y, center_y_[block], half_y_[block]);
+            box(b_.z, center_z_[block], half_z_[block]);
+        }
+        least_price_.assign(blocks_, 0.0f);
+        most_limit_.assign(blocks_, kInfinity);
     }
 
     Solution run(const Problem& problem, int shift) {
@@ -101,8 +146,10 @@ public:
         return solution;
     }
 
-    const std::vector<int32_t>& partner() const { return partner_; }
-    const std::vector<float>& price() const { return price_; }
+    void store(int32_t* partner, float* price) const {
+        for (int64_t i = 0; i < n_; ++i) partner[i] = id_[partner_[i]];
+        for (int64_t j = 0; j < n_ && price != nullptr; ++j) price[id_[j]] = price_[j];
+    }
 
 private:
     float cost(int64_t i, int64_t j) const {
@@ -118,11 +165,34 @@ private:
         return sum;
     }
 
-    /// Calls hit(j) for the objects of all blocks that hold one with cost(i, j) <= limit() - price_[j].
+    /// Blocks whose box, with cost <= base + sign * values[block], may hold an object that point i looks for.
+    void near_blocks(int64_t i, float base, float sign, const std::vector<float>& values,
+                     std::vector<int32_t>& passes) const {
+        const float x = a_.x[i], y = a_.y[i], z = a_.z[i];
+        passes.resize(blocks_);
+        const float *cx = center_x_.data(), *cy = center_y_.data(), *cz = center_z_.data(), *value = values.data();
+        const float *hx = half_x_.data(), *hy = half_y_.data(), *hz = half_z_.data();
+        int32_t* pass = passes.data();
+        const auto outside = [](float distance, float half) {  // twice max(distance - half, 0), without a branch
+            const float over = std::fabs(distance) - half;
+            return over + std::fabs(over);
+        };
+#pragma GCC ivdep
+        for (int64_t block = 0; block < blocks_; ++block) {
+            const float sq = distance_sq(outside(x - cx[block], hx[block]), outside(y - cy[block], hy[block]),
+                                         outside(z - cz[block], hz[block]));
+            pass[block] = may_cost<squared>(0.25f * sq, base + sign * value[block]) ? -1 : 0;
+        }
+    }
+
+    /// Calls hit(j) for all objects with cost(i, j) <= limit() - price_[j], and some others; limit() may fall.
     template <class Limit, class Hit>
     void scan(int64_t i, const Limit& limit, const Hit& hit) const {
+        thread_local std::vector<int32_t> blocks;
+        near_blocks(i, limit(), -1.0f, least_price_, blocks);
         const float x = a_.x[i], y = a_.y[i], z = a_.z[i];
         for (int64_t block = 0; block < blocks_; ++block) {
+            if (blocks[block] == 0) continue;
             const int64_t first = block * kBlock;
             const float *bx = &b_.x[first], *by = &b_.y[first], *bz = &b_.z[first], *price = &price_[first];
             const float most = limit();
@@ -137,6 +207,11 @@ private:
             for (int j = 0; j < kBlock; ++j)
                 if (passes[j] != 0) hit(first + j);
         }
+    }
+
+    void bound_prices() {
+        for (int64_t block = 0; block < blocks_; ++block)
+            least_price_[block] = *std::min_element(&price_[block * kBlock], &price_[block * kBlock] + kBlock);
     }
 
     float nearest_value(int64_t i, float start) const {
@@ -173,6 +248,7 @@ private:
     void lower_prices() {
         const float lowest = *std::min_element(price_.begin(), price_.begin() + n_);
         for (int64_t j = 0; j < n_; ++j) price_[j] -= lowest;
+        bound_prices();
         for (int64_t i = 0; i < n_; ++i) profit_[i] -= lowest;
     }
 
@@ -189,7 +265,7 @@ private:
             [&](int64_t at) {
                 const auto j = static_cast<int32_t>(at);
                 const float value = cost(i, j) + price_[j];
-                if (value < best || (value == best && rank_of(j, i, n_) < rank_of(now.best, i, n_))) {
+                if (value < best || (value == best && rank_of(id_[j], i, n_) < rank_of(id_[now.best], i, n_))) {
                     second = best;
                     best = value;
                     now = {j, now.best};
@@ -235,6 +311,7 @@ private:
                 price_[j] = highest[j];
                 highest[j] = -1.0f;
             }
+            bound_prices();
             std::sort(next.begin(), next.end());
             left.swap(next);
         }
@@ -248,6 +325,7 @@ private:
         parent_.assign(n_, -1);
         limit_.assign(blocks_ * kBlock, kInfinity);
         for (int64_t j = n_; j < blocks_ * kBlock; ++j) limit_[j] = -kInfinity;
+        most_limit_.assign(blocks_, kInfinity);
         root_.assign(n_, -1);
         reach_.assign(n_, 0);
         found_.assign(n_, -1);
@@ -275,6 +353,7 @@ private:
             for (const int32_t j : ready) {
                 settled_[j] = 1;
                 limit_[j] = -kInfinity;
+                bound_limits(j / kBlock);
                 const int32_t root = root_[parent_[j]], i = owner_[j];
                 if (i >= 0) {
                     root_[i] = root;
@@ -283,13 +362,15 @@ private:
                 } else {
                     int32_t& found = found_[root];
                     if (found < 0) ++hits;
-                    if (found < 0 || level_[j] < level_[found] || (level_[j] == level_[found] && j < found)) found = j;
+                    if (found < 0 || level_[j] < level_[found] || (level_[j] == level_[found] && id_[j] < id_[found]))
+                        found = j;
                 }
             }
             if (hits == static_cast<int64_t>(left.size())) break;
         }
         for (int64_t j = 0; j < n_; ++j)
             if (settled_[j]) price_[j] += static_cast<float>(level - level_[j]) * eps;
+        bound_prices();
         for (int64_t i = 0; i < n_; ++i)
             if (root_[i] >= 0) profit_[i] += static_cast<float>(level - reach_[i]) * eps;
         std::vector<int32_t> next;
@@ -313,7 +394,9 @@ private:
     void relax(int32_t i, int32_t level, float eps, float inverse_eps, std::vector<int32_t>& ready) {
         const float x = a_.x[i], y = a_.y[i], z = a_.z[i], profit = profit_[i];
         const float base = (profit - static_cast<float>(level) * eps) + kFilterMargin;
+        near_blocks(i, base, 1.0f, most_limit_, near_);
         for (int64_t block = 0; block < blocks_; ++block) {
+            if (near_[block] == 0) continue;
             const int64_t first = block * kBlock;
             const float *bx = &b_.x[first], *by = &b_.y[first], *bz = &b_.z[first], *limit = &limit_[first];
             int32_t passes[kBlock];
@@ -328,17 +411,29 @@ private:
                 if (passes[j - first] == 0) continue;
                 const int32_t reached = level + level_of(cost(i, j), price_[j], profit, inverse_eps);
                 if (reached > level_[j]) continue;
-                if (reached == level_[j] && rank_of(i, j, n_) > rank_of(parent_[j], j, n_)) continue;
+                if (reached == level_[j] && rank_of(i, id_[j], n_) > rank_of(parent_[j], id_[j], n_)) continue;
                 if (reached == level && level_[j] != level) ready.push_back(static_cast<int32_t>(j));
                 level_[j] = reached;
                 parent_[j] = i;
                 limit_[j] = static_cast<float>(reached + 1) * eps - price_[j];
             }
+            bound_limits(block);
         }
     }
 
+    void bound_limits(int64_t block) {
+        const float* limit = &limit_[block * kBlock];
+        float most = limit[0];
+        for (int k = 1; k < kBlock; ++k) most = std::max(most, limit[k]);
+        most_limit_[block] = most;
+    }
+
     const int64_t n_, blocks_;
+    const std::vector<int32_t> id_;  // objects lie along a curve; this is where they came from
     const Points a_, b_;
+    std::vector<float> center_x_, center_y_, center_z_, half_x_, half_y_, half_z_;  // boxes of the blocks
+    std::vector<float> least_price_, most_limit_;                                   // in a block
+    std::vector<int32_t> near_;
     std::vector<float> price_, profit_, limit_;
     std::vector<int32_t> partner_, owner_, level_, parent_, root_, reach_, found_;
     std::vector<uint8_t> settled_;
@@ -352,8 +447,7 @@ Solution solve_as(const Problem& problem, int32_t* partner, float* price) {
     const int shift = scale_shift(extent_of(problem));
     Solver<squared> solver(problem, shift);
     const Solution solution = solver.run(problem, shift);
-    std::copy(solver.partner().begin(), solver.partner().end(), partner);
-    if (price != nullptr) std::copy_n(solver.price().begin(), problem.n, price);
+    solver.store(partner, price);
     return solution;
 }
 
