@@ -15,7 +15,7 @@ bench:  ## install the peers, build the benchmarks and print them side by side
 	@scripts/bench.sh
 
 format:  ## clang-format 14 over all sources
-	@git ls-files '*.h' '*.cpp' '*.cu' | xargs clang-format-14 -i
+	@git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format-14 -i
 
 package:  ## build/release/*.deb
 	@cmake --preset release && cmake --build --preset release && cd build/release && cpack

@@ -46,7 +46,7 @@ program() {  # program NAME PATH: a whole test program in one process; each of i
 }
 build() { cmake --preset "$1" && cmake --build --preset "$@"; }
 
-format_check() { git ls-files '*.h' '*.cpp' '*.cu' | xargs clang-format-14 --dry-run -Werror; }
+format_check() { git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format-14 --dry-run -Werror; }
 package_check() {
     cmake --install build/ci --prefix "$PWD/build/installed" &&
         cmake -S examples/find_package -B build/example -DCMAKE_PREFIX_PATH="$PWD/build/installed" &&

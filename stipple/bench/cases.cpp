@@ -8,16 +8,22 @@
 
 namespace stipple::bench {
 
-std::span<const Case> op_cases() {
-    static const std::vector<Case> all = [] {
-        std::vector<Case> cases;
-        for (auto group : {neighbour_cases, sampling_cases, grouping_cases, interpolation_cases, distance_cases}) {
-            std::vector<Case> some = group();
-            cases.insert(cases.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
-        }
-        return cases;
-    }();
-    return all;
+namespace {
+
+std::vector<Case> collect(Size size) {
+    std::vector<Case> cases;
+    for (auto group : {neighbour_cases, sampling_cases, grouping_cases, interpolation_cases, distance_cases}) {
+        std::vector<Case> some = group(size);
+        cases.insert(cases.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+    }
+    return cases;
+}
+
+}  // namespace
+
+std::span<const Case> op_cases(Size size) {
+    static const std::vector<Case> timed = collect(Size::timed), tiny = collect(Size::tiny);
+    return size == Size::timed ? timed : tiny;
 }
 
 std::string shape_of(int64_t clouds, int64_t n) {

@@ -20,14 +20,17 @@ struct Case {
     std::function<std::function<void()>(Device)> prepare;
 };
 
+/// timed: the sizes that are worth a time. tiny: one of each op, for tests that call it thousands of times.
+enum class Size { timed, tiny };
+
 /// All of them, in the order of the registry.
-std::span<const Case> op_cases();
+std::span<const Case> op_cases(Size size = Size::timed);
 
 // One file for each group of ops.
-std::vector<Case> neighbour_cases();
-std::vector<Case> sampling_cases();
-std::vector<Case> grouping_cases();
-std::vector<Case> interpolation_cases();
-std::vector<Case> distance_cases();
+std::vector<Case> neighbour_cases(Size size);
+std::vector<Case> sampling_cases(Size size);
+std::vector<Case> grouping_cases(Size size);
+std::vector<Case> interpolation_cases(Size size);
+std::vector<Case> distance_cases(Size size);
 
 }  // namespace stipple::bench

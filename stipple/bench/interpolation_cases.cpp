@@ -134,7 +134,10 @@ Case project_case(int64_t clouds, int64_t n, int64_t m, int64_t k) {
 
 }  // namespace
 
-std::vector<Case> interpolation_cases() {
+std::vector<Case> interpolation_cases(Size size) {
+    if (size == Size::tiny)
+        return {interpolate_case(2, 20, 3, 2, 4), three_case(2, 12, 20, 3), kernel_case(1, 8, 4, 2),
+                bilateral_case(2, 12, 4, 3), project_case(2, 40, 10, 4)};
     return {interpolate_case(32, 1024, 64, 4, 16), three_case(32, 512, 2048, 128), kernel_case(8, 1024, 16, 32),
             bilateral_case(32, 512, 16, 64), project_case(32, 2048, 512, 16)};
 }

@@ -110,7 +110,10 @@ Case ball_query_case(int64_t clouds, int64_t n, float radius, int64_t size) {
 
 }  // namespace
 
-std::vector<Case> neighbour_cases() {
+std::vector<Case> neighbour_cases(Size size) {
+    if (size == Size::tiny)
+        return {knn_case(2, 40, 4), feature_knn_case(2, 24, 5, 4), nearest_pairs_case(2, 40), radius_case(60, 0.5f, 20),
+                ball_query_case(2, 64, 0.5f, 8)};
     return {knn_case(1, 1'000'000, 16),         knn_case(1, 100'000, 16),           knn_case(32, 2048, 16),
             feature_knn_case(32, 1024, 32, 20), nearest_pairs_case(1, 100'000),     nearest_pairs_case(32, 2048),
             radius_case(100'000, 0.03f, 20),    ball_query_case(32, 2048, 0.2f, 32)};

@@ -82,7 +82,10 @@ Case voxel_case(int64_t n, float size) {
 
 }  // namespace
 
-std::vector<Case> sampling_cases() {
+std::vector<Case> sampling_cases(Size size) {
+    if (size == Size::tiny)
+        return {farthest_case(2, 40, 10), random_case(2, 40, 10), density_case(60, 10), voxel_case(60, 0.5f),
+                poisson_case(60, 12)};
     return {farthest_case(32, 2048, 512),     farthest_case(1, 100'000, 4096), farthest_case(1, 1'000'000, 16384),
             random_case(1, 1'000'000, 16384), density_case(100'000, 4096),     voxel_case(1'000'000, 0.02f),
             poisson_case(40960, 8192)};

@@ -1,110 +1,9 @@
-#include <algorithm>
-#include <cmath>
+// Sinkhorn on CUDA: the iterations and their result.
 
-#include "stipple/ops/cloud_parts.cuh"
-#include "stipple/ops/sinkhorn.h"
+#include "stipple/ops/sinkhorn_side.cuh"
 
 namespace stipple::ops::cuda {
 namespace {
-
-constexpr double kLog2E = 1.44269504088896340736;
-constexpr float kNoMass = -1e30f;  // log2 of a weight of 0: 2^kNoMass is 0 and nothing overflows on the way
-constexpr int kWarps = 8, kThreads = 32 * kWarps;
-constexpr int kFlush = 32;  // columns a lane adds in float before it adds the sum to a double
-
-/// One cloud of the pair on the device. A point is (x, y, z, exponent): relative to an origin that both clouds share,
-/// with exponent = log2(weight) + potential * log2(e) / epsilon.
-struct Side {
-    DeviceBatch batch;
-    float4* points;
-    float* log_mass;
-};
-
-/// What is known of a pair of clouds.
-struct Progress {
-    int done;  // 1: stopped by the tolerance; 2: no mass
-    int iterations;
-    double error;
-};
-
-struct Double {
-    double value;
-    static __device__ Double shuffle_down(const Double& d, int step) { return {__shfl_down_sync(~0u, d.value, step)}; }
-};
-struct AddDoubles {
-    __device__ Double operator()(const Double& a, const Double& b) const { return {a.value + b.value}; }
-};
-
-/// Sum over a block in a fixed order; every thread receives it.
-__device__ double block_sum(double mine, Double* shared) {
-    const Double all = reduce_block(Double{mine}, shared, AddDoubles{});
-    __syncthreads();
-    if (threadIdx.x == 0) shared[0] = all;
-    __syncthreads();
-    return shared[0].value;
-}
-
-// -----------------------------------------------------------------------------------------------------------
-// preparation
-
-struct Input {
-    const float* rows;
-    int64_t stride;
-    const float* weights;     // null: equal
-    const float* potentials;  // null: 0
-};
-
-__device__ bool has_mass(const Input& input, int64_t row) {
-    const float* p = input.rows + row * input.stride;
-    return isfinite(p[0]) && isfinite(p[1]) && isfinite(p[2]) &&
-           (!input.weights || (input.weights[row] > 0 && isfinite(input.weights[row])));
-}
-
-/// One block for a pair of clouds: the origin (the first point of a with mass), the weights, the points.
-__global__ void __launch_bounds__(kPartThreads)
-    sinkhorn_prepare_kernel(const __grid_constant__ Side a, const __grid_constant__ Input input_a,
-                            const __grid_constant__ Side b, const __grid_constant__ Input input_b,
-                            float inverse_epsilon, Progress* __restrict__ progress) {
-    __shared__ Double shared[32];
-    __shared__ unsigned long long first;
-    const int64_t cloud = blockIdx.x;
-    if (threadIdx.x == 0) first = ~0ull;
-    __syncthreads();
-    bool any = true;
-    for (int which = 0; which < 2; ++which) {
-        const Side& side = which == 0 ? a : b;
-        const Input& input = which == 0 ? input_a : input_b;
-        const int64_t begin = side.batch.begin(cloud), end = side.batch.end(cloud);
-        double mine = 0;
-        int64_t my_first = -1;
-        for (int64_t row = begin + threadIdx.x; row < end; row += kPartThreads) {
-            if (!has_mass(input, row)) continue;
-            mine += input.weights ? input.weights[row] : 1.0f;
-            if (my_first < 0) my_first = row;
-        }
-        if (which == 0 && my_first >= 0) atomicMin(&first, static_cast<unsigned long long>(my_first));
-        const double total = block_sum(mine, shared);  // synchronises: `first` is complete
-        any = any && total > 0;
-        float origin[3] = {0, 0, 0};
-        if (first != ~0ull) {
-            for (int axis = 0; axis < 3; ++axis)
-                origin[axis] = input_a.rows[static_cast<int64_t>(first) * input_a.stride + axis];
-        }
-        for (int64_t row = begin + threadIdx.x; row < end; row += kPartThreads) {
-            float4 point = {0, 0, 0, kNoMass};
-            float log_mass = kNoMass;
-            if (has_mass(input, row)) {
-                const float* p = input.rows + row * input.stride;
-                log_mass = static_cast<float>(log2((input.weights ? input.weights[row] : 1.0f) / total));
-                point = {p[0] - origin[0], p[1] - origin[1], p[2] - origin[2],
-                         log_mass + (input.potentials ? input.potentials[row] * inverse_epsilon : 0.0f)};
-            }
-            side.points[row] = point;
-            side.log_mass[row] = log_mass;
-        }
-    }
-    if (threadIdx.x == 0) progress[cloud] = {any ? 0 : 2, 0, 0.0};
-}
 
 /// Potentials in units of a new epsilon.
 __global__ void __launch_bounds__(kThreads) sinkhorn_rescale_kernel(Side side, float ratio) {
@@ -113,53 +12,6 @@ __global__ void __launch_bounds__(kThreads) sinkhorn_rescale_kernel(Side side, f
     const float log_mass = side.log_mass[row];
     if (log_mass > kNoMass) side.points[row].w = log_mass + (side.points[row].w - log_mass) * ratio;
 }
-
-// -----------------------------------------------------------------------------------------------------------------
-// rows
-
-// One instruction each, within 2^-22 of the result; subnormals count as 0.
-__device__ float exp2_approx(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-__device__ float sqrt_approx(float x) {
-    float y;
-    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-template <DistanceNorm cost>
-__device__ float cost_of(float dx, float dy, float dz) {
-    const float sq = fmaf(dz, dz, fmaf(dy, dy, dx * dx));
-    return cost == DistanceNorm::squared ? sq : sqrt_approx(sq);
-}
-
-__device__ double warp_sum(double value) {
-    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(~0u, value, step);
-    return value;  // the same bits in every lane
-}
-
-__device__ float warp_max(float value) {
-    for (int step = 16; step > 0; step /= 2) value = fmaxf(value, __shfl_xor_sync(~0u, value, step));
-    return value;
-}
-
-/// The rows of a warp: kRows of one cloud, or none where the cloud has stopped or ended.
-template <int kRows>
-struct WarpRows {
-    int64_t cloud, first;
-    int count;
-
-    __device__ WarpRows(const DeviceBatch& batch, int64_t blocks_per_cloud, const Progress* progress) {
-        cloud = blockIdx.x / blocks_per_cloud;
-        const int64_t block = blockIdx.x % blocks_per_cloud;
-        first = batch.begin(cloud) + (block * kWarps + threadIdx.x / 32) * kRows;
-        const int64_t left = batch.end(cloud) - first;
-        const bool stopped = progress && progress[cloud].done != 0;
-        count = stopped || left <= 0 ? 0 : static_cast<int>(left < kRows ? left : kRows);
-    }
-};
 
 /// Sum over the columns of 2^(exponent_j + shift - scale * cost), for kRows rows at once. Lanes take neighbouring
 /// columns, so that a warp reads 512 bytes in one piece and uses them kRows times. Fixed order.
@@ -344,68 +196,7 @@ __global__ void __launch_bounds__(kPartThreads)
     out.converged[cloud] = error <= tolerance;
 }
 
-/// Sum over the columns of P_ij dC_ij: a warp for a row, in a fixed order.
-template <DistanceNorm cost>
-__global__ void __launch_bounds__(kThreads)
-    sinkhorn_gradient_kernel(Side side, Side other, float scale, int64_t blocks_per_cloud,
-                             const Progress* __restrict__ progress, const float* __restrict__ dL_ddual,
-                             float* __restrict__ gradient) {
-    const WarpRows<1> mine(side.batch, blocks_per_cloud, nullptr);
-    if (mine.count == 0) return;
-    const float4 row = side.points[mine.first];
-    const float log_mass = side.log_mass[mine.first];
-    const bool active = log_mass > kNoMass && progress[mine.cloud].done == 0;
-    const int64_t begin = other.batch.begin(mine.cloud), end = active ? other.batch.end(mine.cloud) : begin;
-    const float shift = row.w - log_mass;
-    double x = 0, y = 0, z = 0;
-    for (int64_t chunk = begin + threadIdx.x % 32; chunk < end; chunk += 32 * kFlush) {
-        const int64_t last = min(end, chunk + 32 * kFlush);
-        float part_x = 0, part_y = 0, part_z = 0;
-        for (int64_t j = chunk; j < last; j += 32) {
-            const float4 c = __ldg(other.points + j);
-            const float dx = row.x - c.x, dy = row.y - c.y, dz = row.z - c.z;
-            const float d = cost_of<cost>(dx, dy, dz);
-            const float p = exp2_approx(fmaf(-scale, d, c.w + shift));
-            const float w = cost == DistanceNorm::squared ? 2 * p : (d > 0 ? p / d : 0.0f);
-            part_x = fmaf(w, dx, part_x);
-            part_y = fmaf(w, dy, part_y);
-            part_z = fmaf(w, dz, part_z);
-        }
-        x += part_x;
-        y += part_y;
-        z += part_z;
-    }
-    x = warp_sum(x);
-    y = warp_sum(y);
-    z = warp_sum(z);
-    if (threadIdx.x % 32 != 0) return;
-    const double weight = active ? dL_ddual[mine.cloud] * exp2(static_cast<double>(log_mass)) : 0.0;
-    gradient[3 * mine.first] = static_cast<float>(weight * x);
-    gradient[3 * mine.first + 1] = static_cast<float>(weight * y);
-    gradient[3 * mine.first + 2] = static_cast<float>(weight * z);
-}
-
 // ---------------------------------------------------------------------------------------------------------------- host
-
-/// Owns a side's memory for the call.
-struct SideMemory {
-    UploadedBatch batch;
-    Scratch<float4> points;
-    Scratch<float> log_mass;
-
-    SideMemory(const Batch& of, cudaStream_t stream)
-        : batch(of, stream), points(of.rows(), stream), log_mass(of.rows(), stream) {}
-    Side view() const { return {batch.view(), points.get(), log_mass.get()}; }
-};
-
-Input input_of(const Clouds& clouds, View<const float, 1> weights, const float* potentials) {
-    return {clouds.rows.data(), clouds.rows.stride(0), weights.size(0) > 0 ? weights.data() : nullptr, potentials};
-}
-
-int64_t blocks_per_cloud(const Batch& batch, int rows_per_warp) {
-    const int64_t per_block = int64_t{kWarps} * rows_per_warp;
-    return (batch.largest() + per_block - 1) / per_block;
-}
 
 template <DistanceNorm cost>
 struct Solver {
@@ -499,16 +290,6 @@ void solve(const Batch& batch_a, const Batch& batch_b, const Side& a, const Side
     solver.run(options, result);
 }
 
-template <DistanceNorm cost>
-void gradient(const Batch& batch, const Side& side, const Side& other, float scale, const Progress* progress,
-              const float* dL_ddual, View<float, 2> out, cudaStream_t stream) {
-    const int64_t per_cloud = blocks_per_cloud(batch, 1);
-    if (out.elements() == 0 || per_cloud == 0) return;
-    sinkhorn_gradient_kernel<cost><<<blocks_for(batch.clouds() * per_cloud, 1), kThreads, 0, stream>>>(
-        side, other, scale, per_cloud, progress, dL_ddual, out.data());
-    STIPPLE_CHECK_LAUNCH(sinkhorn_gradient_kernel);
-}
-
 }  // namespace
 
 void sinkhorn(const Clouds& a, const Clouds& b, View<const float, 1> weights_a, View<const float, 1> weights_b,
@@ -516,30 +297,11 @@ void sinkhorn(const Clouds& a, const Clouds& b, View<const float, 1> weights_a, 
     const CurrentDevice current(a.device());
     const SideMemory side_a(a.batch, raw(stream)), side_b(b.batch, raw(stream));
     Scratch<Progress> progress(a.batch.clouds(), raw(stream));
-    sinkhorn_prepare_kernel<<<blocks_for(a.batch.clouds(), 1), kPartThreads, 0, raw(stream)>>>(
-        side_a.view(), input_of(a, weights_a, nullptr), side_b.view(), input_of(b, weights_b, nullptr), 0.0f,
-        progress.get());
-    STIPPLE_CHECK_LAUNCH(sinkhorn_prepare_kernel);
+    prepare(a.batch.clouds(), side_a, side_b, input_of(a, weights_a, nullptr), input_of(b, weights_b, nullptr), 0.0f,
+            progress.get(), raw(stream));
     const auto run =
         options.cost == DistanceNorm::squared ? &solve<DistanceNorm::squared> : &solve<DistanceNorm::euclidean>;
     run(a.batch, b.batch, side_a.view(), side_b.view(), std::move(progress), options, result, raw(stream));
-}
-
-void sinkhorn_backward(const Clouds& a, const Clouds& b, View<const float, 1> weights_a, View<const float, 1> weights_b,
-                       const SinkhornOptions& options, View<const float, 1> f, View<const float, 1> g,
-                       View<const float, 1> dL_ddual, View<float, 2> dL_da, View<float, 2> dL_db, Stream stream) {
-    const CurrentDevice current(a.device());
-    const SideMemory side_a(a.batch, raw(stream)), side_b(b.batch, raw(stream));
-    const Scratch<Progress> progress(a.batch.clouds(), raw(stream));
-    const float scale = static_cast<float>(kLog2E / options.epsilon);
-    sinkhorn_prepare_kernel<<<blocks_for(a.batch.clouds(), 1), kPartThreads, 0, raw(stream)>>>(
-        side_a.view(), input_of(a, weights_a, f.data()), side_b.view(), input_of(b, weights_b, g.data()), scale,
-        progress.get());
-    STIPPLE_CHECK_LAUNCH(sinkhorn_prepare_kernel);
-    const auto run =
-        options.cost == DistanceNorm::squared ? &gradient<DistanceNorm::squared> : &gradient<DistanceNorm::euclidean>;
-    run(a.batch, side_a.view(), side_b.view(), scale, progress.get(), dL_ddual.data(), dL_da, raw(stream));
-    run(b.batch, side_b.view(), side_a.view(), scale, progress.get(), dL_ddual.data(), dL_db, raw(stream));
 }
 
 }  // namespace stipple::ops::cuda
