@@ -132,16 +132,36 @@ Case emd_transport_case(int64_t n, int64_t m) {
             }};
 }
 
+/// Unequal sizes by auction.
+Case emd_copies_case(int64_t n, int64_t m) {
+    return {.op = "emd_transport",
+            .shape = fmt::format("{} x {}, gap 1 %", n, m),
+            .points = n + m,
+            .bytes = (n + m) * 12,
+            .prepare = [=](Device device) {
+                const auto a = keep(wavy_torus(n, 1).to(device)), b = keep(wavy_torus(m, 2).to(device));
+                return [=] { ops::emd_transport_auction(a->view(), b->view()); };
+            }};
+}
+
 }  // namespace
 
 std::vector<Case> distance_cases(Size size) {
     if (size == Size::tiny)
-        return {chamfer_case(2, 40), hausdorff_case(2, 40), sinkhorn_case(2, 20, 2),
-                emd_case(2, 12),     emd_exact_case(8),     emd_transport_case(6, 4)};
-    return {chamfer_case(32, 2048),       chamfer_case(32, 8192),       chamfer_case(1, 100'000),
-            chamfer_case(1, 1'000'000),   hausdorff_case(1, 100'000),   sinkhorn_case(1, 2048, 100),
-            sinkhorn_case(32, 2048, 100), emd_case(32, 2048),           emd_case(1, 8192),
-            emd_exact_case(2048),         emd_transport_case(1024, 768)};
+        return {chamfer_case(2, 40), hausdorff_case(2, 40),    sinkhorn_case(1, 20, 2), emd_case(2, 12),
+                emd_exact_case(8),   emd_transport_case(6, 4), emd_copies_case(6, 4)};
+    return {chamfer_case(32, 2048),
+            chamfer_case(32, 8192),
+            chamfer_case(1, 100'000),
+            chamfer_case(1, 1'000'000),
+            hausdorff_case(1, 100'000),
+            sinkhorn_case(1, 2048, 100),
+            sinkhorn_case(32, 2048, 100),
+            emd_case(32, 2048),
+            emd_case(1, 8192),
+            emd_exact_case(2048),
+            emd_transport_case(1024, 768),
+            emd_copies_case(512, 2048)};
 }
 
 }  // namespace stipple::bench

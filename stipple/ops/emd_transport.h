@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "stipple/ops/emd.h"
 #include "stipple/ops/emd_exact.h"
 
 namespace stipple::ops {
@@ -12,9 +13,10 @@ struct EmdFlow {
 };
 
 struct EmdPlan {
-    std::vector<EmdFlow> flows;    // by cloud, then from, then to; every mass above 0
-    std::vector<int64_t> offsets;  // clouds + 1: where a cloud's flows begin
-    std::vector<double> cost;      // [clouds] sum of mass * cost(from, to)
+    std::vector<EmdFlow> flows;       // by cloud, then from, then to; every mass above 0
+    std::vector<int64_t> offsets;     // clouds + 1: where a cloud's flows begin
+    std::vector<double> cost;         // [clouds] sum of mass * cost(from, to)
+    std::vector<double> lower_bound;  // [clouds] no plan costs less; the cost itself when the plan is exact
 };
 
 /// Earth mover's distance between clouds of any two sizes, exactly: every point of a cloud of n weighs 1 / n. CPU.
@@ -34,7 +36,17 @@ struct EmdPlan {
 EmdPlan emd_transport(const Clouds& a, const Clouds& b, bool squared = false, View<double, 1> dual_a = {},
                       View<double, 1> dual_b = {});
 
-/// Gradient of the sum over clouds of grad_cost * cost with respect to the points, the plan held fixed.
+/// The same on CPU or CUDA, up to the gap of `options`: emd matches copies of the points, lcm(n, m) of each cloud's.
+///
+/// a, b  [n, 3], [m, 3], any n and m whose least common multiple is at most 2^20; the same device
+///
+/// CPU and CUDA give the same plan. Cost and memory are those of emd with lcm(n, m) points: sizes that divide each
+/// other (2048 and 8192) cost no more than the larger cloud does. Waits for the device. Throws Error{bad_argument} as
+/// emd does, and where the multiple is too large.
+EmdPlan emd_transport_auction(const Clouds& a, const Clouds& b, const EmdOptions& options = {}, Stream stream = {});
+
+/// Gradient of the sum over clouds of grad_cost * cost with respect to the points, the plan held fixed. CPU or CUDA (by
+/// way of the CPU; points must then be contiguous).
 ///
 /// grad_cost       [clouds] float32
 /// grad_a, grad_b  [n, 3], [m, 3] float32, written; an empty view leaves that one out

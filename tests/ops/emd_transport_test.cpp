@@ -138,6 +138,67 @@ TEST(EmdTransport, GradientIsThatOfThePlan) {
     }
 }
 
+class EmdTransportAuction : public OnDevice {};
+STIPPLE_ON_EVERY_DEVICE(EmdTransportAuction);
+
+/// The exact cost lies between bound and cost, which are as near as was asked; the plan is a plan and costs what it
+/// says.
+TEST_P(EmdTransportAuction, IsWithinItsGapOfTheExactPlan) {
+    for (const Kind kind : {Kind::uniform, Kind::clustered, Kind::coplanar, Kind::duplicated, Kind::lattice}) {
+        for (const auto& [n, m] : {std::pair{1, 7}, {5, 3}, {40, 40}, {64, 16}, {20, 30}, {100, 250}}) {
+            SCOPED_TRACE(testing::Message() << to_string(kind) << " " << n << " x " << m);
+            const Array<float, 2> a = make_cloud(kind, n, 1), b = make_cloud(kind, m, 2);
+            const Array<float, 2> a_there = upload(a), b_there = upload(b);
+            const EmdPlan plan = ops::emd_transport_auction(a_there.view(), b_there.view(), {.relative = 0.02f});
+            const double exact = ops::emd_transport(a.view(), b.view()).cost[0];
+            EXPECT_LE(plan.lower_bound[0], exact * (1 + 1e-6));
+            EXPECT_GE(plan.cost[0], exact * (1 - 1e-6));
+            EXPECT_LE(plan.cost[0], exact * 1.02 + 1e-3 * (kind == Kind::clustered));  // 2^-19 of a box of 400
+            std::vector<double> out(n, 0.0), in(m, 0.0);
+            double total = 0;
+            for (const EmdFlow& flow : plan.flows) {
+                out[flow.from] += flow.mass, in[flow.to] += flow.mass;
+                total += flow.mass * pair_cost(a, flow.from, b, flow.to, false);
+            }
+            for (const double mass : out) EXPECT_NEAR(mass, 1.0 / n, 1e-12);
+            for (const double mass : in) EXPECT_NEAR(mass, 1.0 / m, 1e-12);
+            EXPECT_NEAR(plan.cost[0], total, 2e-6 * total + 1e-7);
+        }
+    }
+}
+
+TEST_P(EmdTransportAuction, BatchesAreTheCpusAndHaveGradients) {
+    const Array<float, 2> a = make_cloud(Kind::uniform, 30, 1), b = make_cloud(Kind::uniform, 45, 2);
+    const Batch batch_a = Batch::ragged({0, 10, 10, 30}), batch_b = Batch::ragged({0, 15, 20, 45});
+    const EmdPlan here = ops::emd_transport_auction(Clouds(a.view(), batch_a), Clouds(b.view(), batch_b));
+    const Array<float, 2> a_there = upload(a), b_there = upload(b);
+    const Clouds from(a_there.view(), batch_a), to(b_there.view(), batch_b);
+    const EmdPlan there = ops::emd_transport_auction(from, to);
+    ASSERT_EQ(here.offsets, there.offsets);
+    EXPECT_EQ(here.offsets[1], here.offsets[2]);  // an empty cloud moves nothing
+    EXPECT_TRUE(std::isnan(there.cost[1]));
+    for (size_t k = 0; k < here.flows.size(); ++k) {
+        EXPECT_EQ(here.flows[k].from, there.flows[k].from);
+        EXPECT_EQ(here.flows[k].to, there.flows[k].to);
+        EXPECT_EQ(here.flows[k].mass, there.flows[k].mass);
+    }
+    Array<float, 1> ones({3});
+    for (float& one : ones.span()) one = 1;
+    const Array<float, 1> ones_there = ones.to(device());
+    Array<float, 2> grad_here({30, 3}), grad_there({30, 3}, device());
+    ops::emd_transport_gradient(Clouds(a.view(), batch_a), Clouds(b.view(), batch_b), here, std::as_const(ones).view(),
+                                grad_here.view(), {});
+    ops::emd_transport_gradient(from, to, there, ones_there.view(), grad_there.view(), {});
+    const Array<float, 2> back = download(grad_there);
+    EXPECT_EQ(0, std::memcmp(grad_here.data(), back.data(), 90 * sizeof(float)));
+}
+
+TEST(EmdTransport, AuctionRefusesSizesWithoutACommonMeasure) {
+    const Array<float, 2> a = make_cloud(Kind::uniform, 2047, 1), b = make_cloud(Kind::uniform, 2048, 2);
+    EXPECT_EQ(bad_argument_of([&] { ops::emd_transport_auction(a.view(), b.view()); }),
+              "emd_transport_auction: 2047 and 2048 points have 4192256 in common; the most is 1048576");
+}
+
 TEST(EmdTransport, BadInput) {
     const Array<float, 2> a = make_cloud(Kind::uniform, 10), b = make_cloud(Kind::uniform, 9);
     Array<double, 1> duals({9});
