@@ -27,24 +27,12 @@ struct Builds {
     Build build[2];
 };
 
-__device__ float3 load_row(const RowsView& rows, int64_t row) {
-    const float* p = rows.data + row * rows.stride;
-    return make_float3(p[0], p[1], p[2]);
-}
-
 __device__ bool finite(float3 p) {
     return isfinite(p.x) && isfinite(p.y) && isfinite(p.z);
 }
 
 __device__ float4 padding() {
     return make_float4(__uint_as_float(0x7fc00000u), 0, 0, __uint_as_float(0xffffffffu));
-}
-
-/// A point as leaves hold it.
-__device__ float4 leaf_point(const RowsView& rows, int64_t row, uint32_t index) {
-    float3 p = load_row(rows, row);
-    if (!finite(p)) p = make_float3(__uint_as_float(0x7fc00000u), 0, 0);
-    return make_float4(p.x, p.y, p.z, __uint_as_float(index));
 }
 
 /// The scale of a curve's cells, the same along every axis: cubes make the most compact runs.
@@ -116,7 +104,7 @@ __global__ void __launch_bounds__(Threads) build_in_block(const __grid_constant_
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
         const int index = thread * Items + i;
-        points[i] = index < n ? load_row(build.rows, begin + index) : make_float3(INFINITY, 0, 0);
+        points[i] = index < n ? build.rows.point(begin + index) : make_float3(INFINITY, 0, 0);
         if (!finite(points[i])) continue;
         low = make_float3(fminf(low.x, points[i].x), fminf(low.y, points[i].y), fminf(low.z, points[i].z));
         high = make_float3(fmaxf(high.x, points[i].x), fmaxf(high.y, points[i].y), fmaxf(high.z, points[i].z));
@@ -151,7 +139,7 @@ __global__ void __launch_bounds__(Threads) build_in_block(const __grid_constant_
     for (int i = 0; i < Items; ++i) {  // 32 lanes hold the 32 points of a leaf
         const int32_t leaf = (i * Threads + thread) / kLeafPoints;
         if (leaf >= leaves) continue;
-        const float4 p = order[i] < n ? leaf_point(build.rows, begin + order[i], order[i]) : padding();
+        const float4 p = order[i] < n ? build.rows.leaf_point(begin + order[i], order[i]) : padding();
         to.points[int64_t{first_leaf + leaf} * kLeafPoints + lane] = p;
         if (to.lows) write_leaf_box(to, first_leaf + leaf, p, lane);
     }
@@ -173,7 +161,7 @@ __global__ void __launch_bounds__(kThreads) find_bounds(const __grid_constant__ 
     if (build.to.batch.cloud_of(row_end - 1) == first_cloud) {
         float lowest[6] = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
         for (int64_t row = row_begin + threadIdx.x; row < row_end; row += kThreads) {
-            const float3 p = load_row(build.rows, row);
+            const float3 p = build.rows.point(row);
             if (!finite(p)) continue;
             const float values[6] = {p.x, p.y, p.z, -p.x, -p.y, -p.z};
 #pragma unroll
@@ -188,7 +176,7 @@ __global__ void __launch_bounds__(kThreads) find_bounds(const __grid_constant__ 
         return;
     }
     for (int64_t row = row_begin + threadIdx.x; row < row_end; row += kThreads) {
-        const float3 p = load_row(build.rows, row);
+        const float3 p = build.rows.point(row);
         if (!finite(p)) continue;
         uint32_t* to = bounds + 6 * build.to.batch.cloud_of(row);
         const float values[6] = {p.x, p.y, p.z, -p.x, -p.y, -p.z};
@@ -211,7 +199,7 @@ __global__ void __launch_bounds__(kThreads) compute_codes(const __grid_constant_
     const float3 low = make_float3(lowest[0], lowest[1], lowest[2]);
     const float3 high = make_float3(-lowest[3], -lowest[4], -lowest[5]);
     const float scale = cells_per_unit(low, high, 1u << bits);
-    codes[row] = static_cast<uint64_t>(cloud) << 3 * bits | code_of(load_row(build.rows, row), low, scale, bits);
+    codes[row] = static_cast<uint64_t>(cloud) << 3 * bits | code_of(build.rows.point(row), low, scale, bits);
     order[row] = static_cast<int32_t>(row - build.to.batch.begin(cloud));
 }
 
@@ -227,7 +215,7 @@ __global__ void __launch_bounds__(kThreads) write_leaves(const __grid_constant__
     float4 p = padding();
     if (row < to.batch.end(cloud)) {
         const int32_t index = order[row];
-        p = leaf_point(build.rows, begin + index, static_cast<uint32_t>(index));
+        p = build.rows.leaf_point(begin + index, static_cast<uint32_t>(index));
     }
     to.points[leaf * kLeafPoints + lane] = p;
     if (to.lows) write_leaf_box(to, leaf, p, lane);
@@ -424,20 +412,14 @@ void build_hierarchies(const HierarchyPlan* first, const HierarchyPlan* second, 
     }
 }
 
-OrderedQueries::OrderedQueries(const Clouds& queries, cudaStream_t stream) {
-    HierarchyPlan plan(queries, /*with_boxes=*/false);
-    memory = Scratch<std::byte>(plan.bytes(), stream);
-    plan.place(memory.get(), stream);
-    build_hierarchies(&plan, nullptr, stream);
-    view = plan.view();
-}
-
-PointHierarchy::PointHierarchy(const Clouds& points, cudaStream_t stream) : device(points.device()) {
+PointHierarchy::PointHierarchy(const Clouds& points, cudaStream_t stream)
+    : device(points.device()), batch(points.batch) {
     HierarchyPlan plan(points, /*with_boxes=*/true);
     memory = Scratch<std::byte>(plan.bytes(), stream);
     plan.place(memory.get(), stream);
     build_hierarchies(&plan, nullptr, stream);
     view = plan.view();
+    rows = plan.rows();
 }
 
 PointHierarchy::~PointHierarchy() {
@@ -447,6 +429,23 @@ PointHierarchy::~PointHierarchy() {
     if (before != device.index) cudaSetDevice(device.index);
     memory = {};
     if (before != device.index) cudaSetDevice(before);
+}
+
+OrderedQueries::OrderedQueries(const PointHierarchy& index, const Clouds& queries, cudaStream_t stream) {
+    const bool same_rows =
+        queries.rows.data() == index.rows.data && queries.rows.stride(0) == index.rows.stride &&
+        queries.batch.is_dense() == index.batch.is_dense() && queries.batch.clouds() == index.batch.clouds() &&
+        queries.batch.largest() == index.batch.largest() && queries.batch.offsets() == index.batch.offsets();
+    if (same_rows && index.view.dimension == 3) {
+        view = index.view;
+        rows = index.rows;
+        return;
+    }
+    HierarchyPlan plan(queries, /*with_boxes=*/false);
+    memory = Scratch<std::byte>(plan.bytes(), stream);
+    plan.place(memory.get(), stream);
+    build_hierarchies(&plan, nullptr, stream);
+    view = plan.view();
 }
 
 std::shared_ptr<const PointHierarchy> build(const Clouds& points, Stream stream) {
