@@ -81,8 +81,9 @@ __device__ void write_parent_box(const HierarchyView& to, int level, int32_t clo
 
 /// A whole cloud in one block: bounds, codes, sort in shared memory, leaves and boxes. Deterministic: the sort is
 /// stable.
-/// Codes have 3 * Bits bits; every four of them are a pass of the sort.
-template <int Threads, int Items, int Bits>
+/// Codes have 3 * Bits bits, of which the upper 4 * Passes are sorted by. A coarser order costs nothing but a few more
+/// leaves in a search; 2^(4 * Passes) cells are many more than points.
+template <int Threads, int Items, int Bits, int Passes>
 __global__ void __launch_bounds__(Threads) build_in_block(const __grid_constant__ Builds builds) {
     using Sort = cub::BlockRadixSort<uint32_t, Threads, Items, uint16_t>;
     __shared__ union {
@@ -132,7 +133,8 @@ __global__ void __launch_bounds__(Threads) build_in_block(const __grid_constant_
         order[i] = static_cast<uint16_t>(thread * Items + i);
     }
     // Padding and non-finite points have the highest code; padding has the higher positions, so it stays behind.
-    Sort(shared.sort).SortBlockedToStriped(codes, order, 0, 3 * Bits);
+    static_assert(4 * Passes <= 3 * Bits);
+    Sort(shared.sort).SortBlockedToStriped(codes, order, 3 * Bits - 4 * Passes, 3 * Bits);
 
     const int32_t first_leaf = to.first_node(0, cloud), leaves = to.nodes(0, cloud);
 #pragma unroll
@@ -290,10 +292,10 @@ void sort_on_device(const Build& build, cudaStream_t stream) {
     STIPPLE_CHECK_LAUNCH(write_leaves);
 }
 
-template <int Threads, int Items, int Bits>
+template <int Threads, int Items, int Bits, int Passes>
 void launch_in_block(const Builds& builds, cudaStream_t stream) {
     const auto blocks = static_cast<unsigned>(builds.build[0].to.clouds + builds.build[1].to.clouds);
-    build_in_block<Threads, Items, Bits><<<blocks, Threads, 0, stream>>>(builds);
+    build_in_block<Threads, Items, Bits, Passes><<<blocks, Threads, 0, stream>>>(builds);
     STIPPLE_CHECK_LAUNCH(build_in_block);
 }
 
@@ -400,13 +402,13 @@ void build_hierarchies(const HierarchyPlan* first, const HierarchyPlan* second, 
             STIPPLE_CHECK_LAUNCH(write_tiles);
         }
     } else if (largest <= 256) {
-        launch_in_block<128, 2, 8>(builds, stream);
+        launch_in_block<128, 2, 6, 4>(builds, stream);
     } else if (largest <= 1024) {
-        launch_in_block<512, 2, 8>(builds, stream);
+        launch_in_block<512, 2, 6, 4>(builds, stream);
     } else if (largest <= 2048) {
-        launch_in_block<1024, 2, 8>(builds, stream);
+        launch_in_block<1024, 2, 6, 4>(builds, stream);
     } else if (largest <= kLargestInBlock) {
-        launch_in_block<1024, kLargestInBlock / 1024, 10>(builds, stream);
+        launch_in_block<1024, kLargestInBlock / 1024, 7, 5>(builds, stream);
     } else {
         for (int i = 0; i < count; ++i) build_with_device_sort(builds.build[i], stream);
     }
