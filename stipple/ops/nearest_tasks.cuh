@@ -1,5 +1,6 @@
 #pragma once
-// Tasks of packets that keep the nearest points: one, up to 32 in a lane's registers, up to 128 over a warp.
+// Tasks of packets that keep the nearest points: one, up to 32 in the registers of a lane or of four, up to 128 over a
+// warp.
 
 #include "stipple/ops/packet.cuh"
 
@@ -71,7 +72,7 @@ struct NearestOne {
 template <int K>
 struct NearestShared {
     static constexpr int kLanes = 4;
-    static constexpr int kBlocks = K == 32 ? 5 : 8;
+    static constexpr int kBlocks = K == 32 ? 4 : 8;
     static constexpr bool kStaged = false;
     static constexpr int kQueries = 32 / kLanes;
     static constexpr int kOwn = K / kLanes;
@@ -253,8 +254,8 @@ struct NearestShared {
     }
 };
 
-/// Up to K nearest, a lane a query: a sorted list in registers. Of a shorter list the first K - k keys are 0, which
-/// nothing displaces, so the last is always the k-th.
+/// Up to K nearest, a lane a query, for tiles, which every packet has to load: a sorted list in registers. Of a shorter
+/// list the first K - k keys are 0, which nothing displaces, so the last is always the k-th.
 template <int K>
 struct NearestList {
     static constexpr int kLanes = 1;

@@ -185,25 +185,25 @@ public:
         if (!__any_sync(kAllLanes, active_)) return;
         const int top = index_.levels - 1;
         int level = top;
-        int32_t base = 0;
+        int32_t first = index_.first_node(level, cloud_);  // child, counted from the hierarchy's first node
         uint32_t order = kNoNode;
         float box_gap = 0;
-        load_children(level, base, order, box_gap);
+        load_children(first, index_.nodes(level, cloud_), order, box_gap);
         float packet_bound = bound_of(visitor);
         while (true) {
             const uint32_t next = warp_min(box_gap <= packet_bound ? order : kNoNode);
             if (next == kNoNode) {
                 if (level == top) return;
+                const int32_t parent = (first - index_.first_node(level, cloud_)) / kFanout;
                 ++level;
                 order = shared_.order[level][lane_];
                 box_gap = shared_.gaps[level][lane_];
-                base = base / kFanout & ~(kFanout - 1);
+                first = index_.first_node(level, cloud_) + parent / kFanout * kFanout;
                 continue;
             }
             const int child = static_cast<int>(next % 32);
             if (lane_ == child) order = kNoNode;
-            const int32_t node = base + child;
-            const int64_t at = index_.first_node(level, cloud_) + int64_t{node};
+            const int64_t at = int64_t{first} + child;
             const float4 low = index_.lows[at], high = index_.highs[at];
             const bool wanted = active_ && visitor.wants(gap_sq(low, high, query_, query_), __float_as_uint(low.w));
             if (!__any_sync(kAllLanes, wanted)) continue;
@@ -219,9 +219,10 @@ public:
             } else {
                 shared_.order[level][lane_] = order;
                 shared_.gaps[level][lane_] = box_gap;
+                const int32_t below = (static_cast<int32_t>(at) - index_.first_node(level, cloud_)) * kFanout;
                 --level;
-                base = node * kFanout;
-                load_children(level, base, order, box_gap);
+                first = index_.first_node(level, cloud_) + below;
+                load_children(first, index_.nodes(level, cloud_) - below, order, box_gap);
             }
         }
     }
@@ -229,11 +230,11 @@ public:
 private:
     /// Each lane a child: its gap to the packet's box, and its turn: the nearer to the packet's centre the earlier,
     /// ties to the lower lane.
-    __device__ void load_children(int level, int32_t base, uint32_t& order, float& box_gap) const {
+    __device__ void load_children(int32_t first, int32_t count, uint32_t& order, float& box_gap) const {
         order = kNoNode;
         box_gap = INFINITY;
-        if (base + lane_ >= index_.nodes(level, cloud_)) return;
-        const int64_t at = index_.first_node(level, cloud_) + int64_t{base + lane_};
+        if (lane_ >= count) return;
+        const int64_t at = int64_t{first} + lane_;
         const float4 low = index_.lows[at], high = index_.highs[at];
         const float3 from = shared_.low, to = shared_.high;
         box_gap = gap_sq(low, high, from, to);
@@ -325,6 +326,7 @@ private:
 };
 
 /// Task::run(packet, params) for every packet of a job. Task::kLanes lanes a query.
+/// Task::kBlocks: how many blocks registers must allow on a multiprocessor, 0 for what the compiler finds best.
 template <class Task, template <int> class Packet>
 __global__ void __launch_bounds__(32 * kPacketWarps, Task::kBlocks)
     for_packets(const __grid_constant__ PacketJob job, const __grid_constant__ typename Task::Params params) {
