@@ -24,6 +24,7 @@ struct BallRows {
 template <int S>
 struct LowestIndices {
     static constexpr int kLanes = 1;
+    static constexpr int kBlocks = 0;
     static constexpr bool kStaged = true;
     using Params = BallRows;
 
@@ -76,6 +77,7 @@ struct LowestIndices {
 /// those to the query's run, unordered. About 32 searches for a query of more than s points.
 struct CollectLowest {
     static constexpr int kLanes = 1;
+    static constexpr int kBlocks = 0;
     struct Params {
         BallRows rows;
         int64_t *begins, *ends;
@@ -132,7 +134,7 @@ void ball_query(const PointIndex& index, const Clouds& queries, float radius, Vi
     const CurrentDevice current(index.device());
     const int64_t m = queries.batch.rows(), s = indices.size(1);
     if (m == 0) return;
-    const HierarchyView& nodes = index.on_cuda().view;
+    const PointHierarchy& nodes = index.on_cuda();
     const float radius_sq = radius * radius;
     int32_t* count_data = counts.elements() == 0 ? nullptr : counts.data();
     if (order == NeighbourOrder::nearest) {
@@ -145,8 +147,8 @@ void ball_query(const PointIndex& index, const Clouds& queries, float radius, Vi
         find_nearest(nodes, queries, rows, raw(stream));
         return;
     }
-    const OrderedQueries ordered(queries, raw(stream));
-    const PacketJob job = {nodes, ordered.view};
+    const OrderedQueries ordered(nodes, queries, raw(stream));
+    const PacketJob job = {nodes.view, ordered.view, ordered.rows};
     // Strictly inside: at most the float before. Of radius 0 that is below every distance.
     const BallRows rows = {std::nextafter(radius_sq, -1.0f), indices.data(), count_data, s};
     if (s <= 16)

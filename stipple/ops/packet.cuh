@@ -38,10 +38,15 @@ struct GlobalSource {
 
     __device__ void keys(int part, uint64_t (&key)[4]) const {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const float4 p = leaf[4 * part + i];
-            key[i] = neighbour_key(distance_sq(query.x - p.x, query.y - p.y, query.z - p.z), __float_as_uint(p.w));
-        }
+        for (int i = 0; i < 4; ++i) key[i] = key_of(leaf[4 * part + i]);
+    }
+    __device__ uint64_t key(int i) const {
+        return key_of(leaf[i]);
+    }
+
+private:
+    __device__ uint64_t key_of(float4 p) const {
+        return neighbour_key(distance_sq(query.x - p.x, query.y - p.y, query.z - p.z), __float_as_uint(p.w));
     }
 };
 
@@ -100,6 +105,9 @@ struct TileSource {
 #pragma unroll
         for (int i = 0; i < 4; ++i) key[i] = neighbour_key(d[i], index(4 * part + i));
     }
+    __device__ uint64_t key(int i) const {
+        return neighbour_key(one(i), index(i));
+    }
     __device__ uint32_t index(int i) const {
         return first + i;
     }
@@ -122,6 +130,7 @@ __device__ uint32_t points_within(const Source& source, float limit) {
 /// What a packet's search reads: the index, and the queries in their order.
 struct PacketJob {
     HierarchyView index, queries;
+    RowsView rows;  // where the queries' coordinates lie, when only the order is to be taken from `queries`
 };
 
 /// One packet of 32 / Lanes queries, Lanes lanes each: query i has the lanes i, i + 32 / Lanes, ...
@@ -140,25 +149,34 @@ public:
         uint32_t order[kMaxLevels][32];  // of the levels above the current one; a lane reads what it wrote
         float gaps[kMaxLevels][32];
         LeafSource::Shared leaf;
+        float3 low, high;  // of the queries; here because registers are scarce
     };
 
     __device__ LeafPacket(const PacketJob& job, int64_t packet, Shared& shared)
-        : index_(job.index), shared_(shared), lane_(static_cast<int>(threadIdx.x) % 32) {
+        : index_(job.index), batch_(job.queries.batch), shared_(shared), lane_(static_cast<int>(threadIdx.x) % 32) {
         const auto leaf = static_cast<int32_t>(packet / Lanes);
         cloud_ = job.queries.cloud_of(0, leaf);
-        const float4 query = job.queries.points[packet * kQueries + lane_ % kQueries];
+        float4 query = job.queries.points[packet * kQueries + lane_ % kQueries];
+        at_ = __float_as_uint(query.w);
+        if (job.rows.data && at_ != kNoNode) query = job.rows.leaf_point(job.queries.batch.begin(cloud_) + at_, at_);
         query_ = make_float3(query.x, query.y, query.z);
-        const uint32_t at = __float_as_uint(query.w);
-        row_ = at == kNoNode ? -1 : job.queries.batch.begin(cloud_) + at;
         active_ = !isnan(query.x);
-        low_ = make_float3(warp_min(active_ ? query.x : INFINITY), warp_min(active_ ? query.y : INFINITY),
-                           warp_min(active_ ? query.z : INFINITY));
-        high_ = make_float3(warp_max(active_ ? query.x : -INFINITY), warp_max(active_ ? query.y : -INFINITY),
-                            warp_max(active_ ? query.z : -INFINITY));
+        const float3 low = make_float3(warp_min(active_ ? query.x : INFINITY), warp_min(active_ ? query.y : INFINITY),
+                                       warp_min(active_ ? query.z : INFINITY));
+        const float3 high =
+            make_float3(warp_max(active_ ? query.x : -INFINITY), warp_max(active_ ? query.y : -INFINITY),
+                        warp_max(active_ ? query.z : -INFINITY));
+        if (lane_ == 0) {
+            shared_.low = low;
+            shared_.high = high;
+        }
+        __syncwarp();
     }
 
     __device__ bool active() const { return active_; }  // the lane's query is a finite point
-    __device__ int64_t row() const { return row_; }     // of the lane's query; -1 where there is none
+    __device__ int64_t row() const {                    // of the lane's query; -1 where there is none
+        return at_ == kNoNode ? -1 : batch_.begin(cloud_) + at_;
+    }
     __device__ int lane() const { return lane_; }
     __device__ int part() const { return lane_ / kQueries; }  // which of the query's lanes
 
@@ -167,25 +185,25 @@ public:
         if (!__any_sync(kAllLanes, active_)) return;
         const int top = index_.levels - 1;
         int level = top;
-        int32_t base = 0;
+        int32_t first = index_.first_node(level, cloud_);  // child, counted from the hierarchy's first node
         uint32_t order = kNoNode;
         float box_gap = 0;
-        load_children(level, base, order, box_gap);
+        load_children(first, index_.nodes(level, cloud_), order, box_gap);
         float packet_bound = bound_of(visitor);
         while (true) {
             const uint32_t next = warp_min(box_gap <= packet_bound ? order : kNoNode);
             if (next == kNoNode) {
                 if (level == top) return;
+                const int32_t parent = (first - index_.first_node(level, cloud_)) / kFanout;
                 ++level;
                 order = shared_.order[level][lane_];
                 box_gap = shared_.gaps[level][lane_];
-                base = base / kFanout & ~(kFanout - 1);
+                first = index_.first_node(level, cloud_) + parent / kFanout * kFanout;
                 continue;
             }
             const int child = static_cast<int>(next % 32);
             if (lane_ == child) order = kNoNode;
-            const int32_t node = base + child;
-            const int64_t at = index_.first_node(level, cloud_) + int64_t{node};
+            const int64_t at = int64_t{first} + child;
             const float4 low = index_.lows[at], high = index_.highs[at];
             const bool wanted = active_ && visitor.wants(gap_sq(low, high, query_, query_), __float_as_uint(low.w));
             if (!__any_sync(kAllLanes, wanted)) continue;
@@ -201,9 +219,10 @@ public:
             } else {
                 shared_.order[level][lane_] = order;
                 shared_.gaps[level][lane_] = box_gap;
+                const int32_t below = (static_cast<int32_t>(at) - index_.first_node(level, cloud_)) * kFanout;
                 --level;
-                base = node * kFanout;
-                load_children(level, base, order, box_gap);
+                first = index_.first_node(level, cloud_) + below;
+                load_children(first, index_.nodes(level, cloud_) - below, order, box_gap);
             }
         }
     }
@@ -211,15 +230,16 @@ public:
 private:
     /// Each lane a child: its gap to the packet's box, and its turn: the nearer to the packet's centre the earlier,
     /// ties to the lower lane.
-    __device__ void load_children(int level, int32_t base, uint32_t& order, float& box_gap) const {
+    __device__ void load_children(int32_t first, int32_t count, uint32_t& order, float& box_gap) const {
         order = kNoNode;
         box_gap = INFINITY;
-        if (base + lane_ >= index_.nodes(level, cloud_)) return;
-        const int64_t at = index_.first_node(level, cloud_) + int64_t{base + lane_};
+        if (lane_ >= count) return;
+        const int64_t at = int64_t{first} + lane_;
         const float4 low = index_.lows[at], high = index_.highs[at];
-        box_gap = gap_sq(low, high, low_, high_);
+        const float3 from = shared_.low, to = shared_.high;
+        box_gap = gap_sq(low, high, from, to);
         const float3 centre =
-            make_float3(0.5f * low_.x + 0.5f * high_.x, 0.5f * low_.y + 0.5f * high_.y, 0.5f * low_.z + 0.5f * high_.z);
+            make_float3(0.5f * from.x + 0.5f * to.x, 0.5f * from.y + 0.5f * to.y, 0.5f * from.z + 0.5f * to.z);
         order = (__float_as_uint(gap_sq(low, high, centre, centre)) & ~31u) | static_cast<uint32_t>(lane_);
     }
 
@@ -239,11 +259,12 @@ private:
     }
 
     const HierarchyView& index_;
+    const DeviceBatch& batch_;  // of the queries
     Shared& shared_;
     int lane_;
     int32_t cloud_;
-    float3 query_, low_, high_;
-    int64_t row_;
+    float3 query_;
+    uint32_t at_;  // the query in its cloud
     bool active_;
 };
 
@@ -305,8 +326,9 @@ private:
 };
 
 /// Task::run(packet, params) for every packet of a job. Task::kLanes lanes a query.
+/// Task::kBlocks: how many blocks registers must allow on a multiprocessor, 0 for what the compiler finds best.
 template <class Task, template <int> class Packet>
-__global__ void __launch_bounds__(32 * kPacketWarps)
+__global__ void __launch_bounds__(32 * kPacketWarps, Task::kBlocks)
     for_packets(const __grid_constant__ PacketJob job, const __grid_constant__ typename Task::Params params) {
     __shared__ typename Packet<Task::kLanes>::Shared shared[kPacketWarps];
     const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -316,14 +338,17 @@ __global__ void __launch_bounds__(32 * kPacketWarps)
     Task::run(packet, params);
 }
 
-template <class Task>
-void launch_packets(const PacketJob& job, const typename Task::Params& params, cudaStream_t stream) {
-    const int64_t packets = int64_t{job.queries.leaves} * Task::kLanes;
+/// OnPoints in three dimensions, OnTiles otherwise.
+template <class OnPoints, class OnTiles = OnPoints>
+void launch_packets(const PacketJob& job, const typename OnPoints::Params& params, cudaStream_t stream) {
+    const bool points = job.queries.dimension == 3;
+    const int64_t packets = int64_t{job.queries.leaves} * (points ? OnPoints::kLanes : OnTiles::kLanes);
     if (packets == 0) return;
-    if (job.queries.dimension == 3)
-        for_packets<Task, LeafPacket><<<blocks_for(packets, kPacketWarps), 32 * kPacketWarps, 0, stream>>>(job, params);
+    const unsigned blocks = blocks_for(packets, kPacketWarps);
+    if (points)
+        for_packets<OnPoints, LeafPacket><<<blocks, 32 * kPacketWarps, 0, stream>>>(job, params);
     else
-        for_packets<Task, TilePacket><<<blocks_for(packets, kPacketWarps), 32 * kPacketWarps, 0, stream>>>(job, params);
+        for_packets<OnTiles, TilePacket><<<blocks, 32 * kPacketWarps, 0, stream>>>(job, params);
     STIPPLE_CHECK_LAUNCH(for_packets);
 }
 

@@ -27,24 +27,12 @@ struct Builds {
     Build build[2];
 };
 
-__device__ float3 load_row(const RowsView& rows, int64_t row) {
-    const float* p = rows.data + row * rows.stride;
-    return make_float3(p[0], p[1], p[2]);
-}
-
 __device__ bool finite(float3 p) {
     return isfinite(p.x) && isfinite(p.y) && isfinite(p.z);
 }
 
 __device__ float4 padding() {
     return make_float4(__uint_as_float(0x7fc00000u), 0, 0, __uint_as_float(0xffffffffu));
-}
-
-/// A point as leaves hold it.
-__device__ float4 leaf_point(const RowsView& rows, int64_t row, uint32_t index) {
-    float3 p = load_row(rows, row);
-    if (!finite(p)) p = make_float3(__uint_as_float(0x7fc00000u), 0, 0);
-    return make_float4(p.x, p.y, p.z, __uint_as_float(index));
 }
 
 /// The scale of a curve's cells, the same along every axis: cubes make the most compact runs.
@@ -93,8 +81,9 @@ __device__ void write_parent_box(const HierarchyView& to, int level, int32_t clo
 
 /// A whole cloud in one block: bounds, codes, sort in shared memory, leaves and boxes. Deterministic: the sort is
 /// stable.
-/// Codes have 3 * Bits bits; every four of them are a pass of the sort.
-template <int Threads, int Items, int Bits>
+/// Codes have 3 * Bits bits, of which the upper 4 * Passes are sorted by. A coarser order costs nothing but a few more
+/// leaves in a search; 2^(4 * Passes) cells are many more than points.
+template <int Threads, int Items, int Bits, int Passes>
 __global__ void __launch_bounds__(Threads) build_in_block(const __grid_constant__ Builds builds) {
     using Sort = cub::BlockRadixSort<uint32_t, Threads, Items, uint16_t>;
     __shared__ union {
@@ -116,7 +105,7 @@ __global__ void __launch_bounds__(Threads) build_in_block(const __grid_constant_
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
         const int index = thread * Items + i;
-        points[i] = index < n ? load_row(build.rows, begin + index) : make_float3(INFINITY, 0, 0);
+        points[i] = index < n ? build.rows.point(begin + index) : make_float3(INFINITY, 0, 0);
         if (!finite(points[i])) continue;
         low = make_float3(fminf(low.x, points[i].x), fminf(low.y, points[i].y), fminf(low.z, points[i].z));
         high = make_float3(fmaxf(high.x, points[i].x), fmaxf(high.y, points[i].y), fmaxf(high.z, points[i].z));
@@ -144,14 +133,15 @@ __global__ void __launch_bounds__(Threads) build_in_block(const __grid_constant_
         order[i] = static_cast<uint16_t>(thread * Items + i);
     }
     // Padding and non-finite points have the highest code; padding has the higher positions, so it stays behind.
-    Sort(shared.sort).SortBlockedToStriped(codes, order, 0, 3 * Bits);
+    static_assert(4 * Passes <= 3 * Bits);
+    Sort(shared.sort).SortBlockedToStriped(codes, order, 3 * Bits - 4 * Passes, 3 * Bits);
 
     const int32_t first_leaf = to.first_node(0, cloud), leaves = to.nodes(0, cloud);
 #pragma unroll
     for (int i = 0; i < Items; ++i) {  // 32 lanes hold the 32 points of a leaf
         const int32_t leaf = (i * Threads + thread) / kLeafPoints;
         if (leaf >= leaves) continue;
-        const float4 p = order[i] < n ? leaf_point(build.rows, begin + order[i], order[i]) : padding();
+        const float4 p = order[i] < n ? build.rows.leaf_point(begin + order[i], order[i]) : padding();
         to.points[int64_t{first_leaf + leaf} * kLeafPoints + lane] = p;
         if (to.lows) write_leaf_box(to, first_leaf + leaf, p, lane);
     }
@@ -173,7 +163,7 @@ __global__ void __launch_bounds__(kThreads) find_bounds(const __grid_constant__ 
     if (build.to.batch.cloud_of(row_end - 1) == first_cloud) {
         float lowest[6] = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
         for (int64_t row = row_begin + threadIdx.x; row < row_end; row += kThreads) {
-            const float3 p = load_row(build.rows, row);
+            const float3 p = build.rows.point(row);
             if (!finite(p)) continue;
             const float values[6] = {p.x, p.y, p.z, -p.x, -p.y, -p.z};
 #pragma unroll
@@ -188,7 +178,7 @@ __global__ void __launch_bounds__(kThreads) find_bounds(const __grid_constant__ 
         return;
     }
     for (int64_t row = row_begin + threadIdx.x; row < row_end; row += kThreads) {
-        const float3 p = load_row(build.rows, row);
+        const float3 p = build.rows.point(row);
         if (!finite(p)) continue;
         uint32_t* to = bounds + 6 * build.to.batch.cloud_of(row);
         const float values[6] = {p.x, p.y, p.z, -p.x, -p.y, -p.z};
@@ -211,7 +201,7 @@ __global__ void __launch_bounds__(kThreads) compute_codes(const __grid_constant_
     const float3 low = make_float3(lowest[0], lowest[1], lowest[2]);
     const float3 high = make_float3(-lowest[3], -lowest[4], -lowest[5]);
     const float scale = cells_per_unit(low, high, 1u << bits);
-    codes[row] = static_cast<uint64_t>(cloud) << 3 * bits | code_of(load_row(build.rows, row), low, scale, bits);
+    codes[row] = static_cast<uint64_t>(cloud) << 3 * bits | code_of(build.rows.point(row), low, scale, bits);
     order[row] = static_cast<int32_t>(row - build.to.batch.begin(cloud));
 }
 
@@ -227,7 +217,7 @@ __global__ void __launch_bounds__(kThreads) write_leaves(const __grid_constant__
     float4 p = padding();
     if (row < to.batch.end(cloud)) {
         const int32_t index = order[row];
-        p = leaf_point(build.rows, begin + index, static_cast<uint32_t>(index));
+        p = build.rows.leaf_point(begin + index, static_cast<uint32_t>(index));
     }
     to.points[leaf * kLeafPoints + lane] = p;
     if (to.lows) write_leaf_box(to, leaf, p, lane);
@@ -302,10 +292,10 @@ void sort_on_device(const Build& build, cudaStream_t stream) {
     STIPPLE_CHECK_LAUNCH(write_leaves);
 }
 
-template <int Threads, int Items, int Bits>
+template <int Threads, int Items, int Bits, int Passes>
 void launch_in_block(const Builds& builds, cudaStream_t stream) {
     const auto blocks = static_cast<unsigned>(builds.build[0].to.clouds + builds.build[1].to.clouds);
-    build_in_block<Threads, Items, Bits><<<blocks, Threads, 0, stream>>>(builds);
+    build_in_block<Threads, Items, Bits, Passes><<<blocks, Threads, 0, stream>>>(builds);
     STIPPLE_CHECK_LAUNCH(build_in_block);
 }
 
@@ -412,32 +402,26 @@ void build_hierarchies(const HierarchyPlan* first, const HierarchyPlan* second, 
             STIPPLE_CHECK_LAUNCH(write_tiles);
         }
     } else if (largest <= 256) {
-        launch_in_block<128, 2, 8>(builds, stream);
+        launch_in_block<128, 2, 6, 4>(builds, stream);
     } else if (largest <= 1024) {
-        launch_in_block<512, 2, 8>(builds, stream);
+        launch_in_block<512, 2, 6, 4>(builds, stream);
     } else if (largest <= 2048) {
-        launch_in_block<1024, 2, 8>(builds, stream);
+        launch_in_block<1024, 2, 6, 4>(builds, stream);
     } else if (largest <= kLargestInBlock) {
-        launch_in_block<1024, kLargestInBlock / 1024, 10>(builds, stream);
+        launch_in_block<1024, kLargestInBlock / 1024, 7, 5>(builds, stream);
     } else {
         for (int i = 0; i < count; ++i) build_with_device_sort(builds.build[i], stream);
     }
 }
 
-OrderedQueries::OrderedQueries(const Clouds& queries, cudaStream_t stream) {
-    HierarchyPlan plan(queries, /*with_boxes=*/false);
-    memory = Scratch<std::byte>(plan.bytes(), stream);
-    plan.place(memory.get(), stream);
-    build_hierarchies(&plan, nullptr, stream);
-    view = plan.view();
-}
-
-PointHierarchy::PointHierarchy(const Clouds& points, cudaStream_t stream) : device(points.device()) {
+PointHierarchy::PointHierarchy(const Clouds& points, cudaStream_t stream)
+    : device(points.device()), batch(points.batch) {
     HierarchyPlan plan(points, /*with_boxes=*/true);
     memory = Scratch<std::byte>(plan.bytes(), stream);
     plan.place(memory.get(), stream);
     build_hierarchies(&plan, nullptr, stream);
     view = plan.view();
+    rows = plan.rows();
 }
 
 PointHierarchy::~PointHierarchy() {
@@ -447,6 +431,23 @@ PointHierarchy::~PointHierarchy() {
     if (before != device.index) cudaSetDevice(device.index);
     memory = {};
     if (before != device.index) cudaSetDevice(before);
+}
+
+OrderedQueries::OrderedQueries(const PointHierarchy& index, const Clouds& queries, cudaStream_t stream) {
+    const bool same_rows =
+        queries.rows.data() == index.rows.data && queries.rows.stride(0) == index.rows.stride &&
+        queries.batch.is_dense() == index.batch.is_dense() && queries.batch.clouds() == index.batch.clouds() &&
+        queries.batch.largest() == index.batch.largest() && queries.batch.offsets() == index.batch.offsets();
+    if (same_rows && index.view.dimension == 3) {
+        view = index.view;
+        rows = index.rows;
+        return;
+    }
+    HierarchyPlan plan(queries, /*with_boxes=*/false);
+    memory = Scratch<std::byte>(plan.bytes(), stream);
+    plan.place(memory.get(), stream);
+    build_hierarchies(&plan, nullptr, stream);
+    view = plan.view();
 }
 
 std::shared_ptr<const PointHierarchy> build(const Clouds& points, Stream stream) {

@@ -49,10 +49,21 @@ struct HierarchyView {
     }
 };
 
-/// What a build reads.
+/// The caller's points.
 struct RowsView {
     const float* data = nullptr;
     int64_t stride = 0;
+
+    __device__ float3 point(int64_t row) const {
+        const float* p = data + row * stride;
+        return make_float3(p[0], p[1], p[2]);
+    }
+    /// A point as leaves hold it.
+    __device__ float4 leaf_point(int64_t row, uint32_t index) const {
+        const float3 p = point(row);
+        const bool finite = isfinite(p.x) && isfinite(p.y) && isfinite(p.z);
+        return make_float4(finite ? p.x : __uint_as_float(0x7fc00000u), p.y, p.z, __uint_as_float(index));
+    }
 };
 
 /// The parts of a hierarchy in one block of memory. Host only; lives until its build is launched.
@@ -78,14 +89,6 @@ private:
 /// Launches the builds of one or two placed plans; one launch for both when every cloud fits a block's shared memory.
 void build_hierarchies(const HierarchyPlan* first, const HierarchyPlan* second, cudaStream_t stream);
 
-/// Points in an order in which neighbours are near: what searches take as queries.
-struct OrderedQueries {
-    OrderedQueries(const Clouds& queries, cudaStream_t stream);
-
-    Scratch<std::byte> memory;
-    HierarchyView view;
-};
-
 /// What PointIndex keeps. The memory goes back in the order of the stream that built it: searches on other streams must
 /// have ended by then.
 struct PointHierarchy {
@@ -97,6 +100,19 @@ struct PointHierarchy {
     Device device;
     Scratch<std::byte> memory;
     HierarchyView view;
+    RowsView rows;  // what it was built of, to be recognised: the memory may hold something else by now
+    Batch batch;
+};
+
+/// Points in an order in which neighbours are near: what searches take as queries. The rows the index was built of are
+/// not sorted again: they take the index's order, which is right whatever they hold now and good while they hold the
+/// same. `rows` is set then, and coordinates are to be read there.
+struct OrderedQueries {
+    OrderedQueries(const PointHierarchy& index, const Clouds& queries, cudaStream_t stream);
+
+    Scratch<std::byte> memory;
+    HierarchyView view;
+    RowsView rows;
 };
 
 }  // namespace stipple::ops::cuda

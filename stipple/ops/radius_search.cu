@@ -20,6 +20,7 @@ float largest_within(float radius) {
 
 struct CountWithin {
     static constexpr int kLanes = 1;
+    static constexpr int kBlocks = 0;
     struct Params {
         float limit;
         int32_t* counts;
@@ -36,6 +37,7 @@ struct CountWithin {
 /// the outputs.
 struct FillWithin {
     static constexpr int kLanes = 1;
+    static constexpr int kBlocks = 0;
     struct Params {
         float limit;
         bool by_index;
@@ -81,9 +83,9 @@ struct Widen {
 void radius_count(const PointIndex& index, const Clouds& queries, float radius, View<int32_t, 1> counts,
                   Stream stream) {
     const CurrentDevice current(index.device());
-    const OrderedQueries ordered(queries, raw(stream));
-    launch_packets<CountWithin>({index.on_cuda().view, ordered.view}, {largest_within(radius), counts.data()},
-                                raw(stream));
+    const OrderedQueries ordered(index.on_cuda(), queries, raw(stream));
+    launch_packets<CountWithin>({index.on_cuda().view, ordered.view, ordered.rows},
+                                {largest_within(radius), counts.data()}, raw(stream));
 }
 
 int64_t radius_offsets(View<const int32_t, 1> counts, View<int64_t, 1> offsets, Stream stream) {
@@ -110,7 +112,7 @@ void radius_search(const PointIndex& index, const Clouds& queries, float radius,
     const CurrentDevice current(index.device());
     const int64_t m = queries.batch.rows(), total = indices.size(0);
     if (m == 0 || total == 0) return;
-    const OrderedQueries ordered(queries, raw(stream));
+    const OrderedQueries ordered(index.on_cuda(), queries, raw(stream));
     const Scratch<uint64_t> keys(checked_mul(total, 2), raw(stream));
     const Scratch<int64_t> runs(checked_mul(m, 2), raw(stream));
     FillWithin::Params params;
@@ -121,7 +123,7 @@ void radius_search(const PointIndex& index, const Clouds& queries, float radius,
     params.begins = runs.get();
     params.ends = runs.get() + m;
     params.keys = keys.get();
-    launch_packets<FillWithin>({index.on_cuda().view, ordered.view}, params, raw(stream));
+    launch_packets<FillWithin>({index.on_cuda().view, ordered.view, ordered.rows}, params, raw(stream));
     const uint64_t* sorted =
         sort_segments(keys.get(), keys.get() + total, total, params.begins, params.ends, m, raw(stream));
     unpack<<<blocks_for(total, kThreads), kThreads, 0, raw(stream)>>>(

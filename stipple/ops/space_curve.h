@@ -19,6 +19,16 @@ STIPPLE_HD uint64_t spread_bits(uint32_t value) {
     return v;
 }
 
+/// The same for the lower 10 bits, in half the operations.
+STIPPLE_HD uint32_t spread_few_bits(uint32_t value) {
+    uint32_t v = value & 0x3ff;
+    v = (v | v << 16) & 0x030000ffu;
+    v = (v | v << 8) & 0x0300f00fu;
+    v = (v | v << 4) & 0x030c30c3u;
+    v = (v | v << 2) & 0x09249249u;
+    return v;
+}
+
 /// The position, of 3 * bits bits, of a cell with coordinates of `bits` <= 21 bits.
 STIPPLE_HD uint64_t hilbert_code(uint32_t x, uint32_t y, uint32_t z, int bits) {
     const uint32_t top = 1u << (bits - 1);
@@ -38,6 +48,7 @@ STIPPLE_HD uint64_t hilbert_code(uint32_t x, uint32_t y, uint32_t z, int bits) {
         if (z & bit) flip ^= bit - 1;
     }
     x ^= flip, y ^= flip, z ^= flip;
+    if (bits <= 10) return spread_few_bits(x) << 2 | spread_few_bits(y) << 1 | spread_few_bits(z);
     return spread_bits(x) << 2 | spread_bits(y) << 1 | spread_bits(z);
 }
 

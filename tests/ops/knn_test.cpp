@@ -72,6 +72,34 @@ TEST_P(Knn, OfTheIndexedPointsThemselves) {
     }
 }
 
+// The same rows as the index's, unchanged and then overwritten, are queries like any others.
+TEST_P(Knn, OfTheIndexedRowsWhateverTheyHoldNow) {
+    for (const Kind kind : {Kind::duplicated, Kind::nonfinite}) {
+        const RaggedSample sample({70, 0, 300, 40, 900});
+        const Batch batches[] = {Batch::single(sample.rows.size(0)), Batch::dense(5, sample.rows.size(0) / 5),
+                                 sample.batch};
+        for (const Batch& batch : batches) {
+            Uploaded at(sample.rows, batch, device());
+            const PointIndex index(at.clouds);
+            for (const bool overwritten : {false, true}) {
+                const Array<float, 2> queries =
+                    overwritten ? make_cloud(kind, sample.rows.size(0), 5) : sample.rows.clone();
+                copy_bytes(at.rows.data(), device(), queries.data(), Device{},
+                           queries.elements() * static_cast<int64_t>(sizeof(float)));
+                for (const int64_t k : {1, 4, 8, 13, 16, 20, 32, 40}) {
+                    SCOPED_TRACE(fmt::format("{}, {} clouds, overwritten {}, k {}", to_string(kind), batch.clouds(),
+                                             overwritten, k));
+                    Guarded<int32_t, 2> indices({queries.size(0), k}, device());
+                    Guarded<float, 2> distances_sq({queries.size(0), k}, device());
+                    ops::knn(index, at.clouds, indices.view(), distances_sq.view());
+                    expect_exact({indices.check(), distances_sq.check()}, sample.rows, batch, queries, batch, 7);
+                    if (HasFatalFailure()) return;
+                }
+            }
+        }
+    }
+}
+
 TEST_P(Knn, OfOtherPoints) {
     for (const Kind kind : all_kinds()) {
         for (const Kind from : {kind, Kind::uniform, Kind::clustered, Kind::nonfinite, Kind::huge}) {
