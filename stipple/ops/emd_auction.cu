@@ -11,6 +11,7 @@
 #include "stipple/ops/cuda_launch.h"
 #include "stipple/ops/emd.h"
 #include "stipple/ops/emd_auction.h"
+#include "stipple/ops/emd_cluster.cuh"
 
 namespace stipple::ops::cuda {
 namespace {
@@ -19,8 +20,10 @@ using namespace assignment;
 
 constexpr int kThreads = 512;
 constexpr int kTile = 1024;      // objects, or points of the front, in shared memory at a time
+constexpr int kFront = 512;      // points of a search's front in shared memory
 constexpr int kMostBlocks = 16;  // of a group
 constexpr unsigned kFull = 0xffffffffu;
+static_assert(kTile <= 2 * kFront, "a tile of points has its indices in Shared::meta");
 
 struct Control {
     int left[2];          // points without a partner, two lists
@@ -39,30 +42,32 @@ struct Workspace {
     unsigned long long *offer, *found;
     int *partner, *owner, *level, *parent, *settled, *reach, *root, *left, *front;
     int2* guess;
-    int64_t size;  // rows of every array for one group; left and front hold two and three times as many
+    int64_t size;  // rows of every array for one group; left and front hold two and four times as many
+
+    __device__ Workspace of(int64_t group) const {
+        Workspace w = *this;
+        const int64_t offset = group * size;
+        w.control += group;
+        w.point += offset, w.object += offset, w.offer += offset, w.found += offset;
+        w.partner += offset, w.owner += offset, w.level += offset, w.parent += offset, w.settled += offset;
+        w.reach += offset, w.root += offset, w.guess += offset;
+        w.left += 2 * offset, w.front += 4 * offset;
+        return w;
+    }
 };
 
-/// A block's shared memory. A segment holds what the block adds to the front, two of them in turn; the other blocks of
-/// the group read it there.
+/// A block's shared memory. The front is the same in every block: block r of the group sends what it adds to part r of
+/// all of them, in two buffers in turn. What does not fit goes through global memory.
+template <int objects>
 struct Shared {
-    float4* tile;
-    int2* tile_meta;
-    float4* segment;
-    int2* segment_meta;  // index, root
-    int4* published;     // of every block of the group, two in turn: points added, hits, lowest level
-    int* counters;       // points added [2], lowest level [2], hits
-
-    static constexpr int64_t bytes(int objects) {
-        return kTile * 24 + 2 * kMostBlocks * 16 + 32 + int64_t{2} * kThreads * objects * 24;
-    }
-    __device__ Shared(unsigned char* memory, int objects) {
-        tile = reinterpret_cast<float4*>(memory);
-        segment = tile + kTile;
-        published = reinterpret_cast<int4*>(segment + 2 * kThreads * objects);
-        tile_meta = reinterpret_cast<int2*>(published + 2 * kMostBlocks);
-        segment_meta = tile_meta + kTile;
-        counters = reinterpret_cast<int*>(segment_meta + 2 * kThreads * objects);
-    }
+    float4 tile[kTile];
+    float4 owner[kThreads * objects + 1];  // point of the owner of every object of the block
+    float4 front[2 * kFront];
+    int4 headers[2 * kMostBlocks];  // points added to the front, trees that found a free object, lowest level
+    int2 meta[2 * kFront];          // of the front: index, root
+    uint64_t ready[4];              // barriers: headers [2], front [2]
+    Workspace workspace;
+    int added[2], lowest[2], hits;  // of this block: what its next header says
 };
 
 struct Task {
@@ -87,17 +92,16 @@ __device__ float unordered(int bits) {
 template <bool squared, int objects>
 class Group {
 public:
-    __device__ Group(const Task& task, const Workspace& all, const Shared& shared) : task_(task), w_(all), s_(shared) {
-        const int64_t slot = blockIdx.x / task.group;
+    __device__ Group(const Task& task, const Workspace& all, Shared<objects>& shared)
+        : task_(task), w_(shared.workspace), s_(shared) {
         rank_ = static_cast<int>(blockIdx.x % task.group);
-        w_.control += slot;
-        const int64_t offset = slot * all.size;
-        w_.point += offset, w_.object += offset, w_.offer += offset, w_.found += offset;
-        w_.partner += offset, w_.owner += offset, w_.level += offset, w_.parent += offset, w_.settled += offset;
-        w_.reach += offset, w_.root += offset, w_.guess += offset;
-        w_.left += 2 * offset, w_.front += 3 * offset;
         thread_ = rank_ * kThreads + static_cast<int>(threadIdx.x);
         threads_ = task.group * kThreads;
+        if (threadIdx.x == 0) {
+            s_.workspace = all.of(blockIdx.x / task.group);
+            for (int k = 0; k < 4 && task.group > 1; ++k) cluster::init(&s_.ready[k]);
+        }
+        sync();
     }
 
     __device__ void solve(int64_t cloud) {
@@ -149,13 +153,10 @@ public:
 
 private:
     __device__ void sync() {
-#if __CUDA_ARCH__ >= 900
-        if (task_.group > 1) {
-            asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-            return;
-        }
-#endif
-        __syncthreads();
+        if (task_.group > 1)
+            cluster::sync();
+        else
+            __syncthreads();
     }
 
     __device__ double per_point(long long total) const {
@@ -500,61 +501,134 @@ private:
         augment(left);
     }
 
-    /// The same address in the shared memory of another block of the group.
-    template <class T>
-    __device__ T* of_block(T* address, int rank) const {
-#if __CUDA_ARCH__ >= 900
-        if (task_.group > 1) {
-            T* mapped = nullptr;
-            asm("mapa.u64 %0, %1, %2;" : "=l"(mapped) : "l"(address), "r"(rank));
-            return mapped;
-        }
+    __device__ static int warp_min(int value) {
+#if __CUDA_ARCH__ >= 800
+        return __reduce_min_sync(kFull, value);
+#else
+        for (int step = 16; step > 0; step /= 2) value = min(value, __shfl_xor_sync(kFull, value, step));
+        return value;
 #endif
-        return address;
+    }
+    __device__ static int warp_sum(int value) {
+#if __CUDA_ARCH__ >= 800
+        return __reduce_add_sync(kFull, value);
+#else
+        for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(kFull, value, step);
+        return value;
+#endif
     }
 
     struct Totals {
-        int added, hits, lowest;
+        int added, hits, lowest, most;  // most: that one block has added
     };
 
-    /// Tells the group what this block did since the last time; a barrier. turn_ then names the turn to come.
+    /// Tells the group what this block did since the last time, and waits for what the others tell. turn_ then names
+    /// the turn to come.
     __device__ Totals publish() {
-        const int turn = turn_;
-        __syncthreads();
-        if (static_cast<int>(threadIdx.x) < task_.group)
-            *of_block(&s_.published[turn * kMostBlocks + rank_], static_cast<int>(threadIdx.x)) =
-                make_int4(s_.counters[turn], s_.counters[4], s_.counters[2 + turn], 0);
-        if (threadIdx.x == kThreads - 1) s_.counters[turn ^ 1] = 0, s_.counters[2 + (turn ^ 1)] = kUnreached;
-        sync();
-        Totals totals = {0, 0, kUnreached};
-        for (int rank = 0; rank < task_.group; ++rank) {
-            const int4 block = s_.published[turn * kMostBlocks + rank];
-            totals.added += block.x, totals.hits += block.y, totals.lowest = min(totals.lowest, block.z);
+        const int turn = turn_ & 1, parity = turn_ / 2 & 1, lane = static_cast<int>(threadIdx.x & 31);
+        int4* headers = s_.headers + turn * kMostBlocks;
+        __syncthreads();  // counters are final, and the buffers of the last turn have been read
+        if (threadIdx.x < 32) {
+            const int4 header = make_int4(s_.added[turn], s_.hits, s_.lowest[turn], 0);
+            __syncwarp();
+            if (lane == 0) s_.added[turn ^ 1] = 0, s_.lowest[turn ^ 1] = kUnreached;
+            if (task_.group == 1) {
+                if (lane == 0) headers[0] = header;
+            } else {
+                if (lane == 0) cluster::expect(&s_.ready[turn], task_.group * static_cast<int>(sizeof(int4)));
+                if (lane < task_.group) cluster::send(&headers[rank_], header, &s_.ready[turn], lane);
+            }
         }
-        turn_ = turn ^ 1;
+        if (task_.group == 1)
+            __syncthreads();
+        else
+            cluster::wait(&s_.ready[turn], parity);
+        const int4 mine = lane < task_.group ? headers[lane] : make_int4(0, 0, kUnreached, 0);
+        const Totals totals = {warp_sum(mine.x), warp_sum(mine.y), warp_min(mine.z), -warp_min(-mine.x)};
+        if (task_.group > 1) {
+            if (threadIdx.x < 32) {
+                const int sent = warp_sum(min(mine.x, kFront / task_.group));
+                if (lane == 0)
+                    cluster::expect(&s_.ready[2 + turn], sent * static_cast<int>(sizeof(float4) + sizeof(int2)));
+            }
+            cluster::wait(&s_.ready[2 + turn], parity);
+        }
+        ++turn_;
         return totals;
     }
 
-    /// Adds a point to this block's part of the front.
-    __device__ void add_to_front(bool has, const float4& point, int index, int root, int buffer) {
+    /// Adds a point to the front of the turn to come.
+    __device__ void add_to_front(bool has, const float4& point, int index, int root) {
         const unsigned mask = __ballot_sync(kFull, has);
         if (mask == 0) return;
         const int lane = static_cast<int>(threadIdx.x & 31), leader = __ffs(static_cast<int>(mask)) - 1;
+        const int turn = turn_ & 1, part = kFront / task_.group;
         int first = 0;
-        if (lane == leader) first = atomicAdd(&s_.counters[turn_], __popc(mask));
-        first = __shfl_sync(kFull, first, leader) + buffer * kThreads * objects;
+        if (lane == leader) first = atomicAdd(&s_.added[turn], __popc(mask));
+        first = __shfl_sync(kFull, first, leader);
         if (!has) return;
-        first += __popc(mask & ((1u << lane) - 1));
-        s_.segment[first] = point;
-        s_.segment_meta[first] = make_int2(index, root);
+        const int at = first + __popc(mask & ((1u << lane) - 1)), to = turn * kFront + rank_ * part + at;
+        if (at >= part) {
+            int* list = overflow(turn, rank_);
+            __stcg(&list[at], index);
+            __stcg(&list[w_.size + at], root);
+        } else if (task_.group == 1) {
+            s_.front[to] = point;
+            s_.meta[to] = make_int2(index, root);
+        } else {
+            for (int rank = 0; rank < task_.group; ++rank) {
+                cluster::send(&s_.front[to], point, &s_.ready[2 + turn], rank);
+                cluster::send(&s_.meta[to], make_int2(index, root), &s_.ready[2 + turn], rank);
+            }
+        }
     }
 
-    /// place() with a thread's objects in registers and the front in shared memory: a round is one barrier of the
-    /// group, two where the level rises.
+    /// Indices, and w_.size later roots, of what a block adds to the front.
+    __device__ int* overflow(int turn, int rank) const {
+        return w_.front + 2 * turn * w_.size + rank * kThreads * objects;
+    }
+
+    /// Calls offer(point, meta, point, meta) for all of the front, two points at a time (the last may come twice). All
+    /// lanes of a warp get the same.
+    template <class Offer>
+    __device__ void for_front(const Totals& totals, const Offer& offer) {
+        const int turn = (turn_ - 1) & 1, lane = static_cast<int>(threadIdx.x & 31), group = task_.group;
+        const int part = kFront / group, bits = __ffs(group) - 1, most = min(totals.most, part);
+        const float4* front = s_.front + turn * kFront;
+        const int2* meta = s_.meta + turn * kFront;
+        const int count = s_.headers[turn * kMostBlocks + (lane & (group - 1))].x;
+        for (int base = 0; base < most; base += 32 >> bits) {
+            unsigned mask = __ballot_sync(kFull, base + (lane >> bits) < min(count, part));
+            while (mask != 0) {
+                const int k = __ffs(static_cast<int>(mask)) - 1;
+                mask &= mask - 1;
+                const int l = mask != 0 ? __ffs(static_cast<int>(mask)) - 1 : k;
+                mask &= mask - 1;
+                const int at = (k & (group - 1)) * part + base + (k >> bits);
+                const int other = (l & (group - 1)) * part + base + (l >> bits);
+                offer(front[at], &meta[at], front[other], &meta[other]);
+            }
+        }
+        if (totals.most <= part) return;
+        sync();
+        for (int rank = 0; rank < group; ++rank) {
+            const int* list = overflow(turn, rank);
+            const int size = s_.headers[turn * kMostBlocks + rank].x;
+            for (int at = part; at < size; ++at) {
+                const int2 named = make_int2(__ldcg(&list[at]), __ldcg(&list[w_.size + at]));
+                const float4 point = __ldcg(&w_.point[named.x]);
+                offer(point, &named, point, &named);
+            }
+        }
+    }
+
+    /// place() with a thread's objects in registers and the front in shared memory: a round is one exchange of
+    /// messages, two where the level rises.
     __device__ void place_in_registers() {
         const float inverse_eps = 1.0f / eps_;
         const int* left = left_list(which_);
-        float4 q[objects], owner_point[objects];
+        float4 q[objects], *owner_point = s_.owner + threadIdx.x;  // only this thread's
+        float limit[objects];
         int reached[objects], parent[objects], root[objects], owner[objects];
         bool settled[objects];
 #pragma unroll
@@ -564,69 +638,67 @@ private:
             reached[r] = kUnreached, parent[r] = root[r] = -1;
             q[r] = __ldcg(&w_.object[min(j, n_ - 1)]);
             owner[r] = j < n_ ? __ldcg(&w_.owner[j]) : -1;
-            owner_point[r] = __ldcg(&w_.point[max(owner[r], 0)]);
+            owner_point[r * kThreads] = __ldcg(&w_.point[max(owner[r], 0)]);
         }
         if (threadIdx.x == 0) {
-            s_.counters[0] = s_.counters[1] = s_.counters[4] = 0;
-            s_.counters[2] = s_.counters[3] = kUnreached;
+            s_.added[turn_ & 1] = s_.hits = 0;
+            s_.lowest[turn_ & 1] = kUnreached;
         }
-        __syncthreads();
+        for (int k = thread_; k < left_count_; k += threads_) __stcg(&w_.found[__ldcg(&left[k])], ~0ull);
+        sync();
         for (int base = 0; base < left_count_; base += threads_) {
-            const bool has = base + thread_ < left_count_;
-            const int i = has ? __ldcg(&left[base + thread_]) : 0;
-            if (has) __stcg(&w_.found[i], ~0ull);
-            add_to_front(has, __ldcg(&w_.point[i]), i, i, 0);
+            const int k = base + static_cast<int>(threadIdx.x) * task_.group + rank_;
+            const int i = k < left_count_ ? __ldcg(&left[k]) : 0;
+            add_to_front(k < left_count_, __ldcg(&w_.point[i]), i, i);
         }
         const int enough = static_cast<int>((static_cast<int64_t>(left_count_) * 3 + 9) / 10);
-        int level = 0, buffer = 0;
+        int level = 0;
         Totals totals = publish();
         const auto settle = [&] {
 #pragma unroll
             for (int r = 0; r < objects; ++r) {
                 const bool now = !settled[r] && reached[r] == level;
+                if (!__any_sync(kFull, now)) continue;
                 settled[r] = settled[r] || now;
-                add_to_front(now && owner[r] >= 0, owner_point[r], owner[r], root[r], buffer);
+                add_to_front(now && owner[r] >= 0, owner_point[r * kThreads], owner[r], root[r]);
                 if (now && owner[r] < 0) {
                     const auto key =
                         (static_cast<unsigned long long>(level) << 32) | static_cast<unsigned>(thread_ + r * threads_);
-                    if (atomicMin(&w_.found[root[r]], key) == ~0ull) atomicAdd(&s_.counters[4], 1);
+                    if (atomicMin(&w_.found[root[r]], key) == ~0ull) atomicAdd(&s_.hits, 1);
                 }
             }
         };
         for (;;) {
             const float back = multiply_rounded(static_cast<float>(level), eps_);
-            for (int first = 0; first < totals.added; first += kTile) {
-                const int size = min(kTile, totals.added - first);
-                __syncthreads();
-                gather_front(first, size, buffer);
-                __syncthreads();
+#pragma unroll
+            for (int r = 0; r < objects; ++r) limit[r] = settled[r] ? -INFINITY : limit_of(reached[r], q[r].w, back);
+            const auto reach = [&](int r, const float4& p, const int2* meta) {
+                const int through = level + level_of(cost_of(p, q[r]), q[r].w, p.w, inverse_eps);
+                if (through > reached[r]) return;
+                const int j = thread_ + r * threads_;
+                const int2 named = *meta;
+                if (through == reached[r] && rank_of(named.x, j, n_) > rank_of(parent[r], j, n_)) return;
+                reached[r] = through, parent[r] = named.x, root[r] = named.y;
+                limit[r] = limit_of(through, q[r].w, back);
+            };
+            for_front(totals, [&](const float4& p, const int2* meta, const float4& other, const int2* other_meta) {
 #pragma unroll
                 for (int r = 0; r < objects; ++r) {
-                    if (settled[r]) continue;
-                    const int j = thread_ + r * threads_;
-                    float limit = limit_of(reached[r], q[r].w, back);
-#pragma unroll 4
-                    for (int k = 0; k < size; ++k) {
-                        const float4 p = s_.tile[k];
-                        const float dx = p.x - q[r].x, dy = p.y - q[r].y, dz = p.z - q[r].z;
-                        if (!may_cost<squared>(dx * dx + dy * dy + dz * dz, limit + p.w)) continue;
-                        const int through = level + level_of(cost_of(p, q[r]), q[r].w, p.w, inverse_eps);
-                        const int2 meta = s_.tile_meta[k];
-                        if (through > reached[r]) continue;
-                        if (through == reached[r] && rank_of(meta.x, j, n_) > rank_of(parent[r], j, n_)) continue;
-                        reached[r] = through, parent[r] = meta.x, root[r] = meta.y;
-                        limit = limit_of(reached[r], q[r].w, back);
-                    }
+                    const float dx = p.x - q[r].x, dy = p.y - q[r].y, dz = p.z - q[r].z;
+                    const float ex = other.x - q[r].x, ey = other.y - q[r].y, ez = other.z - q[r].z;
+                    const bool near = may_cost<squared>(dx * dx + dy * dy + dz * dz, limit[r] + p.w);
+                    const bool other_near = may_cost<squared>(ex * ex + ey * ey + ez * ez, limit[r] + other.w);
+                    if (near) reach(r, p, meta);
+                    if (other_near) reach(r, other, other_meta);
                 }
-            }
-            buffer ^= 1;
+            });
             settle();
             int lowest = kUnreached;
 #pragma unroll
             for (int r = 0; r < objects; ++r)
                 if (!settled[r]) lowest = min(lowest, reached[r]);
-            for (int step = 16; step > 0; step /= 2) lowest = min(lowest, __shfl_xor_sync(kFull, lowest, step));
-            if ((threadIdx.x & 31) == 0 && lowest != kUnreached) atomicMin(&s_.counters[2 + turn_], lowest);
+            lowest = warp_min(lowest);
+            if ((threadIdx.x & 31) == 0 && lowest != kUnreached) atomicMin(&s_.lowest[turn_ & 1], lowest);
             totals = publish();
             if (totals.hits == left_count_) break;
             if (totals.added > 0) continue;
@@ -643,7 +715,7 @@ private:
             const float raise = multiply_rounded(static_cast<float>(level - reached[r]), eps_);
             __stcg(&w_.object[j].w, add_rounded(q[r].w, raise));
             __stcg(&w_.parent[j], parent[r]);
-            if (owner[r] >= 0) __stcg(&w_.point[owner[r]].w, add_rounded(owner_point[r].w, raise));
+            if (owner[r] >= 0) __stcg(&w_.point[owner[r]].w, add_rounded(owner_point[r * kThreads].w, raise));
         }
         for (int k = thread_; k < left_count_; k += threads_) {
             const int i = __ldcg(&left[k]);
@@ -652,18 +724,6 @@ private:
         }
         sync();
         augment(left);
-    }
-
-    /// Copies points [first, first + size) of the group's front into the tile.
-    __device__ void gather_front(int first, int size, int buffer) {
-        for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads) {
-            int at = first + k, rank = 0;
-            const int4* counts = s_.published + (turn_ ^ 1) * kMostBlocks;
-            while (at >= counts[rank].x) at -= counts[rank++].x;
-            at += buffer * kThreads * objects;
-            s_.tile[k] = *of_block(&s_.segment[at], rank);
-            s_.tile_meta[k] = *of_block(&s_.segment_meta[at], rank);
-        }
     }
 
     /// One path in every tree that found a free object; trees share no point and no object.
@@ -690,7 +750,7 @@ private:
             __syncthreads();
             for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads) {
                 const int i = __ldcg(&front[first + k]);
-                s_.tile_meta[k].x = i;
+                s_.meta[k].x = i;
                 s_.tile[k] = __ldcg(&w_.point[i]);
             }
             __syncthreads();
@@ -706,7 +766,7 @@ private:
                     const float dx = p.x - q.x, dy = p.y - q.y, dz = p.z - q.z;
                     if (!may_cost<squared>(dx * dx + dy * dy + dz * dz, limit + p.w)) continue;
                     const int through = level + level_of(cost_of(p, q), q.w, p.w, inverse_eps);
-                    const int i = s_.tile_meta[k].x;
+                    const int i = s_.meta[k].x;
                     if (through > reached) continue;
                     if (through == reached && rank_of(i, j, n_) > rank_of(parent, j, n_)) continue;
                     reached = through, parent = i;
@@ -725,67 +785,76 @@ private:
     }
 
     const Task& task_;
-    Workspace w_;
-    const Shared s_;
+    const Workspace& w_;
+    Shared<objects>& s_;
     int rank_, thread_, threads_, n_ = 0, shift_ = 0, which_ = 0, left_count_ = 0, turn_ = 0;
     float eps_ = 0.0f, factor_ = 1.0f;
     long long profit_sum_ = 0, price_sum_ = 0, cost_sum_ = 0;
 };
 
 template <bool squared, int objects>
-__global__ void __launch_bounds__(kThreads, 1) emd_kernel(const Task task, const Workspace workspace) {
+__global__ void __launch_bounds__(kThreads, objects == 1 ? 2 : 1)
+    emd_kernel(const Task task, const Workspace workspace) {
     extern __shared__ float4 memory[];
-    Group<squared, objects> group(task, workspace, Shared(reinterpret_cast<unsigned char*>(memory), objects));
+    Group<squared, objects> group(task, workspace, *reinterpret_cast<Shared<objects>*>(memory));
     const int64_t groups = gridDim.x / task.group;
     for (int64_t cloud = blockIdx.x / task.group; cloud < task.batch.clouds; cloud += groups) group.solve(cloud);
 }
 
 struct Launch {
-    int group;
-    int64_t groups;
-    cudaLaunchAttribute attribute;
-    cudaLaunchConfig_t config;
+    int group = 1, objects = 0;
+    int64_t groups = 0;
+    cudaLaunchAttribute attribute = {};
+    cudaLaunchConfig_t config = {};
+
+    /// Calls with a kernel that holds all objects of a search in registers, if there is one.
+    template <bool squared, class Call>
+    auto with_kernel(const Call& call) const {
+        switch (objects) {
+            case 1: return call(emd_kernel<squared, 1>);
+            case 2: return call(emd_kernel<squared, 2>);
+            case 4: return call(emd_kernel<squared, 4>);
+            default: return call(emd_kernel<squared, 0>);
+        }
+    }
+
+    static size_t bytes_for(int objects) {
+        return objects == 0   ? sizeof(Shared<0>)
+               : objects == 1 ? sizeof(Shared<1>)
+               : objects == 2 ? sizeof(Shared<2>)
+                              : sizeof(Shared<4>);
+    }
+
+    void set_group(int blocks, int64_t largest, int shared_bytes) {
+        group = blocks;
+        const int64_t threads = int64_t{group} * kThreads;
+        objects = largest <= threads ? 1 : largest <= 2 * threads ? 2 : largest <= 4 * threads ? 4 : 0;
+        if (bytes_for(objects) > static_cast<size_t>(shared_bytes)) objects = 0;
+        attribute.id = cudaLaunchAttributeClusterDimension;
+        attribute.val.clusterDim = {static_cast<unsigned>(group), 1, 1};
+        config.attrs = &attribute;
+        config.numAttrs = group > 1 ? 1 : 0;
+        config.blockDim = dim3(kThreads);
+        config.dynamicSmemBytes = bytes_for(objects);
+    }
+
+    /// How many groups run at once; 0 when the device grants no such group.
+    template <bool squared>
+    int resident() {
+        return with_kernel<squared>([&](auto kernel) {
+            config.gridDim = dim3(static_cast<unsigned>(group));
+            int fit = 0;
+            const bool asked =
+                cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     static_cast<int>(config.dynamicSmemBytes)) == cudaSuccess &&
+                (group <= 8 ||
+                 cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess) &&
+                cudaOccupancyMaxActiveClusters(&fit, kernel, &config) == cudaSuccess;
+            if (!asked) cudaGetLastError();
+            return asked ? fit : 0;
+        });
+    }
 };
-
-void set_group(Launch& launch, int group) {
-    launch.group = group;
-    launch.attribute.id = cudaLaunchAttributeClusterDimension;
-    launch.attribute.val.clusterDim = {static_cast<unsigned>(group), 1, 1};
-    launch.config.attrs = &launch.attribute;
-    launch.config.numAttrs = group > 1 ? 1 : 0;
-}
-
-template <bool squared, int objects>
-void launch_kernel(Launch& launch, Task task, const Workspace& w) {
-    const auto kernel = emd_kernel<squared, objects>;
-    const auto bytes = static_cast<int>(Shared::bytes(objects));
-    STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    launch.config.dynamicSmemBytes = static_cast<size_t>(bytes);
-    if (launch.group > 8)  // what not every device grants; the caller has asked whether this one does
-        STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-    task.group = launch.group;
-    launch.config.gridDim = dim3(static_cast<unsigned>(launch.groups * launch.group));
-    STIPPLE_CHECK_CUDA(cudaLaunchKernelEx(&launch.config, kernel, task, w));
-    STIPPLE_CHECK_LAUNCH(emd_kernel);
-}
-
-/// Whether the device can run a cluster of 16 blocks of the kernel.
-template <bool squared>
-bool grants_sixteen() {
-    const auto kernel = emd_kernel<squared, 1>;
-    Launch launch = {};
-    set_group(launch, 16);
-    launch.config.gridDim = dim3(16);
-    launch.config.blockDim = dim3(kThreads);
-    launch.config.dynamicSmemBytes = static_cast<size_t>(Shared::bytes(1));
-    int fit = 0;
-    const bool asked = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(Shared::bytes(1))) == cudaSuccess &&
-                       cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess &&
-                       cudaOccupancyMaxActiveClusters(&fit, kernel, &launch.config) == cudaSuccess;
-    if (!asked) cudaGetLastError();
-    return asked && fit > 0;
-}
 
 template <bool squared>
 void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOptions& options, cudaStream_t stream) {
@@ -796,25 +865,23 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
     STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     // As many blocks for a pair of clouds as have an object for every thread, while all pairs run at once.
+    Launch launch;
     int group = 1;
-    const int most = major < 9 ? 1 : kMostBlocks;
-    while (group < most && int64_t{group} * kThreads < largest && clouds * group * 2 <= processors) group *= 2;
-    if (group > 8 && !grants_sixteen<squared>()) group = 8;
-    const int64_t threads = int64_t{group} * kThreads;
-    const int wanted = largest <= threads ? 1 : largest <= 2 * threads ? 2 : largest <= 4 * threads ? 4 : 0;
-    const int objects = Shared::bytes(wanted) <= shared_bytes ? wanted : 0;
-
-    Launch launch = {};
-    set_group(launch, group);
+    while (major >= 9 && group < kMostBlocks && int64_t{group} * kThreads < largest) group *= 2;
+    for (launch.set_group(group, largest, shared_bytes); group > 1; launch.set_group(group, largest, shared_bytes)) {
+        if (clouds * group <= 2 * processors && launch.resident<squared>() >= clouds) break;
+        group /= 2;
+    }
     launch.groups = std::min<int64_t>(clouds, std::max(1, 2 * processors / group));
-    launch.config.blockDim = dim3(kThreads);
     launch.config.stream = stream;
-    const int64_t rows = checked_mul(launch.groups, largest);
+    launch.config.gridDim = dim3(static_cast<unsigned>(launch.groups * group));
+    const int64_t size = std::max(largest, int64_t{group} * kThreads * launch.objects);
+    const int64_t rows = checked_mul(launch.groups, size);
     const Scratch<Control> control(launch.groups, stream);
     const Scratch<float4> points(2 * rows, stream);
     const Scratch<unsigned long long> keys(2 * rows, stream);
     const Scratch<int2> guess(rows, stream);
-    const Scratch<int> ints(12 * rows, stream);
+    const Scratch<int> ints(13 * rows, stream);
     const UploadedBatch batch(a.batch, stream);
     int* next = ints.get();
     const auto take = [&](int64_t count) {
@@ -837,8 +904,8 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     w.reach = take(1);
     w.root = take(1);
     w.left = take(2);
-    w.front = take(3);
-    w.size = largest;
+    w.front = take(4);
+    w.size = size;
     Task task = {};
     task.a = a.rows.data();
     task.b = b.rows.data();
@@ -850,12 +917,13 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     task.cost = out.cost.data();
     task.bound = out.lower_bound.data();
     task.matching = out.matching.data();
-    switch (objects) {
-        case 1: return launch_kernel<squared, 1>(launch, task, w);
-        case 2: return launch_kernel<squared, 2>(launch, task, w);
-        case 4: return launch_kernel<squared, 4>(launch, task, w);
-        default: return launch_kernel<squared, 0>(launch, task, w);
-    }
+    task.group = group;
+    launch.with_kernel<squared>([&](auto kernel) {
+        STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                static_cast<int>(launch.config.dynamicSmemBytes)));
+        STIPPLE_CHECK_CUDA(cudaLaunchKernelEx(&launch.config, kernel, task, w));
+    });
+    STIPPLE_CHECK_LAUNCH(emd_kernel);
 }
 
 }  // namespace
