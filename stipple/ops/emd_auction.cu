@@ -8,6 +8,8 @@
 
 #include <climits>
 
+#include <cstddef>
+
 #include "stipple/ops/cuda_launch.h"
 #include "stipple/ops/emd.h"
 #include "stipple/ops/emd_auction.h"
@@ -19,11 +21,19 @@ namespace {
 using namespace assignment;
 
 constexpr int kThreads = 512;
-constexpr int kTile = 1024;      // objects, or points of the front, in shared memory at a time
-constexpr int kFront = 512;      // points of a search's front in shared memory
+constexpr int kTile = 1024;  // objects, or points of the front, in shared memory at a time
+constexpr int kFront = 512;  // points of a search's front in shared memory
+constexpr int kBids = 512;   // of a round that is replicated
+constexpr int kWarps = kThreads / 32;
 constexpr int kMostBlocks = 16;  // of a group
 constexpr unsigned kFull = 0xffffffffu;
-static_assert(kTile <= 2 * kFront, "a tile of points has its indices in Shared::meta");
+static_assert(kBids <= kThreads && kWarps <= 32, "a thread for every bid");
+static_assert(kTile <= 2 * kFront, "a tile lies where the front does");
+
+struct Best {
+    float best, second;
+    int object, runner_up;
+};
 
 struct Control {
     int left[2];          // points without a partner, two lists
@@ -60,14 +70,34 @@ struct Workspace {
 /// all of them, in two buffers in turn. What does not fit goes through global memory.
 template <int objects>
 struct Shared {
-    float4 tile[kTile];
-    float4 owner[kThreads * objects + 1];  // point of the owner of every object of the block
-    float4 front[2 * kFront];
     int4 headers[2 * kMostBlocks];  // points added to the front, trees that found a free object, lowest level
-    int2 meta[2 * kFront];          // of the front: index, root
-    uint64_t ready[4];              // barriers: headers [2], front [2]
+    Best partial[kWarps];
+    uint64_t ready[6];  // barriers: headers [2], front [2], bids [2]
     Workspace workspace;
     int added[2], lowest[2], hits;  // of this block: what its next header says
+    int losers[kWarps];
+    // From here on an auction has its replica.
+    alignas(16) float4 front[2 * kFront];  // also the tile of a scan
+    int2 meta[2 * kFront];                 // of the front: index, root
+    float4 owner[kThreads * objects + 1];  // point of the owner of every object of the block
+};
+
+/// What every block of a group knows in the later rounds of an auction, when the bids of all are few enough to be sent
+/// to all: each block then draws the same conclusions, and a round is one exchange of messages.
+struct Replica {
+    float4* object;  // [n] x, y, z, price
+    int *owner, *claim;
+    int2* bids;  // [2][kBids] object, amount
+    int* list;   // [2][kBids] who has no partner
+
+    static int64_t bytes(int64_t n) { return n * 24 + int64_t{kBids} * 24; }
+    __device__ Replica(float4* memory, int n) {
+        object = memory;
+        owner = reinterpret_cast<int*>(object + n);
+        claim = owner + n;
+        bids = reinterpret_cast<int2*>(claim + n);
+        list = reinterpret_cast<int*>(bids + 2 * kBids);
+    }
 };
 
 struct Task {
@@ -77,7 +107,8 @@ struct Task {
     double relative, absolute;
     float *cost, *bound;
     int32_t* matching;
-    int group;  // blocks
+    int group;      // blocks
+    bool replicas;  // of an auction fit into shared memory
 };
 
 __device__ int ordered(float value) {
@@ -99,7 +130,7 @@ public:
         threads_ = task.group * kThreads;
         if (threadIdx.x == 0) {
             s_.workspace = all.of(blockIdx.x / task.group);
-            for (int k = 0; k < 4 && task.group > 1; ++k) cluster::init(&s_.ready[k]);
+            for (int k = 0; k < 6 && task.group > 1; ++k) cluster::init(&s_.ready[k]);
         }
         sync();
     }
@@ -230,17 +261,58 @@ private:
         return true;
     }
 
-    struct Best {
-        float best, second;
-        int object, runner_up;
-    };
-
     __device__ void take(Best& b, float value, int j, int i) const {
         if (value < b.best || (value == b.best && b.object >= 0 && rank_of(j, i, n_) < rank_of(b.object, i, n_))) {
             b.second = b.best, b.runner_up = b.object;
             b.best = value, b.object = j;
         } else if (value < b.second) {
             b.second = value, b.runner_up = j;
+        }
+    }
+
+    __device__ void merge(Best& b, const Best& other, int i) const {
+        if (other.object >= 0) take(b, other.best, other.object, i);
+        if (other.runner_up >= 0 && other.second < b.second) b.second = other.second, b.runner_up = other.runner_up;
+    }
+
+    __device__ void merge_lanes(Best& b, int lanes, int i) const {
+        for (int step = min(lanes, 32) / 2; step > 0; step /= 2)
+            merge(b,
+                  {__shfl_xor_sync(kFull, b.best, step), __shfl_xor_sync(kFull, b.second, step),
+                   __shfl_xor_sync(kFull, b.object, step), __shfl_xor_sync(kFull, b.runner_up, step)},
+                  i);
+    }
+
+    /// A lane's part of the search for the best, or two best, of `size` objects, the first of which is object `first`.
+    template <bool two>
+    __device__ void search(Best& b, const float4* tile, int size, int first, int lane, int lanes, const float4& p,
+                           int i, float bound) const {
+        constexpr int kAhead = 4;
+        float limit = fminf(two ? b.second : b.best, bound) * kFilterFactor;
+        const auto passes = [&](const float4& q) {
+            const float dx = p.x - q.x, dy = p.y - q.y, dz = p.z - q.z;
+            return may_cost<squared>(dx * dx + dy * dy + dz * dz, limit - q.w);
+        };
+        const auto look = [&](const float4& q, int k) {
+            take(b, add_rounded(cost_of(p, q), q.w), first + k, i);
+            limit = fminf(two ? b.second : b.best, bound) * kFilterFactor;
+        };
+        int k = lane;
+        for (; k + (kAhead - 1) * lanes < size; k += kAhead * lanes) {
+            float4 q[kAhead];
+            bool pass[kAhead];
+#pragma unroll
+            for (int u = 0; u < kAhead; ++u) q[u] = tile[k + u * lanes];
+#pragma unroll
+            for (int u = 0; u < kAhead; ++u) pass[u] = passes(q[u]);
+            if (!(pass[0] || pass[1] || pass[2] || pass[3])) continue;
+#pragma unroll
+            for (int u = 0; u < kAhead; ++u)
+                if (pass[u]) look(tile[k + u * lanes], k + u * lanes);
+        }
+        for (; k < size; k += lanes) {
+            const float4 q = tile[k];
+            if (passes(q)) look(q, k);
         }
     }
 
@@ -263,27 +335,12 @@ private:
                 const int size = min(kTile, n_ - first);
                 __syncthreads();
                 for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads)
-                    s_.tile[k] = __ldcg(&w_.object[first + k]);
+                    s_.front[k] = __ldcg(&w_.object[first + k]);
                 __syncthreads();
                 if (!active) continue;
-                float limit = fminf(two ? b.second : b.best, bound) * kFilterFactor;
-#pragma unroll 4
-                for (int k = lane; k < size; k += lanes) {
-                    const float4 q = s_.tile[k];
-                    const float dx = p.x - q.x, dy = p.y - q.y, dz = p.z - q.z;
-                    if (may_cost<squared>(dx * dx + dy * dy + dz * dz, limit - q.w)) {
-                        take(b, add_rounded(cost_of(p, q), q.w), first + k, i);
-                        limit = fminf(two ? b.second : b.best, bound) * kFilterFactor;
-                    }
-                }
+                search<two>(b, s_.front, size, first, lane, lanes, p, i, bound);
             }
-            for (int step = lanes / 2; step > 0; step /= 2) {
-                const Best other = {__shfl_xor_sync(kFull, b.best, step), __shfl_xor_sync(kFull, b.second, step),
-                                    __shfl_xor_sync(kFull, b.object, step), __shfl_xor_sync(kFull, b.runner_up, step)};
-                if (other.object >= 0) take(b, other.best, other.object, i);
-                if (other.runner_up >= 0 && other.second < b.second)
-                    b.second = other.second, b.runner_up = other.runner_up;
-            }
+            merge_lanes(b, lanes, i);
             if (active && lane == 0) done(i, p, b);
         }
     }
@@ -381,6 +438,7 @@ private:
 
     __device__ void auction() {
         for (int round = 0; round < kAuctionRounds && left_count_ > n_ / kLeftOver; ++round) {
+            if (task_.replicas && left_count_ <= kBids) return auction_in_replicas(round);
             const int* left = left_list(which_);
             scan<true>(
                 left_count_, [&](int k) { return __ldcg(&left[k]); },
@@ -422,6 +480,106 @@ private:
             which_ = next;
             left_count_ = __ldcg(&w_.control->left[next]);
         }
+    }
+
+    /// The rounds of an auction with few bidders.
+    __device__ void auction_in_replicas(int round) {
+        const Replica a(s_.front, n_);
+        const int thread = static_cast<int>(threadIdx.x);
+        for (int j = thread; j < n_; j += kThreads) {
+            a.object[j] = __ldcg(&w_.object[j]);
+            a.owner[j] = __ldcg(&w_.owner[j]);
+            a.claim[j] = INT_MAX;
+        }
+        int* list = a.list;
+        for (int k = thread; k < left_count_; k += kThreads) list[k] = __ldcg(&left_list(which_)[k]);
+        __syncthreads();
+        for (; round < kAuctionRounds && left_count_ > n_ / kLeftOver; ++round) {
+            // A block that bids has read the bids of the round before last, whose place these take.
+            if (left_count_ < task_.group) sync();
+            const int turn = bid_turn_ & 1, parity = bid_turn_ / 2 & 1;
+            ++bid_turn_;
+            int2* bids = a.bids + turn * kBids;
+            if (task_.group > 1 && thread == 0)
+                cluster::expect(&s_.ready[4 + turn], left_count_ * static_cast<int>(sizeof(int2)));
+            send_bids(a, list, bids, turn);
+            if (task_.group > 1)
+                cluster::wait(&s_.ready[4 + turn], parity);
+            else
+                __syncthreads();
+            int* next = a.list + (list == a.list ? kBids : 0);
+            left_count_ = resolve(a, list, bids, next);
+            list = next;
+        }
+        for (int j = thread_; j < n_; j += threads_) {
+            __stcg(&w_.object[j].w, a.object[j].w);
+            __stcg(&w_.owner[j], a.owner[j]);
+            if (a.owner[j] >= 0) __stcg(&w_.partner[a.owner[j]], j);
+        }
+        for (int k = thread_; k < left_count_; k += threads_) {
+            __stcg(&w_.partner[list[k]], -1);
+            __stcg(&left_list(which_)[k], list[k]);
+        }
+        sync();
+    }
+
+    /// The bids of this block's share of the list, to all blocks.
+    __device__ void send_bids(const Replica& a, const int* list, int2* bids, int turn) {
+        const int group = task_.group, thread = static_cast<int>(threadIdx.x);
+        const int count = (left_count_ - rank_ + group - 1) / group;
+        int lanes = 1;
+        while (lanes < kThreads && count * lanes * 2 <= kThreads) lanes *= 2;
+        const int lane = thread & (lanes - 1), slot = thread / lanes, k = slot * group + rank_;
+        const bool active = slot < count;
+        const int i = active ? list[k] : 0;
+        Best b = {INFINITY, INFINITY, -1, -1};
+        if (active) {
+            // Perhaps not the latest guess, but two objects all the same.
+            const float4 p = __ldcg(&w_.point[i]);
+            const int2 guess = __ldcg(&w_.guess[i]);
+            const float4 q = a.object[guess.x], r = a.object[guess.y];
+            const float bound = fmaxf(add_rounded(cost_of(p, q), q.w), add_rounded(cost_of(p, r), r.w));
+            search<true>(b, a.object, n_, 0, lane, lanes, p, i, bound);
+        }
+        merge_lanes(b, lanes, i);
+        if (lanes > 32) {
+            if ((lane & 31) == 0) s_.partial[thread / 32] = b;
+            __syncthreads();
+            for (int k = 1; k < lanes / 32 && lane == 0; ++k) merge(b, s_.partial[thread / 32 + k], i);
+        }
+        if (!active || lane != 0) return;
+        const bool only = n_ == 1;
+        const float amount = bid_of(a.object[b.object].w, b.best, only ? b.best : b.second, eps_);
+        if (!only) __stcg(&w_.guess[i], make_int2(b.object, b.runner_up));
+        const int2 bid = make_int2(b.object, __float_as_int(amount));
+        if (group == 1) bids[k] = bid;
+        for (int rank = 0; rank < group && group > 1; ++rank) cluster::send(&bids[k], bid, &s_.ready[4 + turn], rank);
+    }
+
+    /// The highest bid for an object wins it, the lowest bidder among equals. Returns how many are in `next`, in an
+    /// order that is the same in all blocks. Ends with a barrier of the block.
+    __device__ int resolve(const Replica& a, const int* list, const int2* bids, int* next) {
+        const int k = static_cast<int>(threadIdx.x), lane = k & 31, warp = k / 32;
+        const bool active = k < left_count_;
+        const int2 bid = active ? bids[k] : make_int2(0, 0);
+        const int i = active ? list[k] : -1;
+        int* price = reinterpret_cast<int*>(&a.object[bid.x].w);  // not negative: ordered like an integer
+        if (active) atomicMax(price, bid.y);                      // a bid is above the old price
+        __syncthreads();
+        const bool high = active && *price == bid.y;
+        if (high) atomicMin(&a.claim[bid.x], i);
+        __syncthreads();
+        const bool won = high && a.claim[bid.x] == i;
+        const int loser = won ? a.owner[bid.x] : i;
+        const unsigned mask = __ballot_sync(kFull, loser >= 0);
+        if (lane == 0) s_.losers[warp] = __popc(mask);
+        __syncthreads();
+        const int losers = lane < kWarps ? s_.losers[lane] : 0, before = warp_sum(lane < warp ? losers : 0);
+        if (loser >= 0) next[before + __popc(mask & ((1u << lane) - 1))] = loser;
+        if (won) a.owner[bid.x] = i, a.claim[bid.x] = INT_MAX;
+        const int count = warp_sum(losers);
+        __syncthreads();
+        return count;
     }
 
     __device__ void place() {
@@ -751,7 +909,7 @@ private:
             for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads) {
                 const int i = __ldcg(&front[first + k]);
                 s_.meta[k].x = i;
-                s_.tile[k] = __ldcg(&w_.point[i]);
+                s_.front[k] = __ldcg(&w_.point[i]);
             }
             __syncthreads();
             for (int j = thread_; j < n_; j += threads_) {
@@ -762,7 +920,7 @@ private:
                 float limit = limit_of(reached, q.w, back);
 #pragma unroll 4
                 for (int k = 0; k < size; ++k) {
-                    const float4 p = s_.tile[k];
+                    const float4 p = s_.front[k];
                     const float dx = p.x - q.x, dy = p.y - q.y, dz = p.z - q.z;
                     if (!may_cost<squared>(dx * dx + dy * dy + dz * dz, limit + p.w)) continue;
                     const int through = level + level_of(cost_of(p, q), q.w, p.w, inverse_eps);
@@ -787,7 +945,7 @@ private:
     const Task& task_;
     const Workspace& w_;
     Shared<objects>& s_;
-    int rank_, thread_, threads_, n_ = 0, shift_ = 0, which_ = 0, left_count_ = 0, turn_ = 0;
+    int rank_, thread_, threads_, n_ = 0, shift_ = 0, which_ = 0, left_count_ = 0, turn_ = 0, bid_turn_ = 0;
     float eps_ = 0.0f, factor_ = 1.0f;
     long long profit_sum_ = 0, price_sum_ = 0, cost_sum_ = 0;
 };
@@ -803,6 +961,7 @@ __global__ void __launch_bounds__(kThreads, objects == 1 ? 2 : 1)
 
 struct Launch {
     int group = 1, objects = 0;
+    bool replicas = false;
     int64_t groups = 0;
     cudaLaunchAttribute attribute = {};
     cudaLaunchConfig_t config = {};
@@ -818,24 +977,30 @@ struct Launch {
         }
     }
 
-    static size_t bytes_for(int objects) {
-        return objects == 0   ? sizeof(Shared<0>)
-               : objects == 1 ? sizeof(Shared<1>)
-               : objects == 2 ? sizeof(Shared<2>)
-                              : sizeof(Shared<4>);
+    template <int objects>
+    static size_t bytes(int64_t replica) {
+        return std::max(sizeof(Shared<objects>), offsetof(Shared<objects>, front) + static_cast<size_t>(replica));
+    }
+    static size_t bytes_for(int objects, int64_t replica) {
+        return objects == 0   ? bytes<0>(replica)
+               : objects == 1 ? bytes<1>(replica)
+               : objects == 2 ? bytes<2>(replica)
+                              : bytes<4>(replica);
     }
 
     void set_group(int blocks, int64_t largest, int shared_bytes) {
         group = blocks;
         const int64_t threads = int64_t{group} * kThreads;
         objects = largest <= threads ? 1 : largest <= 2 * threads ? 2 : largest <= 4 * threads ? 4 : 0;
-        if (bytes_for(objects) > static_cast<size_t>(shared_bytes)) objects = 0;
+        if (bytes_for(objects, 0) > static_cast<size_t>(shared_bytes)) objects = 0;
+        config.dynamicSmemBytes = bytes_for(objects, Replica::bytes(largest));
+        replicas = config.dynamicSmemBytes <= static_cast<size_t>(shared_bytes);
+        if (!replicas) config.dynamicSmemBytes = bytes_for(objects, 0);
         attribute.id = cudaLaunchAttributeClusterDimension;
         attribute.val.clusterDim = {static_cast<unsigned>(group), 1, 1};
         config.attrs = &attribute;
         config.numAttrs = group > 1 ? 1 : 0;
         config.blockDim = dim3(kThreads);
-        config.dynamicSmemBytes = bytes_for(objects);
     }
 
     /// How many groups run at once; 0 when the device grants no such group.
@@ -918,6 +1083,7 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     task.bound = out.lower_bound.data();
     task.matching = out.matching.data();
     task.group = group;
+    task.replicas = launch.replicas;
     launch.with_kernel<squared>([&](auto kernel) {
         STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                 static_cast<int>(launch.config.dynamicSmemBytes)));
