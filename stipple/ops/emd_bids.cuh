@@ -222,6 +222,7 @@ __device__ void Group<squared, objects>::send_bids(const Replica& a, const int* 
     if (!only) __stcg(&w_.guess[i], make_int2(b.object, b.runner_up));
     const int2 bid = make_int2(b.object, __float_as_int(amount));
     if (group == 1) bids[k] = bid;
+#pragma unroll 1
     for (int rank = 0; rank < group && group > 1; ++rank) cluster::send(&bids[k], bid, &s_.ready[4 + turn], rank);
 }
 

@@ -57,6 +57,7 @@ __device__ void Group<squared, objects>::add_to_front(bool has, const float4& po
         s_.front[to] = point;
         s_.meta[to] = make_int2(index, root);
     } else {
+#pragma unroll 1
         for (int rank = 0; rank < task_.group; ++rank) {
             cluster::send(&s_.front[to], point, &s_.ready[2 + turn], rank);
             cluster::send(&s_.meta[to], make_int2(index, root), &s_.ready[2 + turn], rank);
