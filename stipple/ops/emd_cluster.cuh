@@ -17,17 +17,10 @@ __device__ inline void sync() {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+/// The same address in the shared memory of block `rank`.
 __device__ inline unsigned address_in(const void* address, int rank) {
     unsigned mapped;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(shared_address(address)), "r"(rank));
-    return mapped;
-}
-
-/// The same address in the shared memory of block `rank`.
-template <class T>
-__device__ T* of_block(T* address, int rank) {
-    T* mapped;
-    asm("mapa.u64 %0, %1, %2;" : "=l"(mapped) : "l"(address), "r"(rank));
     return mapped;
 }
 
@@ -70,10 +63,6 @@ __device__ inline void send(int2* to, const int2& value, uint64_t* barrier, int 
 #else  // a group is one block; never called
 
 __device__ inline void sync() {}
-template <class T>
-__device__ T* of_block(T* address, int) {
-    return address;
-}
 __device__ inline void init(uint64_t*) {}
 __device__ inline void expect(uint64_t*, int) {}
 __device__ inline void wait(uint64_t*, int) {}
