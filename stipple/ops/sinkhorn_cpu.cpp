@@ -1,5 +1,5 @@
-// Sinkhorn on the CPU: points in Morton order, the columns of a sum in tiles with a box each. A tile whose box is too far
-// from a group of rows to matter is left out.
+// Sinkhorn on the CPU: points in Morton order, the columns of a sum in tiles with a box each. A tile whose box is too
+// far from a group of rows to matter is left out.
 
 #include <algorithm>
 #include <bit>
