@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "stipple/ops/space_curve.h"
+
 namespace stipple::ops::cpu {
 namespace {
 
@@ -15,14 +17,6 @@ struct Item {
     uint32_t key;
     int32_t index;
 };
-
-/// The bits of a 10-bit number, two zeros between.
-uint32_t spread(uint32_t v) {
-    v = (v | v << 16) & 0x030000FFu;
-    v = (v | v << 8) & 0x0300F00Fu;
-    v = (v | v << 4) & 0x030C30C3u;
-    return (v | v << 2) & 0x09249249u;
-}
 
 /// Least significant digit first, stable; the result is in `items`.
 void sort_by_key(Item* items, Item* other, int64_t n) {
@@ -71,7 +65,7 @@ void order_range(View<const float, 2> points, Item* items, Item* other, int64_t 
         uint32_t key = 0;
         for (int axis = 0; axis < 3; ++axis) {
             const auto cell = static_cast<int32_t>((double{p[axis]} - double{low[axis]}) * scale);
-            key |= spread(static_cast<uint32_t>(std::min(cell, (1 << kAxisBits) - 1))) << axis;
+            key |= spread_bits(static_cast<uint32_t>(std::min(cell, (1 << kAxisBits) - 1))) << axis;
         }
         items[i].key = key;
     }
