@@ -16,15 +16,15 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 struct Points {
     std::vector<float> x, y, z;
 
-    /// Row order[k] becomes point k; a null order keeps the rows'.
-    Points(const float* rows, int64_t stride, int64_t n, int shift, const int32_t* order) {
+    /// Row order[k] becomes point k.
+    Points(const float* rows, int64_t stride, int64_t n, int shift, const std::vector<int32_t>& order) {
         const int64_t padded = (n + kBlock - 1) / kBlock * kBlock;
         x.assign(padded, kInfinity);
         y.assign(padded, kInfinity);
         z.assign(padded, kInfinity);
         const float scale = std::ldexp(1.0f, shift);
         for (int64_t i = 0; i < n; ++i) {
-            const float* row = rows + (order != nullptr ? order[i] : i) * stride;
+            const float* row = rows + order[i] * stride;
             x[i] = row[0] * scale;
             y[i] = row[1] * scale;
             z[i] = row[2] * scale;
@@ -32,30 +32,15 @@ struct Points {
     }
 };
 
-/// Rows along a Morton curve, so that blocks of neighbours are compact.
-std::vector<int32_t> curve_order(const float* rows, int64_t stride, int64_t n) {
-    const auto spread = [](uint32_t v) {  // ten bits, two zeros after each
-        v = (v | (v << 16)) & 0x030000ffu;
-        v = (v | (v << 8)) & 0x0300f00fu;
-        v = (v | (v << 4)) & 0x030c30c3u;
-        return (v | (v << 2)) & 0x09249249u;
-    };
-    std::vector<std::pair<uint32_t, int32_t>> keys(n);
-    for (int64_t i = 0; i < n; ++i) keys[i] = {0, static_cast<int32_t>(i)};
-    for (int axis = 0; axis < 3; ++axis) {
-        float low = kInfinity, high = -kInfinity;
-        for (int64_t i = 0; i < n; ++i) {
-            low = std::min(low, rows[i * stride + axis]);
-            high = std::max(high, rows[i * stride + axis]);
-        }
-        const double scale = high > low ? 1023.0 / (static_cast<double>(high) - low) : 0.0;
-        for (int64_t i = 0; i < n; ++i)
-            keys[i].first |= spread(static_cast<uint32_t>((static_cast<double>(rows[i * stride + axis]) - low) * scale))
-                             << axis;
-    }
+/// Rows in the order that emd_auction.h speaks of.
+std::vector<int32_t> curve_order(const float* rows, int64_t stride, int64_t n, const Extent& box, int shift) {
+    const float scale = std::ldexp(1.0f, shift);
+    std::vector<uint64_t> keys(n);  // with the row below, so that equal codes stay in order
+    for (int64_t i = 0; i < n; ++i)
+        keys[i] = static_cast<uint64_t>(curve_key(rows + i * stride, box, scale)) << 32 | static_cast<uint64_t>(i);
     std::sort(keys.begin(), keys.end());
     std::vector<int32_t> order(n);
-    for (int64_t k = 0; k < n; ++k) order[k] = keys[k].second;
+    for (int64_t k = 0; k < n; ++k) order[k] = static_cast<int32_t>(keys[k] & 0xffffffffu);
     return order;
 }
 
@@ -86,12 +71,13 @@ struct Guess {
 template <bool squared>
 class Solver {
 public:
-    Solver(const Problem& problem, int shift)
+    Solver(const Problem& problem, const Extent& box, int shift)
         : n_(problem.n),
           blocks_((problem.n + kBlock - 1) / kBlock),
-          id_(curve_order(problem.b, problem.stride_b, problem.n)),
-          a_(problem.a, problem.stride_a, problem.n, shift, nullptr),
-          b_(problem.b, problem.stride_b, problem.n, shift, id_.data()),
+          row_a_(curve_order(problem.a, problem.stride_a, problem.n, box, shift)),
+          row_b_(curve_order(problem.b, problem.stride_b, problem.n, box, shift)),
+          a_(problem.a, problem.stride_a, problem.n, shift, row_a_),
+          b_(problem.b, problem.stride_b, problem.n, shift, row_b_),
           price_(blocks_ * kBlock, 0.0f),
           profit_(n_, 0.0f),
           partner_(n_, -1),
@@ -147,8 +133,8 @@ public:
     }
 
     void store(int32_t* partner, float* price) const {
-        for (int64_t i = 0; i < n_; ++i) partner[i] = id_[partner_[i]];
-        for (int64_t j = 0; j < n_ && price != nullptr; ++j) price[id_[j]] = price_[j];
+        for (int64_t i = 0; i < n_; ++i) partner[row_a_[i]] = row_b_[partner_[i]];
+        for (int64_t j = 0; j < n_ && price != nullptr; ++j) price[row_b_[j]] = price_[j];
     }
 
 private:
@@ -265,7 +251,7 @@ private:
             [&](int64_t at) {
                 const auto j = static_cast<int32_t>(at);
                 const float value = cost(i, j) + price_[j];
-                if (value < best || (value == best && rank_of(id_[j], i, n_) < rank_of(id_[now.best], i, n_))) {
+                if (value < best || (value == best && rank_of(j, i, n_) < rank_of(now.best, i, n_))) {
                     second = best;
                     best = value;
                     now = {j, now.best};
@@ -362,8 +348,7 @@ private:
                 } else {
                     int32_t& found = found_[root];
                     if (found < 0) ++hits;
-                    if (found < 0 || level_[j] < level_[found] || (level_[j] == level_[found] && id_[j] < id_[found]))
-                        found = j;
+                    if (found < 0 || level_[j] < level_[found] || (level_[j] == level_[found] && j < found)) found = j;
                 }
             }
             if (hits == static_cast<int64_t>(left.size())) break;
@@ -411,7 +396,7 @@ private:
                 if (passes[j - first] == 0) continue;
                 const int32_t reached = level + level_of(cost(i, j), price_[j], profit, inverse_eps);
                 if (reached > level_[j]) continue;
-                if (reached == level_[j] && rank_of(i, id_[j], n_) > rank_of(parent_[j], id_[j], n_)) continue;
+                if (reached == level_[j] && rank_of(i, j, n_) > rank_of(parent_[j], j, n_)) continue;
                 if (reached == level && level_[j] != level) ready.push_back(static_cast<int32_t>(j));
                 level_[j] = reached;
                 parent_[j] = i;
@@ -429,7 +414,7 @@ private:
     }
 
     const int64_t n_, blocks_;
-    const std::vector<int32_t> id_;  // objects lie along a curve; this is where they came from
+    const std::vector<int32_t> row_a_, row_b_;  // where the points of the order came from
     const Points a_, b_;
     std::vector<float> center_x_, center_y_, center_z_, half_x_, half_y_, half_z_;  // boxes of the blocks
     std::vector<float> least_price_, most_limit_;                                   // in a block
@@ -444,8 +429,9 @@ private:
 
 template <bool squared>
 Solution solve_as(const Problem& problem, int32_t* partner, float* price) {
-    const int shift = scale_shift(extent_of(problem));
-    Solver<squared> solver(problem, shift);
+    const Extent box = extent_of(problem);
+    const int shift = scale_shift(box);
+    Solver<squared> solver(problem, box, shift);
     const Solution solution = solver.run(problem, shift);
     solver.store(partner, price);
     return solution;

@@ -10,6 +10,7 @@
 #include <cstddef>
 
 #include "stipple/ops/emd_bids.cuh"
+#include "stipple/ops/emd_order.h"
 #include "stipple/ops/emd_search.cuh"
 #include "stipple/ops/emd_wide.cuh"
 
@@ -74,12 +75,12 @@ __device__ bool Group<squared, objects>::load(int64_t begin) {
         __threadfence();
     }
     sync();
-    const float *a = task_.a + begin * task_.stride_a, *b = task_.b + begin * task_.stride_b;
+    const float *a = task_.a + 3 * begin, *b = task_.b + 3 * begin;
     int low[3] = {INT_MAX, INT_MAX, INT_MAX}, high[3] = {INT_MIN, INT_MIN, INT_MIN};
     bool finite = true;
     for (int i = thread_; i < n_; i += threads_) {
         for (int axis = 0; axis < 3; ++axis) {
-            const float p = a[i * task_.stride_a + axis], q = b[i * task_.stride_b + axis];
+            const float p = a[3 * i + axis], q = b[3 * i + axis];
             finite = finite && isfinite(p) && isfinite(q);
             low[axis] = min(low[axis], min(ordered(p), ordered(q)));
             high[axis] = max(high[axis], max(ordered(p), ordered(q)));
@@ -106,7 +107,7 @@ __device__ bool Group<squared, objects>::load(int64_t begin) {
     shift_ = scale_shift(box);
     const float scale = ldexpf(1.0f, shift_);
     for (int i = thread_; i < n_; i += threads_) {
-        const float *p = a + i * task_.stride_a, *q = b + i * task_.stride_b;
+        const float *p = a + 3 * i, *q = b + 3 * i;
         __stcg(&w_.point[i], make_float4(p[0] * scale, p[1] * scale, p[2] * scale, 0.0f));
         __stcg(&w_.object[i], make_float4(q[0] * scale, q[1] * scale, q[2] * scale, 0.0f));
         __stcg(&w_.partner[i], -1);
@@ -298,6 +299,7 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     const Scratch<int2> guess(rows, stream);
     const Scratch<int> ints(13 * rows, stream);
     const UploadedBatch batch(a.batch, stream);
+    const OrderedPairs pairs(a, b, batch.view(), stream);
     int* next = ints.get();
     const auto take = [&](int64_t count) {
         int* taken = next;
@@ -322,16 +324,14 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     w.front = take(4);
     w.size = size;
     Task task = {};
-    task.a = a.rows.data();
-    task.b = b.rows.data();
-    task.stride_a = a.rows.stride(0);
-    task.stride_b = b.rows.stride(0);
+    task.a = pairs.a();
+    task.b = pairs.b();
     task.batch = batch.view();
     task.relative = options.relative;
     task.absolute = options.absolute;
     task.cost = out.cost.data();
     task.bound = out.lower_bound.data();
-    task.matching = out.matching.data();
+    task.matching = pairs.matching();
     task.group = group;
     task.replicas = launch.replicas;
     launch.with_kernel<squared>([&](auto kernel) {
@@ -343,6 +343,7 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
         STIPPLE_CHECK_CUDA(cudaLaunchKernelEx(&launch.config, kernel, task, w));
     });
     STIPPLE_CHECK_LAUNCH(emd_kernel);
+    pairs.translate(out.matching.data());
 }
 
 }  // namespace

@@ -6,6 +6,10 @@
 // shortest augmenting paths on reduced costs counted in whole eps [Gabow and Tarjan 1989], every tree of the search
 // forest at once. Prices live in float; every choice is a minimum or maximum with a rule for ties, and sums
 // that decide anything are integers, so nothing depends on the order of threads.
+//
+// Both clouds are first put in the order of a space-filling curve through their common box, equal codes in the order of
+// their rows: runs of points are compact then, and most of a scan passes over whole runs. Every index here, and so
+// every rule for ties, is a position in that order; only the result is translated back.
 
 #include <cmath>
 #include <cstdint>
@@ -13,6 +17,7 @@
 
 #include "stipple/core/numeric.h"
 #include "stipple/ops/clouds.h"
+#include "stipple/ops/space_curve.h"
 
 namespace stipple::ops::assignment {
 
@@ -37,6 +42,16 @@ STIPPLE_HD int scale_shift(const Extent& box) {
     frexpf(half, &exponent);
     const int shift = -1 - exponent;
     return shift > 125 ? 125 : shift;
+}
+
+/// The key of a point in its cloud's order, of kCurveBits bits; scale is 2^scale_shift(box). Some key for any point.
+constexpr int kCurveBits = 30;
+STIPPLE_HD uint32_t curve_key(const float* point, const Extent& box, float scale) {
+    constexpr uint32_t kCells = 1u << (kCurveBits / 3);
+    uint32_t cell[3];
+    for (int axis = 0; axis < 3; ++axis)
+        cell[axis] = curve_cell(point[axis] * scale, box.low[axis] * scale, static_cast<float>(kCells), kCells);
+    return static_cast<uint32_t>(hilbert_code(cell[0], cell[1], cell[2], kCurveBits / 3));
 }
 
 /// Never contracted into a fused multiply-add.

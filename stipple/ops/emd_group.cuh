@@ -27,6 +27,32 @@ struct Best {
     int object, runner_up;
 };
 
+/// A box of points: its middle and half its sides, these a little longer than needed.
+struct Box {
+    float4 middle, half;
+
+    /// Never above the squared distance to a point of the box, roundings included.
+    __device__ float distance_sq_to(const float4& p) const {
+        const float dx = fmaxf(fabsf(p.x - middle.x) - half.x, 0.0f), dy = fmaxf(fabsf(p.y - middle.y) - half.y, 0.0f),
+                    dz = fmaxf(fabsf(p.z - middle.z) - half.z, 0.0f);
+        return (dx * dx + dy * dy + dz * dz) * (1.0f - 0x1p-20f);
+    }
+};
+
+/// Of the points of a warp's lanes.
+__device__ Box warp_box(const float4& p) {
+    float low[3] = {p.x, p.y, p.z}, high[3] = {p.x, p.y, p.z}, middle[3], half[3];
+    for (int axis = 0; axis < 3; ++axis) {
+        for (int step = 16; step > 0; step /= 2) {
+            low[axis] = fminf(low[axis], __shfl_xor_sync(kFull, low[axis], step));
+            high[axis] = fmaxf(high[axis], __shfl_xor_sync(kFull, high[axis], step));
+        }
+        middle[axis] = 0.5f * low[axis] + 0.5f * high[axis];
+        half[axis] = fmaxf(high[axis] - middle[axis], middle[axis] - low[axis]) * kFilterFactor;
+    }
+    return {make_float4(middle[0], middle[1], middle[2], 0.0f), make_float4(half[0], half[1], half[2], 0.0f)};
+}
+
 struct Control {
     int left[2];          // points without a partner, two lists
     int front[3];         // points of the search's front, three lists in turn
@@ -72,6 +98,7 @@ struct Shared {
     alignas(16) float4 front[2 * kFront];  // also the tile of a scan
     int2 meta[2 * kFront];                 // of the front: index, root
     float4 owner[kThreads * objects + 1];  // point of the owner of every object of the block
+    Box boxes[kWarps * objects + 1];       // of the objects of a warp, one for each that a lane has
 };
 
 /// What every block of a group knows in the later rounds of an auction, when the bids of all are few enough to be sent
@@ -93,8 +120,7 @@ struct Replica {
 };
 
 struct Task {
-    const float *a, *b;
-    int64_t stride_a, stride_b;
+    const float *a, *b;  // [rows, 3] in the order of emd_auction.h, as is matching
     DeviceBatch batch;
     double relative, absolute;
     float *cost, *bound;
@@ -218,6 +244,9 @@ private:
         return value;
 #endif
     }
+    __device__ static float warp_max(float value) {
+        return unordered(~warp_min(~ordered(value)));
+    }
     __device__ static int warp_sum(int value) {
 #if __CUDA_ARCH__ >= 800
         return __reduce_add_sync(kFull, value);
@@ -239,10 +268,10 @@ private:
         return w_.front + 2 * turn * w_.size + rank * kThreads * objects;
     }
 
-    /// Calls offer(point, meta, point, meta) for all of the front, two points at a time (the last may come twice). All
-    /// lanes of a warp get the same.
+    /// Calls offer(point, meta, point, meta) for all of the front that may cost at most limit + profit at a point of
+    /// the box, two points at a time (the last may come twice). All lanes of a warp get the same.
     template <class Offer>
-    __device__ void for_front(const Totals& totals, const Offer& offer);
+    __device__ void for_front(const Totals& totals, const Box& box, const float& limit, const Offer& offer);
 
     /// place() with a thread's objects in registers and the front in shared memory: a round is one exchange of
     /// messages, two where the level rises.

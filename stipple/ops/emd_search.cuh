@@ -67,14 +67,22 @@ __device__ void Group<squared, objects>::add_to_front(bool has, const float4& po
 
 template <bool squared, int objects>
 template <class Offer>
-__device__ void Group<squared, objects>::for_front(const Totals& totals, const Offer& offer) {
+__device__ void Group<squared, objects>::for_front(const Totals& totals, const Box& box, const float& limit,
+                                                   const Offer& offer) {
     const int turn = (turn_ - 1) & 1, lane = static_cast<int>(threadIdx.x & 31), group = task_.group;
     const int part = kFront / group, bits = __ffs(group) - 1, most = min(totals.most, part);
     const float4* front = s_.front + turn * kFront;
     const int2* meta = s_.meta + turn * kFront;
     const int count = s_.headers[turn * kMostBlocks + (lane & (group - 1))].x;
     for (int base = 0; base < most; base += 32 >> bits) {
-        unsigned mask = __ballot_sync(kFull, base + (lane >> bits) < min(count, part));
+        const int mine = base + (lane >> bits);
+        const float most_limit = warp_max(limit);  // falls as objects are reached
+        bool near = mine < min(count, part);
+        if (near) {
+            const float4 p = front[(lane & (group - 1)) * part + mine];
+            near = may_cost<squared>(box.distance_sq_to(p), most_limit + p.w);
+        }
+        unsigned mask = __ballot_sync(kFull, near);
         while (mask != 0) {
             const int k = __ffs(static_cast<int>(mask)) - 1;
             mask &= mask - 1;
@@ -86,7 +94,6 @@ __device__ void Group<squared, objects>::for_front(const Totals& totals, const O
         }
     }
     if (totals.most <= part) return;
-    sync();
     for (int rank = 0; rank < group; ++rank) {
         const int* list = overflow(turn, rank);
         const int size = s_.headers[turn * kMostBlocks + rank].x;
@@ -114,6 +121,8 @@ __device__ void Group<squared, objects>::place_in_registers() {
         q[r] = __ldcg(&w_.object[min(j, n_ - 1)]);
         owner[r] = j < n_ ? __ldcg(&w_.owner[j]) : -1;
         owner_point[r * kThreads] = __ldcg(&w_.point[max(owner[r], 0)]);
+        const Box box = warp_box(q[r]);
+        if ((threadIdx.x & 31) == 0) s_.boxes[threadIdx.x / 32 * objects + r] = box;
     }
     if (threadIdx.x == 0) {
         s_.added[turn_ & 1] = s_.hits = 0;
@@ -156,17 +165,18 @@ __device__ void Group<squared, objects>::place_in_registers() {
             reached[r] = through, parent[r] = named.x, root[r] = named.y;
             limit[r] = limit_of(through, q[r].w, back);
         };
-        for_front(totals, [&](const float4& p, const int2* meta, const float4& other, const int2* other_meta) {
+        if (totals.most > kFront / task_.group) sync();  // part of the front comes through global memory
 #pragma unroll
-            for (int r = 0; r < objects; ++r) {
-                const float dx = p.x - q[r].x, dy = p.y - q[r].y, dz = p.z - q[r].z;
-                const float ex = other.x - q[r].x, ey = other.y - q[r].y, ez = other.z - q[r].z;
-                const bool near = may_cost<squared>(dx * dx + dy * dy + dz * dz, limit[r] + p.w);
-                const bool other_near = may_cost<squared>(ex * ex + ey * ey + ez * ez, limit[r] + other.w);
-                if (near) reach(r, p, meta);
-                if (other_near) reach(r, other, other_meta);
-            }
-        });
+        for (int r = 0; r < objects; ++r)
+            for_front(totals, s_.boxes[threadIdx.x / 32 * objects + r], limit[r],
+                      [&](const float4& p, const int2* meta, const float4& other, const int2* other_meta) {
+                          const float dx = p.x - q[r].x, dy = p.y - q[r].y, dz = p.z - q[r].z;
+                          const float ex = other.x - q[r].x, ey = other.y - q[r].y, ez = other.z - q[r].z;
+                          const bool near = may_cost<squared>(dx * dx + dy * dy + dz * dz, limit[r] + p.w);
+                          const bool other_near = may_cost<squared>(ex * ex + ey * ey + ez * ez, limit[r] + other.w);
+                          if (near) reach(r, p, meta);
+                          if (other_near) reach(r, other, other_meta);
+                      });
         settle();
         int lowest = kUnreached;
 #pragma unroll
