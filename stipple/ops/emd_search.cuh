@@ -121,8 +121,7 @@ __device__ void Group<squared, objects>::place_in_registers() {
         q[r] = __ldcg(&w_.object[min(j, n_ - 1)]);
         owner[r] = j < n_ ? __ldcg(&w_.owner[j]) : -1;
         owner_point[r * kThreads] = __ldcg(&w_.point[max(owner[r], 0)]);
-        const Box box = warp_box(q[r]);
-        if ((threadIdx.x & 31) == 0) s_.boxes[threadIdx.x / 32 * objects + r] = box;
+        if ((threadIdx.x & 31) == 0) s_.boxes[threadIdx.x / 32 * objects + r] = chunk_box(min(j, n_ - 1) / kChunk);
     }
     if (threadIdx.x == 0) {
         s_.added[turn_ & 1] = s_.hits = 0;
