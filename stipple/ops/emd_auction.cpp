@@ -142,6 +142,8 @@ private:
         return pair_cost<squared>(a_.x[i] - b_.x[j], a_.y[i] - b_.y[j], a_.z[i] - b_.z[j]);
     }
 
+    int32_t rank(int32_t index, int32_t chooser) const { return rank_of(index, chooser, static_cast<int32_t>(n_)); }
+
     double per_point(int64_t sum) const {
         return static_cast<double>(sum) / static_cast<double>(factor_) / static_cast<double>(n_);
     }
@@ -251,7 +253,7 @@ private:
             [&](int64_t at) {
                 const auto j = static_cast<int32_t>(at);
                 const float value = cost(i, j) + price_[j];
-                if (value < best || (value == best && rank_of(j, i, n_) < rank_of(now.best, i, n_))) {
+                if (value < best || (value == best && rank(j, i) < rank(now.best, i))) {
                     second = best;
                     best = value;
                     now = {j, now.best};
@@ -396,7 +398,9 @@ private:
                 if (passes[j - first] == 0) continue;
                 const int32_t reached = level + level_of(cost(i, j), price_[j], profit, inverse_eps);
                 if (reached > level_[j]) continue;
-                if (reached == level_[j] && rank_of(i, j, n_) > rank_of(parent_[j], j, n_)) continue;
+                if (reached == level_[j] &&
+                    rank(i, static_cast<int32_t>(j)) > rank(parent_[j], static_cast<int32_t>(j)))
+                    continue;
                 if (reached == level && level_[j] != level) ready.push_back(static_cast<int32_t>(j));
                 level_[j] = reached;
                 parent_[j] = i;

@@ -115,6 +115,15 @@ __device__ bool Group<squared, objects>::load(int64_t begin) {
         __stcg(&w_.guess[i], make_int2(i, i + 1 < n_ ? i + 1 : 0));
     }
     sync();
+    static_assert(kChunk == 32, "a chunk for a warp");
+    for (int base = thread_ - static_cast<int>(threadIdx.x & 31); base < n_; base += threads_) {
+        const Box chunk = warp_box(__ldcg(&w_.object[min(base + static_cast<int>(threadIdx.x & 31), n_ - 1)]));
+        if ((threadIdx.x & 31) == 0) {
+            __stcg(&w_.box[base / kChunk].middle, chunk.middle);
+            __stcg(&w_.box[base / kChunk].half, chunk.half);
+        }
+    }
+    sync();
     return true;
 }
 
@@ -291,12 +300,13 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     launch.groups = std::min<int64_t>(clouds, std::max(1, 2 * processors / group));
     launch.config.stream = stream;
     launch.config.gridDim = dim3(static_cast<unsigned>(launch.groups * group));
-    const int64_t size = std::max(largest, int64_t{group} * kThreads * launch.objects);
+    const int64_t size = (std::max(largest, int64_t{group} * kThreads * launch.objects) + kChunk - 1) / kChunk * kChunk;
     const int64_t rows = checked_mul(launch.groups, size);
     const Scratch<Control> control(launch.groups, stream);
     const Scratch<float4> points(2 * rows, stream);
     const Scratch<unsigned long long> keys(2 * rows, stream);
     const Scratch<int2> guess(rows, stream);
+    const Scratch<Box> boxes(rows / kChunk, stream);
     const Scratch<int> ints(13 * rows, stream);
     const UploadedBatch batch(a.batch, stream);
     const OrderedPairs pairs(a, b, batch.view(), stream);
@@ -310,6 +320,7 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     w.control = control.get();
     w.point = points.get();
     w.object = points.get() + rows;
+    w.box = boxes.get();
     w.offer = keys.get();
     w.found = keys.get() + rows;
     w.guess = guess.get();

@@ -95,9 +95,9 @@ STIPPLE_HD int32_t level_of(float cost, float price, float profit, float inverse
 }
 
 /// Ties go to the lowest rank. Were they to go to the lowest index, equal points would all want the same partner.
-STIPPLE_HD int32_t rank_of(int64_t index, int64_t chooser, int64_t n) {
-    const int64_t ahead = index - chooser;
-    return static_cast<int32_t>(ahead < 0 ? ahead + n : ahead);
+STIPPLE_HD int32_t rank_of(int32_t index, int32_t chooser, int32_t n) {
+    const int32_t ahead = index - chooser;
+    return ahead < 0 ? ahead + n : ahead;
 }
 
 /// The price offered for the best object, whose neighbour in value is `second`.

@@ -34,7 +34,7 @@ template <bool squared, int objects>
 template <bool two>
 __device__ void Group<squared, objects>::search(Best& b, const float4* tile, int size, int first, int lane, int lanes,
                                                 const float4& p, int i, float bound) const {
-    constexpr int kAhead = 4;
+    constexpr int kAhead = 2;
     float limit = fminf(two ? b.second : b.best, bound) * kFilterFactor;
     const auto passes = [&](const float4& q) {
         const float dx = p.x - q.x, dy = p.y - q.y, dz = p.z - q.z;
@@ -52,7 +52,7 @@ __device__ void Group<squared, objects>::search(Best& b, const float4* tile, int
         for (int u = 0; u < kAhead; ++u) q[u] = tile[k + u * lanes];
 #pragma unroll
         for (int u = 0; u < kAhead; ++u) pass[u] = passes(q[u]);
-        if (!(pass[0] || pass[1] || pass[2] || pass[3])) continue;
+        if (!(pass[0] || pass[1])) continue;
 #pragma unroll
         for (int u = 0; u < kAhead; ++u)
             if (pass[u]) look(tile[k + u * lanes], k + u * lanes);
@@ -64,27 +64,62 @@ __device__ void Group<squared, objects>::search(Best& b, const float4* tile, int
 }
 
 template <bool squared, int objects>
+template <bool two>
+__device__ void Group<squared, objects>::search_near(Best& b, const float4* tile, const Box* chunks, int size,
+                                                     int first, int part, int parts, int lanes, const float4& p, int i,
+                                                     float bound) const {
+    const int warp_lane = static_cast<int>(threadIdx.x & 31), count = (size + kChunk - 1) / kChunk;
+#pragma unroll 1
+    for (int base = part; base < count; base += 32 * parts) {
+        const int mine = base + warp_lane * parts;
+        const float limit = warp_max(fminf(two ? b.second : b.best, bound) * kFilterFactor);
+        bool near = mine < count;
+        if (near) {
+            const Box& box = s_.bidders[threadIdx.x / 32];
+            near = may_cost<squared>(chunks[mine].distance_sq_to(box.middle, box.half), limit - chunks[mine].middle.w);
+        }
+        unsigned mask = __ballot_sync(kFull, near);
+#pragma unroll 1
+        while (mask != 0) {
+            const int begin = (base + (__ffs(static_cast<int>(mask)) - 1) * parts) * kChunk;
+            mask &= mask - 1;
+            search<two>(b, tile + begin, min(kChunk, size - begin), first + begin, warp_lane & (lanes - 1), lanes, p, i,
+                        bound);
+        }
+    }
+}
+
+template <bool squared, int objects>
 template <bool two, class Bidder, class Start, class Done>
 __device__ void Group<squared, objects>::scan(int count, const Bidder& bidder, const Start& start, const Done& done) {
     int lanes = 1;
     while (lanes < 32 && static_cast<int64_t>(count) * lanes * 2 <= threads_) lanes *= 2;
-    const int per_block = kThreads / lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-    const int passes = (count + per_block * task_.group - 1) / (per_block * task_.group);
-    for (int pass = 0; pass < passes; ++pass) {
-        const int slot = (pass * per_block + static_cast<int>(threadIdx.x) / lanes) * task_.group + rank_;
+    // A warp has consecutive bidders, which are near each other more often than not.
+    const int lane = static_cast<int>(threadIdx.x) & (lanes - 1), warp = static_cast<int>(threadIdx.x / 32);
+    const int per_warp = 32 / lanes, per_pass = threads_ / lanes;
+    for (int pass = 0; pass < count; pass += per_pass) {
+        const int slot = pass + (warp * task_.group + rank_) * per_warp + static_cast<int>(threadIdx.x & 31) / lanes;
         const bool active = slot < count;
-        const int i = active ? bidder(slot) : 0;
+        const int i = bidder(min(slot, count - 1));
         const float4 p = __ldcg(&w_.point[i]);
-        const float bound = active ? start(i, p) : -1.0f;
+        const float bound = active ? start(i, p) : -1.0f;  // nothing is that near
+        set_bidders(p, lanes);
         Best b = {INFINITY, INFINITY, -1, -1};
         for (int first = 0; first < n_; first += kTile) {
             const int size = min(kTile, n_ - first);
             __syncthreads();
-            for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads)
-                s_.front[k] = __ldcg(&w_.object[first + k]);
+            for (int k = static_cast<int>(threadIdx.x); k < kTile; k += kThreads) {
+                const bool has = k < size;
+                const float4 object = __ldcg(&w_.object[first + min(k, size - 1)]);
+                const float lowest = lowest_price(has, object);
+                if (has) s_.front[k] = object;
+                if (has && k % kChunk == 0) {
+                    s_.chunks[k / kChunk] = chunk_box((first + k) / kChunk);
+                    s_.chunks[k / kChunk].middle.w = lowest;
+                }
+            }
             __syncthreads();
-            if (!active) continue;
-            search<two>(b, s_.front, size, first, lane, lanes, p, i, bound);
+            search_near<two>(b, s_.front, s_.chunks, size, first, 0, 1, lanes, p, i, bound);
         }
         merge_lanes(b, lanes, i);
         if (active && lane == 0) done(i, p, b);
@@ -153,17 +188,20 @@ __device__ void Group<squared, objects>::auction() {
 
 template <bool squared, int objects>
 __device__ void Group<squared, objects>::auction_in_replicas(int round) {
+    constexpr int kPriceRounds = 4;  // prices rise slowly, and an old one is a bound all the same
     const Replica a(s_.front, n_);
-    const int thread = static_cast<int>(threadIdx.x);
+    const int first = round, thread = static_cast<int>(threadIdx.x);
     for (int j = thread; j < n_; j += kThreads) {
         a.object[j] = __ldcg(&w_.object[j]);
         a.owner[j] = __ldcg(&w_.owner[j]);
         a.claim[j] = INT_MAX;
+        if (j % kChunk == 0) a.chunks[j / kChunk] = chunk_box(j / kChunk);
     }
     int* list = a.list;
     for (int k = thread; k < left_count_; k += kThreads) list[k] = __ldcg(&left_list(which_)[k]);
     __syncthreads();
     for (; round < kAuctionRounds && left_count_ > n_ / kLeftOver; ++round) {
+        if ((round - first) % kPriceRounds == 0) bound_prices(a);
         // A block that bids has read the bids of the round before last, whose place these take.
         if (left_count_ < task_.group) sync();
         const int turn = bid_turn_ & 1, parity = bid_turn_ / 2 & 1;
@@ -193,22 +231,35 @@ __device__ void Group<squared, objects>::auction_in_replicas(int round) {
 }
 
 template <bool squared, int objects>
+__device__ void Group<squared, objects>::bound_prices(const Replica& a) const {
+    const int lane = static_cast<int>(threadIdx.x & 31);
+    for (int first = static_cast<int>(threadIdx.x) - lane; first < n_; first += kThreads) {
+        const float lowest = lowest_price(first + lane < n_, a.object[min(first + lane, n_ - 1)]);
+        if (lane == 0) a.chunks[first / kChunk].middle.w = lowest;
+    }
+    __syncthreads();
+}
+
+template <bool squared, int objects>
 __device__ void Group<squared, objects>::send_bids(const Replica& a, const int* list, int2* bids, int turn) {
     const int group = task_.group, thread = static_cast<int>(threadIdx.x);
-    const int count = (left_count_ - rank_ + group - 1) / group;
+    // Bidders that share a warp are next to each other in the list.
     int lanes = 1;
-    while (lanes < kThreads && count * lanes * 2 <= kThreads) lanes *= 2;
-    const int lane = thread & (lanes - 1), slot = thread / lanes, k = slot * group + rank_;
-    const bool active = slot < count;
-    const int i = active ? list[k] : 0;
+    while (lanes < kThreads && left_count_ * lanes * 2 <= threads_) lanes *= 2;
+    const int per_warp = max(1, 32 / lanes), warps = max(1, lanes / 32);
+    const int lane = thread & (lanes - 1), warp_lane = thread & 31, in_warp = min(lanes, 32);
+    const int k = (thread / 32 / warps * group + rank_) * per_warp + warp_lane / in_warp;
+    const bool active = k < left_count_;
+    const int i = list[min(k, left_count_ - 1)];
     Best b = {INFINITY, INFINITY, -1, -1};
-    if (active) {
+    {
         // Perhaps not the latest guess, but two objects all the same.
         const float4 p = __ldcg(&w_.point[i]);
         const int2 guess = __ldcg(&w_.guess[i]);
         const float4 q = a.object[guess.x], r = a.object[guess.y];
-        const float bound = fmaxf(add_rounded(cost_of(p, q), q.w), add_rounded(cost_of(p, r), r.w));
-        search<true>(b, a.object, n_, 0, lane, lanes, p, i, bound);
+        const float bound = active ? fmaxf(add_rounded(cost_of(p, q), q.w), add_rounded(cost_of(p, r), r.w)) : -1.0f;
+        set_bidders(p, lanes);
+        search_near<true>(b, a.object, a.chunks, n_, 0, lane / 32, warps, in_warp, p, i, bound);
     }
     merge_lanes(b, lanes, i);
     if (lanes > 32) {

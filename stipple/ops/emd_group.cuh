@@ -16,10 +16,12 @@ constexpr int kThreads = 512;
 constexpr int kTile = 1024;  // objects, or points of the front, in shared memory at a time
 constexpr int kFront = 512;  // points of a search's front in shared memory
 constexpr int kBids = 512;   // of a round that is replicated
+constexpr int kChunk = 32;   // objects that are passed over together
 constexpr int kWarps = kThreads / 32;
 constexpr int kMostBlocks = 16;  // of a group
 constexpr unsigned kFull = 0xffffffffu;
 static_assert(kBids <= kThreads && kWarps <= 32, "a thread for every bid");
+static_assert(kTile % kThreads == 0, "whole warps read a tile");
 static_assert(kTile <= 2 * kFront, "a tile lies where the front does");
 
 struct Best {
@@ -32,9 +34,13 @@ struct Box {
     float4 middle, half;
 
     /// Never above the squared distance to a point of the box, roundings included.
-    __device__ float distance_sq_to(const float4& p) const {
-        const float dx = fmaxf(fabsf(p.x - middle.x) - half.x, 0.0f), dy = fmaxf(fabsf(p.y - middle.y) - half.y, 0.0f),
-                    dz = fmaxf(fabsf(p.z - middle.z) - half.z, 0.0f);
+    __device__ float distance_sq_to(const float4& p) const { return distance_sq_to(p, make_float4(0, 0, 0, 0)); }
+
+    /// Nor above that between points of this box and another.
+    __device__ float distance_sq_to(const float4& p, const float4& sides) const {
+        const float dx = fmaxf(fabsf(p.x - middle.x) - (half.x + sides.x), 0.0f);
+        const float dy = fmaxf(fabsf(p.y - middle.y) - (half.y + sides.y), 0.0f);
+        const float dz = fmaxf(fabsf(p.z - middle.z) - (half.z + sides.z), 0.0f);
         return (dx * dx + dy * dy + dz * dz) * (1.0f - 0x1p-20f);
     }
 };
@@ -67,15 +73,17 @@ struct Control {
 struct Workspace {
     Control* control;
     float4 *point, *object;  // scaled x, y, z; profit of a point, price of an object
+    Box* box;                // of every chunk of objects
     unsigned long long *offer, *found;
     int *partner, *owner, *level, *parent, *settled, *reach, *root, *left, *front;
     int2* guess;
-    int64_t size;  // rows of every array for one group; left and front hold two and four times as many
+    int64_t size;  // rows of every array for one group, whole chunks; left and front hold two and four times as many
 
     __device__ Workspace of(int64_t group) const {
         Workspace w = *this;
         const int64_t offset = group * size;
         w.control += group;
+        w.box += group * (size / kChunk);
         w.point += offset, w.object += offset, w.offer += offset, w.found += offset;
         w.partner += offset, w.owner += offset, w.level += offset, w.parent += offset, w.settled += offset;
         w.reach += offset, w.root += offset, w.guess += offset;
@@ -94,6 +102,8 @@ struct Shared {
     Workspace workspace;
     int added[2], lowest[2], hits;  // of this block: what its next header says
     int losers[kWarps];
+    Box bidders[kWarps];         // of a scan: the points of a warp
+    Box chunks[kTile / kChunk];  // of the tile of a scan; middle.w is a price that none of a chunk is below
     // From here on an auction has its replica.
     alignas(16) float4 front[2 * kFront];  // also the tile of a scan
     int2 meta[2 * kFront];                 // of the front: index, root
@@ -105,14 +115,18 @@ struct Shared {
 /// to all: each block then draws the same conclusions, and a round is one exchange of messages.
 struct Replica {
     float4* object;  // [n] x, y, z, price
+    Box* chunks;     // as in Shared, of all objects
     int *owner, *claim;
     int2* bids;  // [2][kBids] object, amount
     int* list;   // [2][kBids] who has no partner
 
-    static int64_t bytes(int64_t n) { return n * 24 + int64_t{kBids} * 24; }
+    static int64_t bytes(int64_t n) {
+        return n * 24 + (n + kChunk - 1) / kChunk * static_cast<int64_t>(sizeof(Box)) + int64_t{kBids} * 24;
+    }
     __device__ Replica(float4* memory, int n) {
         object = memory;
-        owner = reinterpret_cast<int*>(object + n);
+        chunks = reinterpret_cast<Box*>(object + n);
+        owner = reinterpret_cast<int*>(chunks + (n + kChunk - 1) / kChunk);
         claim = owner + n;
         bids = reinterpret_cast<int2*>(claim + n);
         list = reinterpret_cast<int*>(bids + 2 * kBids);
@@ -200,6 +214,26 @@ private:
     __device__ void search(Best& b, const float4* tile, int size, int first, int lane, int lanes, const float4& p,
                            int i, float bound) const;
 
+    /// The same by whole warps, without the chunks that no lane can want anything of. A warp has the points in `box`
+    /// and every parts-th chunk.
+    template <bool two>
+    __device__ void search_near(Best& b, const float4* tile, const Box* chunks, int size, int first, int part,
+                                int parts, int lanes, const float4& p, int i, float bound) const;
+
+    __device__ Box chunk_box(int chunk) const { return {__ldcg(&w_.box[chunk].middle), __ldcg(&w_.box[chunk].half)}; }
+
+    /// Notes the points of a warp's lanes, of which `lanes` have the same.
+    __device__ void set_bidders(const float4& p, int lanes) {
+        const Box box = lanes < 32 ? warp_box(p) : Box{p, make_float4(0.0f, 0.0f, 0.0f, 0.0f)};
+        if ((threadIdx.x & 31) == 0) s_.bidders[threadIdx.x / 32] = box;
+        __syncwarp();
+    }
+
+    /// The lowest price of a chunk, whose objects a warp's lanes have. Prices are not negative.
+    __device__ static float lowest_price(bool has, const float4& object) {
+        return __int_as_float(warp_min(has ? __float_as_int(object.w) : INT_MAX));
+    }
+
     /// Scans all objects for `count` bidders: bidder(k) names them, start(i, point) bounds what is looked for from
     /// above, done(i, best) is called by one lane. `two`: the second best is wanted too.
     template <bool two, class Bidder, class Start, class Done>
@@ -226,6 +260,8 @@ private:
 
     /// The rounds of an auction with few bidders.
     __device__ void auction_in_replicas(int round);
+
+    __device__ void bound_prices(const Replica& a) const;
 
     /// The bids of this block's share of the list, to all blocks.
     __device__ void send_bids(const Replica& a, const int* list, int2* bids, int turn);

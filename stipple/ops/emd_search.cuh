@@ -97,10 +97,20 @@ __device__ void Group<squared, objects>::for_front(const Totals& totals, const B
     for (int rank = 0; rank < group; ++rank) {
         const int* list = overflow(turn, rank);
         const int size = s_.headers[turn * kMostBlocks + rank].x;
-        for (int at = part; at < size; ++at) {
-            const int2 named = make_int2(__ldcg(&list[at]), __ldcg(&list[w_.size + at]));
-            const float4 point = __ldcg(&w_.point[named.x]);
-            offer(point, &named, point, &named);
+        for (int base = part; base < size; base += 32) {
+            const int at = min(base + lane, size - 1);
+            const int2 mine = make_int2(__ldcg(&list[at]), __ldcg(&list[w_.size + at]));
+            const float4 p = __ldcg(&w_.point[mine.x]);
+            const bool near = may_cost<squared>(box.distance_sq_to(p), warp_max(limit) + p.w);
+            unsigned mask = __ballot_sync(kFull, near && base + lane < size);
+#pragma unroll 1
+            for (; mask != 0; mask &= mask - 1) {
+                const int k = __ffs(static_cast<int>(mask)) - 1;
+                const int2 named = make_int2(__shfl_sync(kFull, mine.x, k), __shfl_sync(kFull, mine.y, k));
+                const float4 point = make_float4(__shfl_sync(kFull, p.x, k), __shfl_sync(kFull, p.y, k),
+                                                 __shfl_sync(kFull, p.z, k), __shfl_sync(kFull, p.w, k));
+                offer(point, &named, point, &named);
+            }
         }
     }
 }
@@ -121,8 +131,7 @@ __device__ void Group<squared, objects>::place_in_registers() {
         q[r] = __ldcg(&w_.object[min(j, n_ - 1)]);
         owner[r] = j < n_ ? __ldcg(&w_.owner[j]) : -1;
         owner_point[r * kThreads] = __ldcg(&w_.point[max(owner[r], 0)]);
-        const Box box = warp_box(q[r]);
-        if ((threadIdx.x & 31) == 0) s_.boxes[threadIdx.x / 32 * objects + r] = box;
+        if ((threadIdx.x & 31) == 0) s_.boxes[threadIdx.x / 32 * objects + r] = chunk_box(min(j, n_ - 1) / kChunk);
     }
     if (threadIdx.x == 0) {
         s_.added[turn_ & 1] = s_.hits = 0;
