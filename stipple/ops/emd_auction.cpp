@@ -90,14 +90,14 @@ public:
         for (auto* side : {&center_x_, &center_y_, &center_z_, &half_x_, &half_y_, &half_z_}) side->resize(blocks_);
         for (int64_t block = 0; block < blocks_; ++block) {
             const int64_t first = block * kBlock, last = std::min(first + kBlock, n_);
-            const auto box = [&](const std::vector<float>& values, float& center, float& half) {
+            const auto measure = [&](const std::vector<float>& values, float& center, float& half) {
                 const auto [low, high] = std::minmax_element(&values[first], &values[first] + (last - first));
                 center = 0.5f * *low + 0.5f * *high;
                 half = std::max(*high - center, center - *low) * kFilterFactor;  // above every rounding
             };
-            box(b_.x, center_x_[block], half_x_[block]);
-            box(b_.y, center_y_[block], half_y_[block]);
-            box(b_.z, center_z_[block], half_z_[block]);
+            measure(b_.x, center_x_[block], half_x_[block]);
+            measure(b_.y, center_y_[block], half_y_[block]);
+            measure(b_.z, center_z_[block], half_z_[block]);
         }
         least_price_.assign(blocks_, 0.0f);
         most_limit_.assign(blocks_, kInfinity);
