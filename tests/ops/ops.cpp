@@ -110,6 +110,7 @@ void expect_same_on_threads(const std::function<std::vector<Array<float, 2>>()>&
     ASSERT_EQ(one.size(), three.size());
     for (size_t i = 0; i < one.size(); ++i) {
         ASSERT_EQ(one[i].shape(), three[i].shape());
+        if (one[i].elements() == 0) continue;
         EXPECT_EQ(0, std::memcmp(one[i].data(), three[i].data(), one[i].elements() * sizeof(float))) << "result " << i;
     }
 }

@@ -189,7 +189,7 @@ TEST_P(PoissonDisk, OfThousandsAndOfBatches) {
         const auto samples = sample(mixed, batch, 50);
         for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud) {
             Array<float, 2> part({batch.size(cloud), 3});
-            std::memcpy(part.data(), mixed.data() + 3 * batch.begin(cloud), part.elements() * 4);
+            std::copy_n(mixed.data() + 3 * batch.begin(cloud), part.elements(), part.data());
             EXPECT_EQ(samples[cloud], sample(part, 50));
         }
     }
