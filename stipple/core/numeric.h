@@ -9,6 +9,36 @@
 
 namespace stipple {
 
+/// A sum and a product that no compiler fuses into one rounding.
+STIPPLE_HD float add_rounded(float a, float b) {
+#ifdef __CUDA_ARCH__
+    return __fadd_rn(a, b);
+#else
+    return a + b;
+#endif
+}
+STIPPLE_HD float multiply_rounded(float a, float b) {
+#ifdef __CUDA_ARCH__
+    return __fmul_rn(a, b);
+#else
+    return a * b;
+#endif
+}
+STIPPLE_HD double add_rounded(double a, double b) {
+#ifdef __CUDA_ARCH__
+    return __dadd_rn(a, b);
+#else
+    return a + b;
+#endif
+}
+STIPPLE_HD double multiply_rounded(double a, double b) {
+#ifdef __CUDA_ARCH__
+    return __dmul_rn(a, b);
+#else
+    return a * b;
+#endif
+}
+
 /// Squared distance (dx*dx + dy*dy) + dz*dz with every product and sum rounded: no contraction into fused
 /// multiply-adds. Paths that decide an index or a branch use this, on the CPU (the whole library is compiled with
 /// -ffp-contract=off) and on CUDA (nvcc contracts by default, hence the intrinsics).

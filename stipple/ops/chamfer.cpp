@@ -191,13 +191,6 @@ bool is_empty(const ChamferSideGradient& side) {
     return side.nearest.data() == nullptr && side.nearest.size(0) == 0 && side.dL_dmean.size(0) == 0;
 }
 
-void require_pair(const char* op, const Clouds& a, const Clouds& b) {
-    require_clouds(op, "a", a);
-    require_clouds(op, "b", b);
-    require_same_batch(op, a.batch, b.batch);
-    require_device(op, "b", a.device(), b.device());
-}
-
 void require_side(const char* name, const Clouds& from, const ChamferSide& side) {
     const int64_t n = from.batch.rows(), clouds = from.batch.clouds();
     require_output("chamfer", fmt::format("{}.nearest", name).c_str(), side.nearest, {n}, from.device());

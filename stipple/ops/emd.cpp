@@ -14,11 +14,8 @@ namespace {
 
 constexpr int64_t kMostPoints = 1 << 20;  // a search is quadratic: more would take days
 
-void require_pair(const char* op, const Clouds& a, const Clouds& b) {
-    require_clouds(op, "a", a);
-    require_clouds(op, "b", b);
-    require_same_batch(op, a.batch, b.batch);
-    require_device(op, "b", a.device(), b.device());
+void require_matchable(const char* op, const Clouds& a, const Clouds& b) {
+    require_pair(op, a, b);
     STIPPLE_REQUIRE(a.batch.largest() <= kMostPoints, "{}: a cloud of {} points; the most is {}", op, a.batch.largest(),
                     kMostPoints);
     if (a.batch.is_dense() && b.batch.is_dense()) {
@@ -87,7 +84,7 @@ void emd_gradient(const Clouds& a, const Clouds& b, View<const int32_t, 1> match
 
 void emd(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOptions& options,
          [[maybe_unused]] Stream stream) {
-    require_pair("emd", a, b);
+    require_matchable("emd", a, b);
     require_output("emd", "cost", out.cost, {a.batch.clouds()}, a.device());
     require_output("emd", "lower_bound", out.lower_bound, {a.batch.clouds()}, a.device());
     require_output("emd", "matching", out.matching, {a.batch.rows()}, a.device());
@@ -104,7 +101,7 @@ void emd(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOption
 
 void emd_gradient(const Clouds& a, const Clouds& b, View<const int32_t, 1> matching, View<const float, 1> grad_cost,
                   View<float, 2> grad_a, View<float, 2> grad_b, bool squared, [[maybe_unused]] Stream stream) {
-    require_pair("emd_gradient", a, b);
+    require_matchable("emd_gradient", a, b);
     require_output("emd_gradient", "matching", matching, {a.batch.rows()}, a.device());
     require_output("emd_gradient", "grad_cost", grad_cost, {a.batch.clouds()}, a.device());
     if (grad_a.elements() != 0) require_output("emd_gradient", "grad_a", grad_a, {a.batch.rows(), 3}, a.device());

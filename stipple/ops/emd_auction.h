@@ -54,22 +54,6 @@ STIPPLE_HD uint32_t curve_key(const float* point, const Extent& box, float scale
     return static_cast<uint32_t>(hilbert_code(cell[0], cell[1], cell[2], kCurveBits / 3));
 }
 
-/// Never contracted into a fused multiply-add.
-STIPPLE_HD float add_rounded(float a, float b) {
-#ifdef __CUDA_ARCH__
-    return __fadd_rn(a, b);
-#else
-    return a + b;
-#endif
-}
-STIPPLE_HD float multiply_rounded(float a, float b) {
-#ifdef __CUDA_ARCH__
-    return __fmul_rn(a, b);
-#else
-    return a * b;
-#endif
-}
-
 template <bool squared>
 STIPPLE_HD float pair_cost(float dx, float dy, float dz) {
     const float sq = distance_sq(dx, dy, dz);
@@ -126,22 +110,15 @@ struct Schedule {
     float eps;
     bool done;
 
-    STIPPLE_HD static double product(double a, double b) {
-#ifdef __CUDA_ARCH__
-        return __dmul_rn(a, b);
-#else
-        return a * b;
-#endif
-    }
-
     STIPPLE_HD double goal(double bound) const {
-        return fmax(fmax(product(relative, bound), absolute), product(0.5, static_cast<double>(kFinestEps)));
+        return fmax(fmax(multiply_rounded(relative, bound), absolute),
+                    multiply_rounded(0.5, static_cast<double>(kFinestEps)));
     }
 
     /// The first phase: between the mean nearest distance (a lower bound of the cost) and the extent.
     STIPPLE_HD void begin(double nearest) {
-        const double wanted = product(0.3, sqrt(fmax(nearest, 0.0)));
-        const double last = product(2.0, goal(nearest));
+        const double wanted = multiply_rounded(0.3, sqrt(fmax(nearest, 0.0)));
+        const double last = multiply_rounded(2.0, goal(nearest));
         eps = static_cast<float>(fmax(fmax(wanted, last), static_cast<double>(kFinestEps)));
         done = false;
     }
@@ -154,9 +131,10 @@ struct Schedule {
             return;
         }
         // The gap of a phase is near eps / 3, so the last one is tried at twice the goal.
-        const double last = product(2.0, wanted);
-        double next = product(eps, 0.125);
-        if (next < product(1.5, last)) next = eps > product(1.01, last) ? last : product(eps, 0.25);
+        const double last = multiply_rounded(2.0, wanted);
+        double next = multiply_rounded(static_cast<double>(eps), 0.125);
+        if (next < multiply_rounded(1.5, last))
+            next = eps > multiply_rounded(1.01, last) ? last : multiply_rounded(static_cast<double>(eps), 0.25);
         eps = static_cast<float>(fmax(next, static_cast<double>(kFinestEps)));
     }
 };

@@ -12,10 +12,7 @@ namespace stipple::ops {
 
 void emd_exact(const Clouds& a, const Clouds& b, const EmdExactOutput& out, bool squared) {
     const char* op = "emd_exact";
-    require_clouds(op, "a", a);
-    require_clouds(op, "b", b);
-    require_same_batch(op, a.batch, b.batch);
-    require_device(op, "b", a.device(), b.device());
+    require_pair(op, a, b);
     STIPPLE_REQUIRE(a.device().type == DeviceType::cpu, "{}: points on {}; it runs on the CPU", op, a.device());
     STIPPLE_REQUIRE(a.batch.largest() <= kEmdExactMost, "{}: a cloud of {} points; the most is {}", op,
                     a.batch.largest(), kEmdExactMost);

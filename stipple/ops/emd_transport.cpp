@@ -14,13 +14,6 @@
 namespace stipple::ops {
 namespace {
 
-void require_pair(const char* op, const Clouds& a, const Clouds& b) {
-    require_clouds(op, "a", a);
-    require_clouds(op, "b", b);
-    require_same_batch(op, a.batch, b.batch);
-    require_device(op, "b", a.device(), b.device());
-}
-
 constexpr int64_t kMostCopies = int64_t{1} << 20;  // of the points of a cloud: emd's own limit
 
 /// The rows of a cloud, one after another, each as often as makes `copies` of them.

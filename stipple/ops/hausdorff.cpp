@@ -69,13 +69,6 @@ void hausdorff_backward(const Clouds& a, const Clouds& b, View<const int32_t, 2>
 
 namespace {
 
-void require_pair(const char* op, const Clouds& a, const Clouds& b) {
-    require_clouds(op, "a", a);
-    require_clouds(op, "b", b);
-    require_same_batch(op, a.batch, b.batch);
-    require_device(op, "b", a.device(), b.device());
-}
-
 bool is_left_out(const View<float, 2>& gradient) {
     return gradient.data() == nullptr && gradient.elements() == 0;
 }

@@ -10,22 +10,6 @@
 
 namespace stipple::ops {
 
-/// A double product and sum that no compiler fuses.
-STIPPLE_HD double rounded_mul(double a, double b) {
-#ifdef __CUDA_ARCH__
-    return __dmul_rn(a, b);
-#else
-    return a * b;
-#endif
-}
-STIPPLE_HD double rounded_add(double a, double b) {
-#ifdef __CUDA_ARCH__
-    return __dadd_rn(a, b);
-#else
-    return a + b;
-#endif
-}
-
 /// Natural logarithm of a positive, normal number, within 4e-16 of the size of the result: libraries differ in the
 /// last bit, this does not. x = 2^e f with f in [sqrt(1/2), sqrt(2)), log f = 2 atanh((f - 1) / (f + 1)).
 STIPPLE_HD double portable_log(double x) {
@@ -35,12 +19,12 @@ STIPPLE_HD double portable_log(double x) {
         f = f + f;
         --exponent;
     }
-    const double s = (f - 1) / (f + 1), square = rounded_mul(s, s);  // square < 0.0295
+    const double s = (f - 1) / (f + 1), square = multiply_rounded(s, s);  // square < 0.0295
     double series = 1.0 / 21;
-    for (int odd = 19; odd >= 3; odd -= 2) series = rounded_add(rounded_mul(series, square), 1.0 / odd);
-    const double rest = rounded_mul(rounded_mul(series, square), s);
-    const double of_f = rounded_mul(2, rounded_add(s, rest));
-    return rounded_add(rounded_mul(exponent, 0.69314718055994530942), of_f);
+    for (int odd = 19; odd >= 3; odd -= 2) series = add_rounded(multiply_rounded(series, square), 1.0 / odd);
+    const double rest = multiply_rounded(multiply_rounded(series, square), s);
+    const double of_f = multiply_rounded(2, add_rounded(s, rest));
+    return add_rounded(multiply_rounded(exponent, 0.69314718055994530942), of_f);
 }
 
 /// The key of a point that is not finite: after every other.
@@ -54,7 +38,7 @@ STIPPLE_HD uint64_t inverse_density_key(uint64_t seed, int64_t cloud, int64_t po
     const uint64_t bits = uint64_t{block.word[0]} << 20 | block.word[1] >> 12;
     const double u = (static_cast<double>(bits) + 0.5) * 0x1p-52;  // in (0, 1), exact
     const double r_sq = radius_sq, r = ::sqrt(r_sq);
-    const double weight = dimension == 1 ? r : dimension == 2 ? r_sq : rounded_mul(r_sq, r);
+    const double weight = dimension == 1 ? r : dimension == 2 ? r_sq : multiply_rounded(r_sq, r);
     const double key = -portable_log(u) / weight;
     uint64_t result;
 #ifdef __CUDA_ARCH__

@@ -8,10 +8,7 @@ namespace stipple::ops {
 
 void nearest_pairs(const Clouds& a, const Clouds& b, View<int32_t, 1> b_of_a, View<float, 1> sq_of_a,
                    View<int32_t, 1> a_of_b, View<float, 1> sq_of_b, [[maybe_unused]] Stream stream) {
-    require_clouds("nearest_pairs", "a", a);
-    require_clouds("nearest_pairs", "b", b);
-    require_same_batch("nearest_pairs", a.batch, b.batch);
-    require_device("nearest_pairs", "b", a.device(), b.device());
+    require_pair("nearest_pairs", a, b);
     const int64_t n = a.rows.size(0), m = b.rows.size(0);
     const bool forth = b_of_a.size(0) > 0 || sq_of_a.size(0) > 0, back = a_of_b.size(0) > 0 || sq_of_b.size(0) > 0;
     if (forth) {

@@ -24,6 +24,14 @@ inline void require_device(const char* op, const char* name, Device wanted, Devi
     STIPPLE_REQUIRE(wanted == found, "{}: points on {}, {} on {}", op, wanted, name, found);
 }
 
+/// Two clouds of points, pair by pair, on one device.
+inline void require_pair(const char* op, const Clouds& a, const Clouds& b) {
+    require_clouds(op, "a", a);
+    require_clouds(op, "b", b);
+    require_same_batch(op, a.batch, b.batch);
+    require_device(op, "b", a.device(), b.device());
+}
+
 /// A contiguous output of the given shape on the given device.
 template <class T, int Rank>
 void require_output(const char* op, const char* name, const View<T, Rank>& view, std::array<int64_t, Rank> shape,

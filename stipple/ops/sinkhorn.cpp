@@ -7,12 +7,9 @@
 namespace stipple::ops {
 namespace {
 
-void require_pair(const char* op, const Clouds& a, const Clouds& b, View<const float, 1> weights_a,
-                  View<const float, 1> weights_b) {
-    require_clouds(op, "a", a);
-    require_clouds(op, "b", b);
-    require_same_batch(op, a.batch, b.batch);
-    require_device(op, "b", a.device(), b.device());
+void require_measures(const char* op, const Clouds& a, const Clouds& b, View<const float, 1> weights_a,
+                      View<const float, 1> weights_b) {
+    require_pair(op, a, b);
     if (weights_a.size(0) > 0) require_output(op, "weights_a", weights_a, {a.batch.rows()}, a.device());
     if (weights_b.size(0) > 0) require_output(op, "weights_b", weights_b, {b.batch.rows()}, a.device());
 }
@@ -32,7 +29,7 @@ bool is_left_out(const View<float, 2>& gradient) {
 void sinkhorn(const Clouds& a, const Clouds& b, View<const float, 1> weights_a, View<const float, 1> weights_b,
               const SinkhornOptions& options, const SinkhornResult& result, [[maybe_unused]] Stream stream) {
     const char* op = "sinkhorn";
-    require_pair(op, a, b, weights_a, weights_b);
+    require_measures(op, a, b, weights_a, weights_b);
     require_epsilon(op, options);
     STIPPLE_REQUIRE(options.epsilon_start >= 0 && options.epsilon_start <= 1e37f,
                     "{}: epsilon_start {} is not in 0..1e37", op, options.epsilon_start);
@@ -65,7 +62,7 @@ void sinkhorn_backward(const Clouds& a, const Clouds& b, View<const float, 1> we
                        View<const float, 1> dL_ddual, View<float, 2> dL_da, View<float, 2> dL_db,
                        [[maybe_unused]] Stream stream) {
     const char* op = "sinkhorn_backward";
-    require_pair(op, a, b, weights_a, weights_b);
+    require_measures(op, a, b, weights_a, weights_b);
     require_epsilon(op, options);
     const Device device = a.device();
     require_output(op, "f", f, {a.batch.rows()}, device);
