@@ -9,8 +9,20 @@
 #include "stipple/core/rng.h"
 #include "stipple/ops/invert_index.h"
 #include "tests/ops/ops.h"
+#include "tests/support/allocation.h"
 
 namespace stipple::test {
+
+/// Channels that fill vectors and warps, and that do not.
+const std::vector<int64_t> kWidths = {1, 3, 4, 64, 67, 300};
+
+/// Expects that calls leave as many blocks alive as there were.
+inline void expect_flat_memory(const std::function<void()>& run) {
+    run();
+    const int64_t live = live_allocations();
+    for (int i = 0; i < 3000; ++i) run();
+    EXPECT_EQ(live, live_allocations());
+}
 
 /// An output between sentinels: intact() says that nothing was written outside.
 template <class T, int Rank>
