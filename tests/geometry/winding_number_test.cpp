@@ -332,6 +332,26 @@ TEST_P(GeometryWinding, AreasOfFewPoints) {
     EXPECT_EQ(found[3], 0);
 }
 
+TEST_P(GeometryWinding, AreasOfAThinWallCountOneSide) {
+    const int64_t side = 40, n = 2 * side * side;
+    Array<float, 2> host_points({n, 3}), host_normals({n, 3});
+    for (int64_t i = 0; i < n; ++i) {
+        const float sign = i % 2 == 0 ? 1.0f : -1.0f;
+        const float row[] = {static_cast<float>(i / 2 % side), static_cast<float>(i / 2 / side), 0.1f * sign};
+        std::copy(row, row + 3, host_points.data() + 3 * i);
+        const float normal[] = {0, 0, sign};
+        std::copy(normal, normal + 3, host_normals.data() + 3 * i);
+    }
+    const auto points = upload(host_points), normals = upload(host_normals);
+    Array<float, 1> both({n}, device()), one({n}, device());
+    point_areas(points.view(), both.view(), 33);
+    point_areas(points.view(), normals.view(), one.view(), 33);
+    const Array<float, 1> of_both = download(both), of_one = download(one);
+    const int64_t middle = side * side + side;
+    EXPECT_NEAR(of_one.data()[middle], 1, 0.3);  // on a lattice the k-th neighbour comes in steps
+    EXPECT_NEAR(of_one.data()[middle] / of_both.data()[middle], 2, 0.1);
+}
+
 TEST_P(GeometryWinding, DevicesAgree) {
     if (device().type == DeviceType::cpu) GTEST_SKIP() << "no second device";
     const Mesh mesh = without_some_faces(wavy_torus(120, 120), 6);
@@ -363,6 +383,8 @@ TEST_P(GeometryWinding, MistakesAreNamed) {
               "WindingIndex: the softening must be at least 0, got -1");
     EXPECT_EQ(bad_argument_of([&] { point_areas(queries.view(), three.view()); }),
               "point_areas: areas must be [4], got [3]");
+    EXPECT_EQ(bad_argument_of([&] { point_areas(queries.view(), wide.view(), four.view()); }),
+              "point_areas: normals must be [4, 3], got [4, 4]");
     EXPECT_EQ(bad_argument_of([&] { point_areas(queries.view(), four.view(), 0); }),
               "point_areas: k must be 1 to 127, got 0");
     Mesh broken = cube();
