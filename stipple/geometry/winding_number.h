@@ -64,8 +64,9 @@ void winding_number(const WindingIndex& index, View<const float, 2> queries, Vie
 /// point with k exact duplicates. Non-finite points get 0. k is 1 to 127. CPU and CUDA.
 void point_areas(View<const float, 2> points, View<float, 1> areas, int k = 16, Stream stream = {});
 
-/// The same of points with normals [n, 3]: of the k others only those count whose normal is less than 90 degrees away.
-/// Walls thinner than the points are apart have neighbours on both sides, which would halve the areas.
+/// The same of points with normals [n, 3]: of the k others only those count whose normal is less than 90 degrees away,
+/// the area being pi d^2 (k + 1) / (k (c + 1)) for c such. Walls thinner than the points are apart have neighbours on
+/// both sides, which would halve the areas.
 void point_areas(View<const float, 2> points, View<const float, 2> normals, View<float, 1> areas, int k = 16,
                  Stream stream = {});
 
