@@ -8,9 +8,9 @@
 namespace stipple::geometry {
 namespace {
 
-// Around a voxel corner there are eight voxels; voxel b lies on the upper side of axis k where bit k of b is set. An edge
-// joins two of them along an axis; it is crossed where one is outside and the other is not. Surface comes through each
-// crossed edge, and the crossed edges form loops around the corner: one vertex for each loop, one quad for each
+// Around a voxel corner there are eight voxels; voxel b lies on the upper side of axis k where bit k of b is set. An
+// edge joins two of them along an axis; it is crossed where one is outside and the other is not. Surface comes through
+// each crossed edge, and the crossed edges form loops around the corner: one vertex for each loop, one quad for each
 // crossed edge, between the four corners of the face that the two voxels share.
 
 /// Edge 4 * k + r: along axis k, r says on which sides of axes k + 1 (bit 0) and k + 2 (bit 1).
@@ -46,7 +46,8 @@ std::array<Loops, 256> make_loops() {
         for (int face = 0; face < 6; ++face) {  // of the cube of voxel centres; across `axis`, at `side`
             const int axis = face / 2, u = (axis + 1) % 3, v = (axis + 2) % 3, side = (face & 1) << axis;
             const int voxel[4] = {side, side | 1 << u, side | 1 << u | 1 << v, side | 1 << v};
-            const int edge[4] = {edge_of(u, voxel[0]), edge_of(v, voxel[1]), edge_of(u, voxel[3]), edge_of(v, voxel[0])};
+            const int edge[4] = {edge_of(u, voxel[0]), edge_of(v, voxel[1]), edge_of(u, voxel[3]),
+                                 edge_of(v, voxel[0])};
             int crossings = 0, first = -1;
             for (int e : edge) crossings += crossed(e);
             for (int i = 0; i < 4; ++i) {
@@ -81,8 +82,8 @@ constexpr uint8_t around(uint8_t eight, int axis) {
                                 (eight >> (up | u | v) & 1) << 3);
 }
 
-/// The surface meets itself along the voxel edge from corner a to the next corner b along `axis`, and both strips end in
-/// the same vertex at either end: one strip gets a vertex of its own in the middle of the edge.
+/// The surface meets itself along the voxel edge from corner a to the next corner b along `axis`, and both strips end
+/// in the same vertex at either end: one strip gets a vertex of its own in the middle of the edge.
 bool is_doubled(uint8_t a, uint8_t b, int axis) {
     const uint8_t four = around(a, axis);
     if (four != 0b1001 && four != 0b0110) return false;
@@ -95,7 +96,9 @@ bool is_doubled(uint8_t a, uint8_t b, int axis) {
 }
 
 /// Which of the two outside voxels around a doubled edge has the vertex in the middle: the upper one on axis + 2.
-constexpr int middle_side(uint8_t four) { return four == 0b1001 ? 3 : 2; }
+constexpr int middle_side(uint8_t four) {
+    return four == 0b1001 ? 3 : 2;
+}
 
 constexpr int kWide = 11;  // voxels of a block, one more below and two above
 
@@ -147,8 +150,8 @@ bool is_doubled(const Neighbourhood& near, std::array<int, 3> at, int axis) {
 /// A block with surface at the low corners of its voxels.
 struct Piece {
     std::array<int32_t, 3> block;
-    int32_t first = 0;                  // its first vertex
-    int32_t vertices = 0;               //
+    int32_t first = 0;                   // its first vertex
+    int32_t vertices = 0;                //
     std::array<uint16_t, 512> offset{};  // of each corner's vertices: its loops, then its middles by axis
 };
 
@@ -209,7 +212,8 @@ private:
 
     void count(Piece& piece) const {
         Neighbourhood near;
-        gather(voxels_, piece.block, 1, 0, [](const ShellBlock& b) -> const auto& { return b.outside; }, near);
+        gather(
+            voxels_, piece.block, 1, 0, [](const ShellBlock& b) -> const auto& { return b.outside; }, near);
         int at = 0, total = 0;
         for (int z = 0; z < 8; ++z)
             for (int y = 0; y < 8; ++y)
@@ -235,8 +239,10 @@ private:
     void emit(const Piece& piece, ShellSurface& surface, Part& part) const {
         if (piece.vertices == 0) return;
         Neighbourhood near, touched;
-        gather(voxels_, piece.block, 1, 0, [](const ShellBlock& b) -> const auto& { return b.outside; }, near);
-        gather(voxels_, piece.block, 0, 0, [](const ShellBlock& b) -> const auto& { return b.touched; }, touched);
+        gather(
+            voxels_, piece.block, 1, 0, [](const ShellBlock& b) -> const auto& { return b.outside; }, near);
+        gather(
+            voxels_, piece.block, 0, 0, [](const ShellBlock& b) -> const auto& { return b.touched; }, touched);
         for (int z = 0; z < 8; ++z)
             for (int y = 0; y < 8; ++y)
                 for (int x = 0; x < 8; ++x) {
@@ -251,7 +257,8 @@ private:
                        ShellSurface& surface, std::vector<ShellSurface::Crowded>& crowded) const {
         const uint8_t eight = near.eight(at[0], at[1], at[2]);
         const Loops& loops = loops_table()[eight];
-        const Place corner = {8.0 * piece.block[0] + at[0], 8.0 * piece.block[1] + at[1], 8.0 * piece.block[2] + at[2]};
+        const Double3 corner = {8.0 * piece.block[0] + at[0], 8.0 * piece.block[1] + at[1],
+                                8.0 * piece.block[2] + at[2]};
         int32_t vertex = piece.first + piece.offset[(at[2] * 8 + at[1]) * 8 + at[0]];
         for (int loop = 0; loop < loops.count; ++loop, ++vertex) {
             surface.places[vertex] = corner;
@@ -268,7 +275,7 @@ private:
         }
         for (int k = 0; k < 3; ++k) {
             if (!is_doubled(near, at, k)) continue;
-            Place middle = corner;
+            Double3 middle = corner;
             middle[k] += 0.5;
             surface.places[vertex] = middle;
             surface.lid[vertex] = (touched & ~eight) == 0;
@@ -326,6 +333,8 @@ private:
 
 }  // namespace
 
-ShellSurface extract_surface(const ShellVoxels& voxels) { return Extraction(voxels).run(); }
+ShellSurface extract_surface(const ShellVoxels& voxels) {
+    return Extraction(voxels).run();
+}
 
 }  // namespace stipple::geometry

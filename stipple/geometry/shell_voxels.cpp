@@ -17,7 +17,7 @@ constexpr uint64_t kFirstY = 0xff, kLastY = uint64_t{0xff} << 56;
 using Words = std::array<uint64_t, 8>;
 
 /// The corners of face f in units of `step` from `low`.
-TrianglePlaces places_of(const MeshView& mesh, int64_t f, const Place& low, double step) {
+TrianglePlaces places_of(const MeshView& mesh, int64_t f, const Double3& low, double step) {
     TrianglePlaces places;
     for (int i = 0; i < 3; ++i)
         for (int k = 0; k < 3; ++k)
@@ -87,7 +87,7 @@ int64_t next_to(const ShellVoxels& voxels, int64_t at, int direction) {
 }  // namespace
 
 ShellVoxels voxelize_shell(const MeshView& mesh, int32_t resolution, bool all_blocks) {
-    Place min = {INFINITY, INFINITY, INFINITY}, max = {-INFINITY, -INFINITY, -INFINITY};
+    Double3 min = {INFINITY, INFINITY, INFINITY}, max = {-INFINITY, -INFINITY, -INFINITY};
     for (int64_t i = 0; i < 3 * mesh.faces(); ++i) {
         for (int k = 0; k < 3; ++k) {
             const double value = mesh.vertices.data()[3 * int64_t{mesh.triangles.data()[i]} + k];
@@ -175,10 +175,10 @@ void reach_from_outside(ShellVoxels& voxels) {
 }
 
 void reach_from_outside(ShellVoxels& voxels, const MeshView& mesh, int32_t width) {
-    // Cells of `width` voxels first, with a ring of free ones around: no path of free cells leads through a gap narrower
-    // than a cell.
+    // Cells of `width` voxels first, with a ring of free ones around: no path of free cells leads through a gap
+    // narrower than a cell.
     std::array<int64_t, 3> size, stride;
-    Place low;
+    Double3 low;
     for (int k = 0; k < 3; ++k) {
         size[k] = (8 * voxels.size[k] + width - 1) / width + 2;
         stride[k] = k == 0 ? 1 : stride[k - 1] * size[k - 1];
@@ -216,7 +216,8 @@ void reach_from_outside(ShellVoxels& voxels, const MeshView& mesh, int32_t width
             const int64_t x = at % voxels.size[0] * 8, y = at / voxels.size[0] % voxels.size[1] * 8;
             const int64_t z = at / (int64_t{voxels.size[0]} * voxels.size[1]) * 8;
             for (int64_t i = 0; i < 512; ++i) {
-                const int64_t cell = cell_at((x + i % 8) / width + 1, (y + i / 8 % 8) / width + 1, (z + i / 64) / width + 1);
+                const int64_t cell =
+                    cell_at((x + i % 8) / width + 1, (y + i / 8 % 8) / width + 1, (z + i / 64) / width + 1);
                 const uint64_t bit = uint64_t{1} << (i % 64);
                 if (cells[static_cast<size_t>(cell)] == kReached) outside[at][i / 64] |= bit;
                 if (cells[static_cast<size_t>(cell)] == kUnseen) enclosed[at][i / 64] |= bit;

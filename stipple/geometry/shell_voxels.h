@@ -2,7 +2,8 @@
 // The voxels of watertight(): which ones the input touches, and which ones can be reached from outside.
 //
 // Bits in blocks of 8 x 8 x 8; a block that the input does not touch is one number. Bit 8 * y + x of word z is voxel
-// (x, y, z) of its block. Coordinates are in voxels: voxel (x, y, z) is the cube from (x, y, z) to (x + 1, y + 1, z + 1).
+// (x, y, z) of its block. Coordinates are in voxels: voxel (x, y, z) is the cube from (x, y, z) to (x + 1, y + 1, z +
+// 1).
 
 #include <array>
 #include <vector>
@@ -11,7 +12,7 @@
 
 namespace stipple::geometry {
 
-using Place = std::array<double, 3>;
+using Double3 = std::array<double, 3>;
 
 struct ShellBlock {
     std::array<uint64_t, 8> touched{}, outside{};
@@ -20,8 +21,8 @@ struct ShellBlock {
 struct ShellVoxels {
     static constexpr int32_t kEnclosed = -1, kOutside = -2;  // blocks that the input does not touch
 
-    Place low{};      // of voxel (0, 0, 0), in the mesh's coordinates
-    double step = 1;  // the edge of a voxel
+    Double3 low{};                  // of voxel (0, 0, 0), in the mesh's coordinates
+    double step = 1;                // the edge of a voxel
     std::array<int32_t, 3> size{};  // in blocks
     std::vector<int32_t> slots;     // of each block, x fastest: index into `blocks`, or one of the two above
     std::vector<ShellBlock> blocks;
@@ -41,8 +42,8 @@ ShellVoxels voxelize_shell(const MeshView& mesh, int32_t resolution, bool all_bl
 /// Marks as outside what is reached from the border through faces of voxels.
 void reach_from_outside(ShellVoxels& voxels);
 
-/// The same, but through gaps of at least `width` voxels only; what lies between outside and enclosed voxels goes to the
-/// nearer. Wants all blocks.
+/// The same, but through gaps of at least `width` voxels only; what lies between outside and enclosed voxels goes to
+/// the nearer. Wants all blocks.
 void reach_from_outside(ShellVoxels& voxels, const MeshView& mesh, int32_t width);
 
 /// Marks every voxel as outside that the input does not touch.
