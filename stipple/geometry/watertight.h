@@ -6,7 +6,7 @@ namespace stipple::geometry {
 
 /// A voxel is the longest side of the input's bounding box / resolution.
 struct WatertightOptions {
-    int32_t resolution = 128;  // 2 .. 2048; faces grow with its square, about 4 times for twice as many voxels
+    int32_t resolution = 64;  // 2 .. 2048; faces grow with its square, about 4 times for twice as many voxels
     bool project = true;       // onto the input; false leaves the boundary of voxels as it is
     double offset = 0.05;     // voxels between the output's vertices and the input, 0.01 .. 0.5: shells have twice that
     int32_t cap_holes = 0;    // voxels: gaps narrower than this are closed, those twice as wide never; 0 closes none

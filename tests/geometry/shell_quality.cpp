@@ -122,10 +122,12 @@ std::vector<Path> lines_of_sight(const MeshIndex& index, const std::vector<Sampl
         }
     }
     const std::vector<float> room = distances_to(index, centres);
+    constexpr int kCentres = 2;  // of one sample
+    std::vector<int> centres_of(samples.size());
     std::vector<Path> paths;
     std::vector<Point> origins, ways;
     for (size_t i = 0; i < touching.size(); ++i) {
-        if (room[i] < 0.999 * radius) continue;
+        if (room[i] < 0.999 * radius || centres_of[touching[i].sample]++ >= kCentres) continue;
         for (const Point& way : around) {
             paths.push_back({touching[i].sample, touching[i].from, way, 0});
             origins.push_back(touching[i].from);
@@ -142,7 +144,7 @@ std::vector<Path> lines_of_sight(const MeshIndex& index, const std::vector<Sampl
 }
 
 std::vector<Point> visible_points(const MeshIndex& index, const std::vector<Sample>& samples, double radius) {
-    constexpr int kTries = 6;  // lines of sight of one sample; more would find few more samples
+    constexpr int kTries = 4;  // lines of sight of one sample; more would find few more samples
     std::vector<Path> tried;
     std::vector<int> tries(samples.size());
     for (const Path& path : lines_of_sight(index, samples, radius))
