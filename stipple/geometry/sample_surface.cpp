@@ -120,10 +120,10 @@ SurfaceSamples draw_all(const MeshView& mesh, const FaceChooser& chooser, int64_
 }
 
 /// What sample_surface_poisson asks of the smallest spacing, in parts of the largest possible one, and among how many
-/// places for each candidate it looks for it: 0.72 is reached by 3, and takes half as long as the elimination (0.75
-/// would take 8, and three times as long).
-constexpr float kSpacing = 0.715f;
+/// places for each candidate it looks for that. When less than enough is reached it tries again among twice as many.
+constexpr float kSpacing = 0.715f, kEnough = 0.7f;
 constexpr int64_t kPlaces = 3;
+constexpr int kTriesAgain = 2;
 constexpr int64_t kFewestPlaces = 16384;  // few samples have less room to give way, and cost nothing
 
 /// Streams of the seed.
@@ -152,13 +152,19 @@ SurfaceSamples sample_surface_poisson(const MeshView& mesh, int64_t n, uint64_t 
     const FaceChooser chooser(mesh);
     STIPPLE_REQUIRE(chooser.total() > 0, "sample_surface_poisson: the mesh of {} faces has no area", mesh.faces());
     const auto candidates = static_cast<int64_t>(wanted);
-    const SurfaceSamples all =
-        draw_all(mesh, chooser, std::max(kPlaces * candidates, kFewestPlaces), Rng(seed, kCandidates));
-    Array<int32_t, 1> kept({n});
     ops::PoissonDiskOptions options;
     options.radius = ops::poisson_disk_radius_of_area(chooser.total(), n);
+    int64_t places = std::max(kPlaces * candidates, kFewestPlaces);
+    SurfaceSamples all = draw_all(mesh, chooser, places, Rng(seed, kCandidates));
+    Array<int32_t, 1> kept({n});
     ops::poisson_disk(all.points.view().slice(0, candidates), ops::Batch::single(n), kept.view(), options);
-    widen_spacing(all.points.view(), kSpacing * 2 * options.radius, kept.view());
+    const float largest = 2 * options.radius;
+    for (int tries = 0; widen_spacing(all.points.view(), kSpacing * largest, kept.view()) < kEnough * largest;
+         ++tries) {
+        if (tries == kTriesAgain) break;
+        places = std::min<int64_t>(2 * places, std::numeric_limits<int32_t>::max());
+        all = draw_all(mesh, chooser, places, Rng(seed, kCandidates));  // those there were, and as many again
+    }
     SurfaceSamples samples = make_samples(n);
     for (int64_t i = 0; i < n; ++i) {
         const int64_t from = kept.data()[i];

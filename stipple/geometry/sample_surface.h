@@ -24,9 +24,10 @@ SurfaceSamples sample_surface(const MeshView& mesh, int64_t n, uint64_t seed);
 /// uniform ones (ops/poisson_disk.h), after which points in the closest pairs move into the widest gaps.
 ///
 /// On a plane of the mesh's area no n points are all further apart than 2 r_max, r_max = sqrt(area / (2 sqrt(3) n)).
-/// The nearest two samples are at least 0.7 of that apart (mostly 0.715, where the moving stops) on surfaces whose
-/// sheets are further apart than 2 r_max. Distances are Euclidean, not geodesic: the two sides of a thinner wall share
-/// their room, so samples come to lie nearer to each other there (0.5 for two sheets at one place).
+/// The nearest two samples are at least 0.7 of that apart (0.715, where the moving stops, on most meshes; 8192 samples
+/// of 157 scanned and designed ones: 0.700 to 0.715) unless sheets are much nearer to each other. Distances are
+/// Euclidean, not geodesic: the two sides of a wall thinner than 2 r_max share their room, and two sheets at one place
+/// bring the samples down to about 0.5.
 ///
 /// oversampling is at least 1; 5 is the paper's. Deterministic as sample_surface, but fewer samples are no prefix.
 /// Throws as it does, and for more than 715 827 882 candidates. About O(n log n) for a given oversampling.

@@ -6,6 +6,7 @@
 #include "stipple/core/parallel.h"
 #include "stipple/geometry/mesh_vectors.h"
 #include "stipple/geometry/primitives.h"
+#include "stipple/geometry/triangle_voxels.h"
 
 namespace stipple::geometry {
 namespace {
@@ -17,69 +18,6 @@ struct Cell {
 };
 
 constexpr double kMostCells = 0x1p28;
-
-/// A face in units of cells.
-class Face {
-public:
-    Face(const Vec3& a, const Vec3& b, const Vec3& c)
-        : corner_{a, b, c}, edge_{b - a, c - b, a - c}, normal_(cross(edge_[0], edge_[1])) {
-        for (const Vec3& p : corner_) {
-            const double at[3] = {p.x, p.y, p.z};
-            for (int axis = 0; axis < 3; ++axis) {
-                low_[axis] = std::min(low_[axis], static_cast<int64_t>(std::floor(at[axis])));
-                high_[axis] = std::max(high_[axis], static_cast<int64_t>(std::floor(at[axis])));
-            }
-        }
-        const double n[3] = {std::abs(normal_.x), std::abs(normal_.y), std::abs(normal_.z)};
-        steep_ = static_cast<int>(std::max_element(n, n + 3) - n);
-    }
-
-    /// Columns along the steepest axis, and of each the few cells that the plane of the face comes near.
-    void cells(std::vector<Cell>& found) const {
-        const int w = steep_, u = (w + 1) % 3, v = (w + 2) % 3;
-        const double n[3] = {normal_.x, normal_.y, normal_.z};
-        const double offset = dot(normal_, corner_[0]);
-        int64_t at[3];
-        for (at[u] = low_[u]; at[u] <= high_[u]; ++at[u]) {
-            for (at[v] = low_[v]; at[v] <= high_[v]; ++at[v]) {
-                int64_t first = low_[w], last = high_[w];
-                if (n[w] != 0) {
-                    const auto middle = [&](int axis) { return static_cast<double>(at[axis]) + 0.5; };
-                    const double height = (offset - n[u] * middle(u) - n[v] * middle(v)) / n[w];
-                    const double reach = 0.5 * (std::abs(n[u]) + std::abs(n[v])) / std::abs(n[w]) + 1e-6;  // at most 1
-                    first = std::max(first, static_cast<int64_t>(std::floor(height - reach)));
-                    last = std::min(last, static_cast<int64_t>(std::floor(height + reach)));
-                }
-                for (at[w] = first; at[w] <= last; ++at[w])
-                    if (touches(at))
-                        found.push_back(
-                            {static_cast<int32_t>(at[0]), static_cast<int32_t>(at[1]), static_cast<int32_t>(at[2])});
-            }
-        }
-    }
-
-private:
-    /// No axis separates the face from the cube about the cell's middle: the cube's three (those of `low` and `high`,
-    /// by closed intervals), the normal, and the nine products of edges.
-    bool touches(const int64_t* at) const {
-        const Vec3 middle = {static_cast<double>(at[0]) + 0.5, static_cast<double>(at[1]) + 0.5,
-                             static_cast<double>(at[2]) + 0.5};
-        const Vec3 p[3] = {corner_[0] - middle, corner_[1] - middle, corner_[2] - middle};
-        const auto separates = [&](const Vec3& axis) {
-            const double d[3] = {dot(axis, p[0]), dot(axis, p[1]), dot(axis, p[2])};
-            const double reach = 0.5 * (std::abs(axis.x) + std::abs(axis.y) + std::abs(axis.z));
-            return std::min({d[0], d[1], d[2]}) > reach || std::max({d[0], d[1], d[2]}) < -reach;
-        };
-        if (separates({1, 0, 0}) || separates({0, 1, 0}) || separates({0, 0, 1}) || separates(normal_)) return false;
-        for (const Vec3& e : edge_)
-            if (separates({0, -e.z, e.y}) || separates({e.z, 0, -e.x}) || separates({-e.y, e.x, 0})) return false;
-        return true;
-    }
-
-    Vec3 corner_[3], edge_[3], normal_;
-    int64_t low_[3] = {INT64_MAX, INT64_MAX, INT64_MAX}, high_[3] = {INT64_MIN, INT64_MIN, INT64_MIN};
-    int steep_ = 0;
-};
 
 void sort_unique(std::vector<Cell>& cells) {
     std::sort(cells.begin(), cells.end());
@@ -106,14 +44,21 @@ Array<int32_t, 2> voxelize_mesh(const MeshView& mesh, double size, const std::ar
     parallel_for(mesh.faces(), kFaces, [&](int64_t begin, int64_t end) {
         std::vector<Cell>& found = pieces[begin / kFaces];
         for (int64_t f = begin; f < end; ++f) {
-            Vec3 p[3];
-            for (int c = 0; c < 3; ++c) {
-                const Vec3 at = corner_of(mesh, f, c);
-                p[c] = {(at.x - origin[0]) / size, (at.y - origin[1]) / size, (at.z - origin[2]) / size};
-                STIPPLE_REQUIRE(std::max({std::abs(p[c].x), std::abs(p[c].y), std::abs(p[c].z)}) <= kMostCells,
+            TrianglePlaces p;  // in cells
+            std::array<int32_t, 3> low, high;
+            for (int axis = 0; axis < 3; ++axis) {
+                for (int c = 0; c < 3; ++c)
+                    p[c][axis] = (mesh.vertices(mesh.triangles(f, c), axis) - origin[axis]) / size;
+                const auto [least, most] = std::minmax({p[0][axis], p[1][axis], p[2][axis]});
+                STIPPLE_REQUIRE(least >= -kMostCells && most <= kMostCells,
                                 "voxelize_mesh: face {} is more than 2^28 cells of size {} from the origin", f, size);
+                low[axis] = static_cast<int32_t>(std::floor(least)),
+                high[axis] = static_cast<int32_t>(std::floor(most));
             }
-            Face(p[0], p[1], p[2]).cells(found);
+            visit_touched_voxels(p, 0, [&](int32_t x, int32_t y, int32_t z) {
+                if (x >= low[0] && x <= high[0] && y >= low[1] && y <= high[1] && z >= low[2] && z <= high[2])
+                    found.push_back({x, y, z});
+            });
         }
         sort_unique(found);
     });

@@ -12,7 +12,7 @@ namespace stipple::geometry {
 /// A cell is found when a face and the closed cube have a point in common and the cell lies between those of the face's
 /// lowest and highest coordinates: the cell of any point of the surface is found, and a face that lies between two
 /// layers of cells belongs to the upper one. Faces without area count as the segments and points they are.
-/// Tests of separating axes in float64 [Akenine-Moller 2001]. Threads do not matter. Throws Error{bad_argument} as
+/// float64, conservative by 1e-9 of a cell. Threads do not matter. Throws Error{bad_argument} as
 /// require_mesh does, for a mesh on another device, a size that is not above 0 and finite, and cells beyond +-2^28.
 /// O(m + cells), faces as wide as many cells included.
 Array<int32_t, 2> voxelize_mesh(const MeshView& mesh, double size, const std::array<double, 3>& origin = {});

@@ -1,6 +1,7 @@
 #include "stipple/geometry/widen_spacing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <queue>
 
 #include "stipple/core/numeric.h"
@@ -50,6 +51,12 @@ public:
         const bool better = widest.gap_sq > nearest.gap_sq;
         insert(better ? widest.place : nearest.place);
         return better;
+    }
+
+    /// Between chosen points; what was wanted when they are further apart.
+    float smallest_sq() {
+        const Entry nearest = top(pairs_, true);
+        return nearest.place < 0 ? wanted_sq_ : nearest.gap_sq;
     }
 
     void write(View<int32_t, 1> chosen) const {
@@ -142,13 +149,14 @@ private:
 
 }  // namespace
 
-void widen_spacing(View<const float, 2> points, float spacing, View<int32_t, 1> chosen) {
-    if (chosen.size(0) < 2 || chosen.size(0) == points.size(0) || !(spacing * spacing > 0)) return;
+float widen_spacing(View<const float, 2> points, float spacing, View<int32_t, 1> chosen) {
+    if (chosen.size(0) < 2 || !(spacing * spacing > 0)) return spacing;
     Spread spread(points, spacing, chosen);
     int64_t left = chosen.size(0);
     while (left-- > 0 && spread.exchange()) {
     }
     spread.write(chosen);
+    return std::sqrt(spread.smallest_sq());
 }
 
 }  // namespace stipple::geometry

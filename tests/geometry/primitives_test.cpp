@@ -28,7 +28,7 @@ TEST(GeometryPrimitives, AreClosedAndFaceOutwards) {
     const double pi = std::numbers::pi;
     for (int s = 0; s < 6; ++s)
         expect_body(geometry::sphere_mesh(3, s), int64_t{20} << (2 * s), 2, 36 * pi, 0.31 / (1 << (2 * s)));
-    for (const float v : geometry::sphere_mesh(3, 2).vertices.positions.span()) EXPECT_LE(std::abs(v), 3);
+    for (const float v : values_of(geometry::sphere_mesh(3, 2).vertices.positions)) EXPECT_LE(std::abs(v), 3);
     expect_body(geometry::cube_mesh(1, 2, 3), 12, 2, 22, 1e-7);
     expect_body(geometry::cylinder_mesh(2, 5, 300), 1200, 2, 2 * pi * 2 * 5 + 2 * pi * 4, 1e-3);
     expect_body(geometry::cylinder_mesh(1, 1, 3), 12, 2, 3 * std::sqrt(3.0) * (1 + 0.5), 1e-6);

@@ -76,8 +76,8 @@ TEST(GeometryVoxelize, FindsTheCellsThatFacesTouch) {
             for (at[0] = low[0]; at[0] <= high[0]; ++at[0])
                 for (at[1] = low[1]; at[1] <= high[1]; ++at[1])
                     for (at[2] = low[2]; at[2] <= high[2]; ++at[2]) {
-                        if (touches(mesh, f, at, size, 1e-9)) all.insert(at);
-                        if (touches(mesh, f, at, size, -1e-9)) {
+                        if (touches(mesh, f, at, size, 1e-8)) all.insert(at);
+                        if (touches(mesh, f, at, size, -1e-8)) {
                             ASSERT_TRUE(found.count(at)) << f;
                         }
                     }
