@@ -110,6 +110,7 @@ void cast(const BoxTree& tree, const Triangles& triangles, const Ray& ray, const
     const BoxRay box_ray(ray, triangles);
     const ShearedRay sheared = shear_ray({ray.origin[0], ray.origin[1], ray.origin[2]},
                                          {ray.direction[0], ray.direction[1], ray.direction[2]});
+    const float slack = ray_slack(ray.origin, ray.direction, triangles.largest());
     // A t that rounds to t_near or t_far is within.
     const double low = ray.t_near - 0x1p-22 * ray.t_near;
     double high = ray.t_far + 0x1p-22 * ray.t_far;
@@ -117,6 +118,9 @@ void cast(const BoxTree& tree, const Triangles& triangles, const Ray& ray, const
         tree, [&](const Box& box) { return box_ray.enter(box, low, high); },
         [&] { return std::min(high, std::numeric_limits<double>::max()); },
         [&](int32_t face) {
+            if (!may_hit(ray.origin, ray.direction, slack, triangles.vertex(face, 0), triangles.vertex(face, 1),
+                         triangles.vertex(face, 2)))
+                return true;
             const OnRay met = meet_triangle(sheared, triangles(face));
             const auto t = static_cast<float>(met.t) + 0.0f;  // no -0
             if (!is_inside(met) || !(t >= ray.t_near && t <= ray.t_far)) return true;
