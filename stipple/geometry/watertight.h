@@ -13,15 +13,15 @@ struct WatertightOptions {
     bool keep_inner = false;  // also the walls of cavities that cannot be reached from outside
 };
 
-/// A closed, 2-manifold, oriented mesh around any triangle soup: with holes, self-intersections, flipped, duplicated and
-/// degenerate faces, coplanar sheets, loose vertices. check_mesh(output).is_watertight(output) always holds.
+/// A closed, 2-manifold, oriented mesh around any triangle soup: with holes, self-intersections, flipped, duplicated
+/// and degenerate faces, coplanar sheets, loose vertices. check_mesh(output).is_watertight(output) always holds.
 ///
 /// Every point of the output is within one voxel of the input (lids over capped holes apart), and every point of the
 /// input that a ball of one voxel's radius can touch, coming from outside, is within one voxel of the output; both are
-/// a tenth of that on even ground. Open surfaces become shells of 2 * offset, looked at from both sides; their holes and
-/// all gaps wider than two voxels stay open, narrower ones may close. Cavities that cannot be reached are filled, what is
-/// inside them is lost, unless keep_inner. cap_holes makes the inside of a vessel solid where it is wider than the
-/// gap; lids are smooth and near the gap's narrowest place. Faces look outward.
+/// a tenth of that on even ground. Open surfaces become shells of 2 * offset, looked at from both sides; their holes
+/// and all gaps wider than two voxels stay open, narrower ones may close. Cavities that cannot be reached are filled,
+/// what is inside them is lost, unless keep_inner. cap_holes makes the inside of a vessel solid where it is wider than
+/// the gap; lids are smooth and near the gap's narrowest place. Faces look outward.
 ///
 /// How: cells with a diagonal of one voxel; those that the input touches [Schwarz & Seidel 2010]; what can be reached
 /// from outside through faces of free cells; the boundary between, one vertex for each loop of surface around a cell
