@@ -29,13 +29,13 @@ struct WatertightOptions {
 /// vertices are at free places and go to the nearest point of the input, but for the offset; a segment to the nearest
 /// point crosses no face, so both sides of a sheet stay on their sides. Last, vertices that met are merged where the
 /// mesh stays a manifold. The guarantee is one of indices: edges between parts nearer than a voxel may cut through a
-/// neighbouring face (about one in ten thousand), and few faces may be left without area.
+/// neighbouring face (one in some thousands), and few faces may be left without area.
 ///
 /// Positions are relative to the input's origin; attributes are not carried over. CPU only. Throws Error{bad_argument}
 /// for what require_mesh refuses (non-finite vertices of faces among it), a mesh without faces or all at one point,
 /// options out of range, cap_holes with keep_inner, and voxels too small for float32 at these coordinates.
 /// Deterministic, threads do not matter. Time and memory about O(faces + the input's area in cells), and
-/// resolution^3 / 24 bytes; with cap_holes 2 * resolution^3.
+/// resolution^3 / 9 bytes; with cap_holes 4 * resolution^3.
 Mesh watertight(const MeshView& mesh, const WatertightOptions& options = {});
 
 }  // namespace stipple::geometry
