@@ -171,6 +171,10 @@ ShellFit measure_fit(const MeshView& input, const MeshView& output, double radiu
         const float* p = output.vertices.data() + 3 * v;
         points.push_back({p[0], p[1], p[2]});
     }
+    for (int64_t f = 0; f < output.faces(); ++f) {
+        const Point a = corner(output, f, 0), b = corner(output, f, 1), c = corner(output, f, 2);
+        points.push_back({(a[0] + b[0] + c[0]) / 3, (a[1] + b[1] + c[1]) / 3, (a[2] + b[2] + c[2]) / 3});
+    }
     for (float d : distances_to(input_index, points)) fit.from_output = std::max(fit.from_output, double{d});
     const std::vector<Sample> of_input = samples_of(input, samples);
     const std::vector<Point> visible = visible_points(input_index, of_input, radius);

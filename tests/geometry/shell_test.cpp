@@ -7,7 +7,7 @@
 #include "stipple/core/parallel.h"
 #include "stipple/core/rng.h"
 #include "stipple/geometry/mesh_check.h"
-#include "stipple/geometry/shell_projection.h"
+#include "stipple/geometry/shell_cleanup.h"
 #include "stipple/geometry/triangle_voxels.h"
 
 namespace stipple::test {
@@ -175,6 +175,28 @@ TEST(ShellSurface, IsTheBoundaryOfAnyVoxels) {
         EXPECT_NEAR(check.volume, static_cast<double>(solid), 1e-6);
         EXPECT_NEAR(check.area, static_cast<double>(exposed), 1e-6);
         for (uint8_t lid : surface.lid) ASSERT_EQ(lid, 0);
+    }
+}
+
+// Whatever vertices have met: what is left is a manifold of the same kind.
+TEST(ShellCleanup, KeepsTheTopology) {
+    for (uint64_t seed = 0; seed < 12; ++seed) {
+        ShellVoxels voxels = random_voxels({2, 2, 2}, seed % 3 == 2 ? 40 : 3, seed);
+        geometry::reach_everything(voxels);
+        geometry::ShellMesh shell = geometry::place_surface(geometry::extract_surface(voxels), voxels);
+        const geometry::MeshCheck before = geometry::check_mesh(to_mesh(shell));
+        for (Double3& p : shell.positions)
+            for (double& x : p) x = seed % 2 == 0 ? 3 * std::floor(x / 3) : x * 0.05;
+        const size_t vertices = shell.positions.size();
+        geometry::collapse_short_edges(shell, 0.06);
+        EXPECT_LT(shell.positions.size(), vertices);
+        const Mesh mesh = to_mesh(shell);
+        const geometry::MeshCheck after = geometry::check_mesh(mesh);
+        EXPECT_TRUE(after.is_watertight(mesh)) << seed;
+        EXPECT_EQ(after.unreferenced_vertices, 0);
+        EXPECT_EQ(after.duplicate_faces, 0);
+        EXPECT_EQ(after.components, before.components);
+        EXPECT_EQ(after.euler, before.euler);
     }
 }
 

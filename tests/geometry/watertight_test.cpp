@@ -149,7 +149,7 @@ TEST(Watertight, WithoutProjectionVoxelsStayWhatTheyAre) {
 }
 
 TEST(Watertight, BrokenMeshes) {
-    for (int i = 0; i < 60; ++i) {
+    for (int i = 0; i < 48; ++i) {
         const BrokenMesh broken = broken_mesh(i, 16);
         expect_sound(std::to_string(i) + " " + broken.name, broken.mesh, watertight(broken.mesh, at_resolution(16)),
                      16);
