@@ -22,8 +22,8 @@ struct EmbreeScene {
 
 namespace {
 
-// Embree rounds distances and t in its own way. What it may leave out is therefore wider than the best so far by this
-// part, many roundings of a float; the exact test of triangle.h decides.
+// Embree rounds distances in its own way. What it may leave out is therefore farther than the best so far by this part,
+// many roundings of a float; the exact test of triangle.h decides.
 constexpr float kMargin = 4e-6f;
 
 // Embree's tests multiply up to three lengths.
@@ -50,102 +50,102 @@ bool offer_face(RTCPointQueryFunctionArguments* args) {
     return true;
 }
 
-/// A ray as Embree gets it: directions of about length 1, and a range that is a little too wide.
-struct ScaledRay {
+constexpr int kPacket = 4;  // native on every machine
+
+/// A power of two that brings the direction near length 1: t of Embree = t * scale. Nothing is rounded.
+float scale_of(const Ray& ray) {
+    const float* d = ray.direction;
+    const float longest = std::max(std::abs(d[0]), std::max(std::abs(d[1]), std::abs(d[2])));
+    if (longest > 0x1p-16f && longest < 0x1p16f) return 1;
+    return std::ldexp(1.0f, std::ilogb(longest));
+}
+
+RTCRay embree_ray(const Ray& from, float scale, int id) {
+    const float *o = from.origin, *d = from.direction;
     RTCRay ray;
-    float scale;  // t of Embree = t * scale
+    ray.org_x = o[0], ray.org_y = o[1], ray.org_z = o[2];
+    ray.dir_x = d[0] / scale, ray.dir_y = d[1] / scale, ray.dir_z = d[2] / scale;
+    ray.tnear = from.t_near * scale;
+    ray.tfar = from.t_far * scale;
+    ray.time = 0;
+    ray.mask = 0xffffffffu;  // a mask of 0 hits nothing
+    ray.id = static_cast<unsigned>(id);
+    ray.flags = 0;
+    return ray;
+}
+
+void put(RTCRay4& packet, int lane, const RTCRay& ray) {
+    packet.org_x[lane] = ray.org_x, packet.org_y[lane] = ray.org_y, packet.org_z[lane] = ray.org_z;
+    packet.dir_x[lane] = ray.dir_x, packet.dir_y[lane] = ray.dir_y, packet.dir_z[lane] = ray.dir_z;
+    packet.tnear[lane] = ray.tnear, packet.tfar[lane] = ray.tfar, packet.time[lane] = ray.time;
+    packet.mask[lane] = ray.mask, packet.id[lane] = ray.id, packet.flags[lane] = ray.flags;
+}
+
+/// What Embree knows of a hit.
+struct EmbreeHit {
+    float t;
+    uint32_t face;
+    float u, v;
 };
 
-ScaledRay scale_ray(const Triangles& triangles, const Ray& from) {
-    const float* d = from.direction;
-    const float longest = std::max(std::abs(d[0]), std::max(std::abs(d[1]), std::abs(d[2])));
-    int exponent = 0;
-    if (longest < 0x1p-16f || longest > 0x1p16f) std::frexp(longest, &exponent);
-    const float inverse = std::ldexp(1.0f, -exponent);  // a power of two: nothing is rounded
-    const float* o = from.origin;
-    const float reach = triangles.largest + std::max(std::abs(o[0]), std::max(std::abs(o[1]), std::abs(o[2])));
-    ScaledRay scaled;
-    scaled.scale = std::ldexp(1.0f, exponent);
-    const float slack = kMargin * reach / (longest * inverse);
-    scaled.ray.org_x = o[0], scaled.ray.org_y = o[1], scaled.ray.org_z = o[2];
-    scaled.ray.dir_x = d[0] * inverse, scaled.ray.dir_y = d[1] * inverse, scaled.ray.dir_z = d[2] * inverse;
-    scaled.ray.tnear = from.t_near * scaled.scale * (1 - kMargin) - slack;
-    scaled.ray.tfar = from.t_far * scaled.scale * (1 + kMargin) + slack;
-    scaled.ray.time = 0;
-    scaled.ray.mask = 0xffffffffu;  // a mask of 0 hits nothing
-    scaled.ray.id = 0;
-    scaled.ray.flags = 0;
-    return scaled;
+/// Embree says which face is hit; where exactly is computed in double [Moeller and Trumbore 1997], since Embree's
+/// single precision suffers from slivers. A face that Embree, which says yes to at least one side of every edge, takes
+/// beyond its border by more than a rounding is seen all but edge-on: there its word stands.
+RayHit refine(const Triangles& triangles, const Ray& ray, float scale, const EmbreeHit& hit) {
+    const auto face = static_cast<int32_t>(hit.face);
+    const Triangle triangle = triangles(face);
+    const Vec3 origin = {ray.origin[0], ray.origin[1], ray.origin[2]};
+    const Vec3 direction = {ray.direction[0], ray.direction[1], ray.direction[2]};
+    const Vec3 ab = triangle.b - triangle.a, ac = triangle.c - triangle.a, from_a = origin - triangle.a;
+    const Vec3 h = cross(direction, ac), q = cross(from_a, ab);
+    const double inverse = 1 / dot(ab, h);
+    const double v = dot(from_a, h) * inverse, w = dot(direction, q) * inverse, t = dot(ac, q) * inverse;
+    constexpr double kBorder = 1e-3;
+    const bool is_near = v > -kBorder && w > -kBorder && v + w < 1 + kBorder;
+    RayHit refined = {is_near ? static_cast<float>(t) : hit.t / scale, face, is_near ? v : hit.u, is_near ? w : hit.v};
+    refined.t = std::min(std::max(refined.t, ray.t_near), ray.t_far) + 0.0f;  // no -0
+    return refined;
 }
 
 struct RayContext {
     RTCIntersectContext embree;  // first: Embree hands its address on
-    const Triangles* triangles;
-    ShearedRay sheared;
-    float t_near, t_far, scale;
-    FirstHit best;
-    std::vector<RayHit>* all;
+    float t[kRayBatch];          // of the nearest hit so far, by the ray's id
+    uint32_t face[kRayBatch];
+    std::vector<EmbreeHit>* all = nullptr;
 
-    RayContext(const Triangles& of, const Ray& ray, float ray_scale, RTCFilterFunctionN filter)
-        : triangles(&of),
-          sheared(shear_ray({ray.origin[0], ray.origin[1], ray.origin[2]},
-                            {ray.direction[0], ray.direction[1], ray.direction[2]})),
-          t_near(ray.t_near),
-          t_far(ray.t_far),
-          scale(ray_scale),
-          all(nullptr) {
+    RayContext(bool coherent, RTCFilterFunctionN filter) {
         rtcInitIntersectContext(&embree);
+        if (coherent) embree.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
         embree.filter = filter;
     }
 };
 
-/// Embree says which faces are hit, for it says yes to at least one side of every edge; where exactly is computed in
-/// double. False when that is out of range.
-bool locate(const RayContext& context, const RTCFilterFunctionNArguments* args, RayHit& hit) {
-    hit.face = static_cast<int32_t>(RTCHitN_primID(args->hit, 1, 0));
-    const OnRay met = meet_triangle(context.sheared, (*context.triangles)(hit.face));
-    hit.t = static_cast<float>(met.t);
-    hit.v = met.v / met.weight;
-    hit.w = met.w / met.weight;
-    if (!std::isfinite(hit.t)) {  // seen edge-on
-        hit.t = RTCRayN_tfar(args->ray, 1, 0) / context.scale;
-        hit.v = RTCHitN_u(args->hit, 1, 0);
-        hit.w = RTCHitN_v(args->hit, 1, 0);
-    }
-    return hit.t >= context.t_near && hit.t <= context.t_far;
-}
-
-void keep_first(const RTCFilterFunctionNArguments* args) {
+/// Of equal t the lowest face, whatever the order in which Embree finds them.
+void keep_lowest(const RTCFilterFunctionNArguments* args) {
     auto& context = *reinterpret_cast<RayContext*>(args->context);
-    RayHit hit;
-    if (!locate(context, args, hit)) {
-        args->valid[0] = 0;
-        return;
+    for (unsigned lane = 0; lane < args->N; ++lane) {
+        if (args->valid[lane] != -1) continue;
+        const unsigned id = RTCRayN_id(args->ray, args->N, lane);
+        const float t = RTCRayN_tfar(args->ray, args->N, lane);
+        const uint32_t face = RTCHitN_primID(args->hit, args->N, lane);
+        if (t == context.t[id] && face > context.face[id]) {
+            args->valid[lane] = 0;
+        } else {
+            context.t[id] = t;
+            context.face[id] = face;
+        }
     }
-    context.best.offer(hit.t, hit.v, hit.w, hit.face);
-    const float reach = context.best.t * context.scale;
-    RTCRayN_tfar(args->ray, 1, 0) = reach + kMargin * std::abs(reach);
-}
-
-void keep_any(const RTCFilterFunctionNArguments* args) {
-    RayHit hit;
-    if (!locate(*reinterpret_cast<RayContext*>(args->context), args, hit)) args->valid[0] = 0;
 }
 
 void keep_all(const RTCFilterFunctionNArguments* args) {
-    auto& context = *reinterpret_cast<RayContext*>(args->context);
-    RayHit hit;
-    if (locate(context, args, hit)) context.all->push_back(hit);
+    reinterpret_cast<RayContext*>(args->context)
+        ->all->push_back({RTCRayN_tfar(args->ray, 1, 0), RTCHitN_primID(args->hit, 1, 0), RTCHitN_u(args->hit, 1, 0),
+                          RTCHitN_v(args->hit, 1, 0)});
     args->valid[0] = 0;  // go on
 }
 
-RTCRayHit with_hit(const RTCRay& ray) {
-    RTCRayHit query{};
-    query.ray = ray;
-    query.hit.geomID = RTC_INVALID_GEOMETRY_ID;
-    query.hit.primID = RTC_INVALID_GEOMETRY_ID;
-    query.hit.instID[0] = RTC_INVALID_GEOMETRY_ID;
-    return query;
+void forget_hit(RTCHit& hit) {
+    hit.geomID = hit.primID = hit.instID[0] = RTC_INVALID_GEOMETRY_ID;
 }
 
 }  // namespace
@@ -155,7 +155,9 @@ std::string embree_version() {
 }
 
 std::shared_ptr<const EmbreeScene> build_embree(const Triangles& triangles) {
-    if (triangles.faces() == 0 || triangles.largest > kLargest || triangles.extent < kSmallestExtent) return nullptr;
+    float extent = 0;
+    for (int axis = 0; axis < 3; ++axis) extent = std::max(extent, triangles.high[axis] - triangles.low[axis]);
+    if (triangles.faces() == 0 || triangles.largest() > kLargest || extent < kSmallestExtent) return nullptr;
     auto built = std::make_shared<EmbreeScene>();
     built->device = rtcNewDevice(nullptr);
     check(built->device);
@@ -191,27 +193,82 @@ NearestFace nearest_face(const EmbreeScene& scene, const Triangles& triangles, c
     return context.best;
 }
 
-FirstHit first_hit(const EmbreeScene& scene, const Triangles& triangles, const Ray& ray) {
-    const ScaledRay scaled = scale_ray(triangles, ray);
-    RayContext context(triangles, ray, scaled.scale, keep_first);
-    RTCRayHit query = with_hit(scaled.ray);
-    rtcIntersect1(scene.scene, &context.embree, &query);
-    return context.best;
+void first_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray* rays, int count, bool coherent,
+                FirstHit* hits) {
+    RayContext context(coherent, keep_lowest);
+    float scales[kRayBatch];
+    EmbreeHit found[kRayBatch];
+    for (int i = 0; i < count; ++i) {
+        scales[i] = scale_of(rays[i]);
+        context.t[i] = static_cast<float>(kFarAway);
+        context.face[i] = RTC_INVALID_GEOMETRY_ID;
+    }
+    if (coherent) {  // as a stream, which shares the traversal
+        RTCRayHit queries[kRayBatch];
+        for (int i = 0; i < count; ++i) {
+            queries[i].ray = embree_ray(rays[i], scales[i], i);
+            forget_hit(queries[i].hit);
+        }
+        rtcIntersect1M(scene.scene, &context.embree, queries, static_cast<unsigned>(count), sizeof(RTCRayHit));
+        for (int i = 0; i < count; ++i)
+            found[i] = {queries[i].ray.tfar, queries[i].hit.primID, queries[i].hit.u, queries[i].hit.v};
+    } else {
+        for (int first = 0; first < count; first += kPacket) {
+            alignas(16) int valid[kPacket];
+            RTCRayHit4 packet;
+            for (int lane = 0; lane < kPacket; ++lane) {
+                const int i = std::min(first + lane, count - 1);
+                valid[lane] = first + lane < count ? -1 : 0;
+                put(packet.ray, lane, embree_ray(rays[i], scales[i], i));
+                packet.hit.geomID[lane] = packet.hit.primID[lane] = packet.hit.instID[0][lane] =
+                    RTC_INVALID_GEOMETRY_ID;
+            }
+            rtcIntersect4(valid, scene.scene, &context.embree, &packet);
+            for (int lane = 0; lane < kPacket && first + lane < count; ++lane)
+                found[first + lane] = {packet.ray.tfar[lane], packet.hit.primID[lane], packet.hit.u[lane],
+                                       packet.hit.v[lane]};
+        }
+    }
+    for (int i = 0; i < count; ++i) {
+        hits[i] = {};
+        if (found[i].face == RTC_INVALID_GEOMETRY_ID) continue;
+        const RayHit refined = refine(triangles, rays[i], scales[i], found[i]);
+        hits[i].offer(refined.t, refined.v, refined.w, refined.face);
+    }
 }
 
-bool any_hit(const EmbreeScene& scene, const Triangles& triangles, const Ray& ray) {
-    ScaledRay scaled = scale_ray(triangles, ray);
-    RayContext context(triangles, ray, scaled.scale, keep_any);
-    rtcOccluded1(scene.scene, &context.embree, &scaled.ray);
-    return scaled.ray.tfar < 0;
+void any_hits(const EmbreeScene& scene, const Triangles&, const Ray* rays, int count, bool coherent, bool* hits) {
+    RayContext context(coherent, nullptr);
+    if (coherent) {
+        RTCRay queries[kRayBatch];
+        for (int i = 0; i < count; ++i) queries[i] = embree_ray(rays[i], scale_of(rays[i]), i);
+        rtcOccluded1M(scene.scene, &context.embree, queries, static_cast<unsigned>(count), sizeof(RTCRay));
+        for (int i = 0; i < count; ++i) hits[i] = queries[i].tfar < 0;
+        return;
+    }
+    for (int first = 0; first < count; first += kPacket) {
+        alignas(16) int valid[kPacket];
+        RTCRay4 packet;
+        for (int lane = 0; lane < kPacket; ++lane) {
+            const int i = std::min(first + lane, count - 1);
+            valid[lane] = first + lane < count ? -1 : 0;
+            put(packet, lane, embree_ray(rays[i], scale_of(rays[i]), i));
+        }
+        rtcOccluded4(valid, scene.scene, &context.embree, &packet);
+        for (int lane = 0; lane < kPacket && first + lane < count; ++lane) hits[first + lane] = packet.tfar[lane] < 0;
+    }
 }
 
 void all_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray& ray, std::vector<RayHit>& hits) {
-    const ScaledRay scaled = scale_ray(triangles, ray);
-    RayContext context(triangles, ray, scaled.scale, keep_all);
-    context.all = &hits;
-    RTCRayHit query = with_hit(scaled.ray);
+    std::vector<EmbreeHit> found;
+    RayContext context(/*coherent=*/false, keep_all);
+    context.all = &found;
+    const float scale = scale_of(ray);
+    RTCRayHit query;
+    query.ray = embree_ray(ray, scale, 0);
+    forget_hit(query.hit);
     rtcIntersect1(scene.scene, &context.embree, &query);
+    for (const EmbreeHit& hit : found) hits.push_back(refine(triangles, ray, scale, hit));
 }
 
 }  // namespace stipple::geometry::cpu

@@ -13,8 +13,10 @@ std::string embree_version();
 std::shared_ptr<const EmbreeScene> build_embree(const Triangles& triangles);
 
 NearestFace nearest_face(const EmbreeScene& scene, const Triangles& triangles, const float* query, int32_t guess);
-FirstHit first_hit(const EmbreeScene& scene, const Triangles& triangles, const Ray& ray);
-bool any_hit(const EmbreeScene& scene, const Triangles& triangles, const Ray& ray);
+void first_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray* rays, int count, bool coherent,
+                FirstHit* hits);
+void any_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray* rays, int count, bool coherent,
+              bool* hits);
 void all_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray& ray, std::vector<RayHit>& hits);
 
 }  // namespace stipple::geometry::cpu

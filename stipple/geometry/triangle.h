@@ -155,6 +155,32 @@ STIPPLE_HD bool is_inside(const OnRay& met) {
     return !mixed && met.weight != 0;
 }
 
+/// A quick word in float: false only where is_inside is false for sure. `slack` is ray_slack of the ray.
+/// Edges are turned about the middle of their ends, so that errors grow with the edge and not with the distance.
+STIPPLE_HD bool may_hit(const float* o, const float* d, float slack, const float* a, const float* b, const float* c) {
+    float volume[3];
+    float longest = 0;
+    const float* const ends[3][2] = {{b, c}, {c, a}, {a, b}};
+    for (int i = 0; i < 3; ++i) {
+        const float *p = ends[i][0], *q = ends[i][1];
+        const float ex = q[0] - p[0], ey = q[1] - p[1], ez = q[2] - p[2];
+        const float mx = (p[0] - o[0]) + (q[0] - o[0]), my = (p[1] - o[1]) + (q[1] - o[1]);
+        const float mz = (p[2] - o[2]) + (q[2] - o[2]);
+        volume[i] = d[0] * (ey * mz - ez * my) + d[1] * (ez * mx - ex * mz) + d[2] * (ex * my - ey * mx);
+        longest = fmaxf(longest, fmaxf(fabsf(ex), fmaxf(fabsf(ey), fabsf(ez))));
+    }
+    const float zero = slack * longest;
+    const bool some_below = volume[0] < -zero || volume[1] < -zero || volume[2] < -zero;
+    const bool some_above = volume[0] > zero || volume[1] > zero || volume[2] > zero;
+    return !(some_below && some_above);
+}
+
+/// `largest`: of the coordinates of the mesh, without their sign.
+STIPPLE_HD float ray_slack(const float* o, const float* d, float largest) {
+    const float far = fmaxf(fabsf(o[0]), fmaxf(fabsf(o[1]), fabsf(o[2]))) + largest;
+    return 0x1p-17f * far * (fabsf(d[0]) + fabsf(d[1]) + fabsf(d[2])) + 1e-37f;
+}
+
 /// The first hit so far: by t rounded to float, then by the lower face.
 struct FirstHit {
     float t = static_cast<float>(kFarAway);
