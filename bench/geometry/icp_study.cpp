@@ -28,7 +28,9 @@ double seconds_since(Clock::time_point begin) {
 
 void study_bunny(const std::string& data, int seeds) {
     const std::vector<test::Scan> scans = test::bunny_scans(data);
-    fmt::print("| scan | points | RMS median mm | RMS max mm | point max mm | fitness | steps | s |\n|---|---|---|---|---|---|---|---|\n");
+    fmt::print(
+        "| scan | points | RMS median mm | RMS max mm | point max mm | fitness | steps | s "
+        "|\n|---|---|---|---|---|---|---|---|\n");
     double worst = 0;
     for (size_t i = 0; i < scans.size(); ++i) {
         const PointCloud others = test::other_scans(scans, i);
@@ -48,8 +50,8 @@ void study_bunny(const std::string& data, int seeds) {
         }
         std::sort(rms.begin(), rms.end());
         worst = std::max(worst, rms.back());
-        fmt::print("| {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} | {:.0f} | {:.2f} |\n", scans[i].name, scans[i].cloud.size(),
-                   rms[rms.size() / 2], rms.back(), most, fitness, steps, seconds);
+        fmt::print("| {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} | {:.0f} | {:.2f} |\n", scans[i].name,
+                   scans[i].cloud.size(), rms[rms.size() / 2], rms.back(), most, fitness, steps, seconds);
         std::fflush(stdout);
     }
     fmt::print("worst: {:.3f} mm\n\n", worst);

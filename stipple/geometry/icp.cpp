@@ -172,7 +172,7 @@ std::vector<IcpLevel> automatic_levels(const PointCloud& target) {
     require_cpu("target", target);
     const double radius = extent_of(target.positions.view()).radius;
     if (!(radius > 0)) return {};
-    return {{radius / 16, radius / 2, 30}, {radius / 32, radius / 8, 30}, {radius / 64, radius / 16, 50}};
+    return {{radius / 16, radius / 2, 30}, {radius / 32, radius / 8, 30}, {radius / 128, radius / 8, 50}};
 }
 
 IcpTarget::IcpTarget(const PointCloud& cloud, const IcpOptions& options) : options_(options), origin_(cloud.origin) {

@@ -43,9 +43,9 @@ struct IcpOptions {
     double change_tolerance = 1e-6;  // relative changes of fitness and rmse, both below. 0 switches either test off
 };
 
-/// Three levels that fit the target's size: radius R = RMS distance from the centroid, cells R/16, R/32 and R/64, pairs
-/// up to R/2, R/8 and R/16. A start that is off by less than about R/4 and 15 degrees is caught. No levels for a cloud
-/// without extent.
+/// Three levels that fit the target's size: radius R = RMS distance from the centroid, cells R/16, R/32 and R/128,
+/// pairs up to R/2, R/8 and R/8. A start that is off by less than about R/4 and 15 degrees is caught. No levels for a
+/// cloud without extent.
 std::vector<IcpLevel> automatic_levels(const PointCloud& target);
 
 struct IcpIteration {

@@ -104,6 +104,7 @@ Matrix3 nearest_rotation(const Matrix3& matrix) {
     const double error = (m * m.transpose() - Matrix3d::Identity()).cwiseAbs().maxCoeff();
     STIPPLE_REQUIRE(error <= 1e-3, "nearest_rotation: not a rotation, R R^T differs from 1 by {:.2g}", error);
     STIPPLE_REQUIRE(m.determinant() > 0, "nearest_rotation: a reflection, not a rotation");
+    if (error <= 1e-15) return matrix;  // as near as float64 gets: text that we wrote reads back as it was
     const Eigen::JacobiSVD<Matrix3d> svd(m, Eigen::ComputeFullU | Eigen::ComputeFullV);
     return from_eigen(svd.matrixU() * svd.matrixV().transpose());
 }
