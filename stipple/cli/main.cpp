@@ -150,6 +150,7 @@ int run(int argc, char** argv) {
         add_convert(app, common),
         add_sample(app, common),
         add_picture(app, common),
+        add_register(app, common),
         add_bench(app, common),
     };
     // clang-format on

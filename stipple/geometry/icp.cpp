@@ -168,17 +168,25 @@ void run_level(const PointCloud& source, const IcpTarget& target, int number, Ic
 
 }  // namespace
 
-std::vector<IcpLevel> automatic_levels(const PointCloud& target) {
-    require_cpu("target", target);
-    const double radius = extent_of(target.positions.view()).radius;
-    if (!(radius > 0)) return {};
+std::vector<IcpLevel> automatic_levels(double radius) {
+    STIPPLE_REQUIRE(radius > 0 && std::isfinite(radius), "automatic_levels: the radius must be above 0, got {}",
+                    radius);
     return {{radius / 16, radius / 2, 30}, {radius / 32, radius / 8, 30}, {radius / 128, radius / 8, 50}};
+}
+
+double rms_radius(const PointCloud& cloud) {
+    require_cpu("cloud", cloud);
+    return extent_of(cloud.positions.view()).radius;
 }
 
 IcpTarget::IcpTarget(const PointCloud& cloud, const IcpOptions& options) : options_(options), origin_(cloud.origin) {
     require_options(options);
     require_cpu("target", cloud);
-    if (options_.levels.empty()) options_.levels = automatic_levels(cloud);
+    if (options_.levels.empty()) {
+        const double radius = rms_radius(cloud);
+        // Points at one place have no size: whatever is near counts.
+        options_.levels = radius > 0 ? automatic_levels(radius) : std::vector<IcpLevel>{{0, 1, 30}};
+    }
     const Attribute* normal = options.metric == IcpMetric::plane ? find(cloud.attributes, "normal") : nullptr;
     if (normal && (normal->dtype() != DType::f32 || normal->components() != 3)) normal = nullptr;
     for (const IcpLevel& level : options_.levels) levels_.push_back(make_level(cloud, level, options_, normal));

@@ -37,16 +37,18 @@ struct IcpOptions {
     RobustKernel kernel = RobustKernel::tukey;
     double kernel_scale = 0;         // c; 0: from the median of the residuals in every step, for 95 % efficiency
     double trim = 1;                 // share of the pairs that counts, nearest first [Chetverikov et al. 2002]
-    std::vector<IcpLevel> levels;    // coarse to fine; empty: automatic_levels(target)
+    std::vector<IcpLevel> levels;    // coarse to fine; empty: automatic_levels of the target
     int normal_neighbours = 16;      // for normals that the target does not bring
     double motion_tolerance = 1e-6;  // a step that moves the points less than this share of the cloud's radius
     double change_tolerance = 1e-6;  // relative changes of fitness and rmse, both below. 0 switches either test off
 };
 
-/// Three levels that fit the target's size: radius R = RMS distance from the centroid, cells R/16, R/32 and R/128,
-/// pairs up to R/2, R/8 and R/8. A start that is off by less than about R/4 and 15 degrees is caught. No levels for a
-/// cloud without extent.
-std::vector<IcpLevel> automatic_levels(const PointCloud& target);
+/// Three levels that fit a cloud of RMS distance R from its mean: cells R/16, R/32 and R/128, pairs up to R/2, R/8 and
+/// R/8. The defaults for the target's own R: they catch starts that are off by about R/5 and 10 degrees, on scans of a
+/// hand's width and of a street alike. Throws Error{bad_argument} unless radius is above 0 and finite.
+std::vector<IcpLevel> automatic_levels(double radius);
+/// RMS distance of the finite points from their mean; 0 without points. CPU.
+double rms_radius(const PointCloud& cloud);
 
 struct IcpIteration {
     int level = 0;

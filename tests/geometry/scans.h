@@ -1,7 +1,6 @@
 #pragma once
 // Real scans with known poses, for the tests and the study of registration.
 
-
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -68,7 +67,8 @@ inline PointCloud other_scans(const std::vector<Scan>& scans, size_t one) {
 inline geometry::RigidTransform perturbed(const Scan& scan, double degrees, double distance, uint64_t seed) {
     geometry::Vector3 mean = {};
     for (int64_t i = 0; i < scan.cloud.size(); ++i)
-        for (int axis = 0; axis < 3; ++axis) mean[axis] += scan.cloud.world(i, axis) / static_cast<double>(scan.cloud.size());
+        for (int axis = 0; axis < 3; ++axis)
+            mean[axis] += scan.cloud.world(i, axis) / static_cast<double>(scan.cloud.size());
     const Rng rng(seed, 77);
     geometry::Vector3 axis, way;
     for (int i = 0; i < 3; ++i) {
@@ -89,7 +89,8 @@ inline Displacement displacement(const PointCloud& cloud, const geometry::RigidT
                                  const geometry::RigidTransform& b) {
     Displacement found;
     for (int64_t i = 0; i < cloud.size(); ++i) {
-        const geometry::Vector3 place = {cloud.world(i, 0), cloud.world(i, 1), cloud.world(i, 2)}, p = a(place), q = b(place);
+        const geometry::Vector3 place = {cloud.world(i, 0), cloud.world(i, 1), cloud.world(i, 2)}, p = a(place),
+                                q = b(place);
         const double distance = std::hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
         found.rms += distance * distance / static_cast<double>(cloud.size());
         found.most = std::max(found.most, distance);
