@@ -269,6 +269,7 @@ Result run_register(const Options& options, const Common& common) {
     if (!options.truth.empty()) truth = load_transform(options.truth);
 
     Result result;
+    result.fields["inputs"] = Json::array({options.source.path, options.target.path});
     Mesh source = load_input(options.source, "source", common, result);
     const Mesh target = load_input(options.target, "target", common, result);
     if (parse_device(common.device).type != DeviceType::cpu && common.device != "auto")
