@@ -92,20 +92,26 @@ struct RaySearch {
         return true;
     }
 
-    __device__ void keys(const BoxNode& node, uint32_t (&keys)[kFanout]) const {
+    __device__ void keys(const BoxNode* node, uint32_t (&keys)[kFanout]) const {
+        float enter[kFanout] = {low, low, low, low}, leave[kFanout] = {limit, limit, limit, limit};
+        bool is_there[kFanout];
 #pragma unroll
-        for (int i = 0; i < kFanout; ++i) {
-            float enter = low, leave = limit;
+        for (int axis = 0; axis < 3; ++axis) {
+            const bool forward = inverse[axis] > 0;
+            const float4 first4 = __ldg(&node->sides[forward ? axis : 3 + axis]);
+            const float4 last4 = __ldg(&node->sides[forward ? 3 + axis : axis]);
+            const float first[kFanout] = {first4.x, first4.y, first4.z, first4.w};
+            const float last[kFanout] = {last4.x, last4.y, last4.z, last4.w};
 #pragma unroll
-            for (int axis = 0; axis < 3; ++axis) {
-                const bool forward = inverse[axis] > 0;
-                const float first = forward ? node.low[axis][i] : node.high[axis][i];
-                const float last = forward ? node.high[axis][i] : node.low[axis][i];
-                enter = fmaxf(enter, fmaf(first, inverse[axis], enter_offset[axis]));
-                leave = fminf(leave, fmaf(last, inverse[axis], leave_offset[axis]));
+            for (int i = 0; i < kFanout; ++i) {
+                enter[i] = fmaxf(enter[i], fmaf(first[i], inverse[axis], enter_offset[axis]));
+                leave[i] = fminf(leave[i], fmaf(last[i], inverse[axis], leave_offset[axis]));
+                is_there[i] = fabsf(first[i]) < INFINITY;
             }
-            keys[i] = node.low[0][i] <= node.high[0][i] && enter <= leave ? child_key(enter, i) : kMissed;
         }
+#pragma unroll
+        for (int i = 0; i < kFanout; ++i)
+            keys[i] = is_there[i] && enter[i] <= leave[i] ? child_key(enter[i], i) : kMissed;
     }
     __device__ float bound() const {
         return limit;
