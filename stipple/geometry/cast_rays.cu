@@ -118,12 +118,13 @@ struct RaySearch {
     }
 
     /// Whether the face is hit within the range, and where.
-    __device__ bool meets(float4 a, float4 b, float4 c, OnRay& met, float& t) const {
+    __device__ bool meets(float4 a, float4 b, float4 c, OnRay& met) const {
         const float corners[3][3] = {{a.x, a.y, a.z}, {b.x, b.y, b.z}, {c.x, c.y, c.z}};
         if (!may_hit(origin, direction, slack, corners[0], corners[1], corners[2])) return false;
-        met = meet_triangle(sheared, to_triangle(a, b, c));
-        t = static_cast<float>(met.t) + 0.0f;  // no -0
-        return is_inside(met) && t >= t_near && t <= t_far;
+        const Triangle triangle = to_triangle(a, b, c);
+        if (!passes_through(sheared, triangle)) return false;
+        met = meet_plane(sheared.origin, {direction[0], direction[1], direction[2]}, triangle);
+        return met.t >= t_near && met.t <= t_far;
     }
 };
 
@@ -132,9 +133,7 @@ struct FirstSearch : RaySearch {
 
     __device__ bool face(float4 a, float4 b, float4 c, int64_t) {
         OnRay met;
-        float t;
-        if (meets(a, b, c, met, t) && best.offer(t, met.v / met.weight, met.w / met.weight, face_of(a)))
-            limit = best.t * scale * (1 + 0x1p-20f);
+        if (meets(a, b, c, met) && best.offer(met, face_of(a))) limit = best.t * scale * (1 + 0x1p-20f);
         return true;
     }
 };
@@ -144,8 +143,7 @@ struct AnySearch : RaySearch {
 
     __device__ bool face(float4 a, float4 b, float4 c, int64_t) {
         OnRay met;
-        float t;
-        found = meets(a, b, c, met, t);
+        found = meets(a, b, c, met);
         return !found;
     }
 };
@@ -162,11 +160,10 @@ struct AllSearch : RaySearch {
 
     __device__ bool face(float4 a, float4 b, float4 c, int64_t) {
         OnRay met;
-        float t;
-        if (!meets(a, b, c, met, t)) return true;
+        if (!meets(a, b, c, met)) return true;
         if (to) {
-            to[count] = {t, face_of(a), {}};
-            write_barycentrics(met.v / met.weight, met.w / met.weight, to[count].barycentrics);
+            to[count] = {met.t, face_of(a), {}};
+            write_barycentrics(met.v, met.w, to[count].barycentrics);
         }
         ++count;
         return true;

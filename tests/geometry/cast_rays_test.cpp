@@ -142,7 +142,7 @@ void expect_right(const Mesh& mesh, const HostRays& rays, const Found& found) {
         ASSERT_EQ(found.faces.data()[i], found.all.faces[begin]);
         ASSERT_EQ(0, std::memcmp(weights, found.all.barycentrics[begin].data(), 3 * sizeof(float)));
     }
-    EXPECT_TRUE(rays.size() < 100 || hits > 0) << "rays that hit nothing prove nothing";
+    EXPECT_TRUE(rays.size() < 100 || rays.t_near == rays.t_far || hits > 0) << "rays that hit nothing prove nothing";
 }
 
 class CastRays : public OnDevice {};
@@ -353,12 +353,11 @@ TEST_P(CastRays, CameraRaysGoTheSameWayAsSingleOnes) {
     }
 }
 
-TEST_P(CastRays, EveryEngineHitsTheSame) {
+TEST_P(CastRays, EveryEngineGivesTheSameBits) {
     for (const Mesh& mesh : {wavy_torus(60, 40), soup(2000)}) {
         const auto own = geometry::cpu::build(mesh, geometry::cpu::Engine::own);
         const HostRays rays = random_rays(6000, 3, 1, 9);
         const Found found = cast(MeshIndex(upload(mesh)), rays);
-        int64_t unlike = 0;
         for (int64_t i = 0; i < rays.size(); ++i) {
             geometry::cpu::Ray ray{{}, {}, 0, std::numeric_limits<float>::max()};
             std::copy_n(rays.origins.data() + 3 * i, 3, ray.origin);
@@ -368,18 +367,16 @@ TEST_P(CastRays, EveryEngineHitsTheSame) {
             geometry::cpu::first_hits(*own, &ray, 1, false, &hit);
             geometry::cpu::any_hits(*own, &ray, 1, false, &any);
             ASSERT_EQ(any, hit.face >= 0);
-            if (hit.face != found.faces.data()[i]) {
-                ++unlike;
-            } else if (hit.face >= 0) {
-                ASSERT_NEAR(hit.t, found.t.data()[i], 1.2e-7 * hit.t) << i;
-            }
-            if (device().type == DeviceType::cuda && hit.face >= 0) {
-                ASSERT_EQ(hit.face, found.faces.data()[i]) << i;
-                ASSERT_EQ(hit.t, found.t.data()[i]) << i;
-            }
+            ASSERT_EQ(hit.face, found.faces.data()[i]) << i;
+            ASSERT_EQ(hit.t, found.t.data()[i]) << i;
+            if (hit.face < 0) continue;
+            float weights[3];
+            geometry::write_barycentrics(hit.v, hit.w, weights);
+            ASSERT_EQ(0, std::memcmp(weights, found.barycentrics.data() + 3 * i, sizeof(weights))) << i;
+            std::vector<geometry::cpu::RayHit> all;
+            geometry::cpu::all_hits(*own, ray, all);
+            ASSERT_EQ(static_cast<int64_t>(all.size()), found.all.offsets[i + 1] - found.all.offsets[i]);
         }
-        // Embree decides in single precision: rays within its rounding of an edge may go to the other side.
-        EXPECT_LE(unlike, 3);
     }
 }
 
