@@ -104,12 +104,12 @@ void traverse(const BoxTree& tree, const Key& key, const Bound& bound, const Fac
     }
 }
 
-/// Calls take(hit) for the hits of a ray; take gives the t beyond which nothing is wanted any more.
+/// Calls take(where, face) for the hits of a ray; take gives the t beyond which nothing is wanted any more.
 template <class Take>
 void cast(const BoxTree& tree, const Triangles& triangles, const Ray& ray, const Take& take) {
     const BoxRay box_ray(ray, triangles);
-    const ShearedRay sheared = shear_ray({ray.origin[0], ray.origin[1], ray.origin[2]},
-                                         {ray.direction[0], ray.direction[1], ray.direction[2]});
+    const Vec3 origin = origin_of(ray), direction = direction_of(ray);
+    const ShearedRay sheared = shear_ray(origin, direction);
     const float slack = ray_slack(ray.origin, ray.direction, triangles.largest());
     // A t that rounds to t_near or t_far is within.
     const double low = ray.t_near - 0x1p-22 * ray.t_near;
@@ -121,10 +121,11 @@ void cast(const BoxTree& tree, const Triangles& triangles, const Ray& ray, const
             if (!may_hit(ray.origin, ray.direction, slack, triangles.vertex(face, 0), triangles.vertex(face, 1),
                          triangles.vertex(face, 2)))
                 return true;
-            const OnRay met = meet_triangle(sheared, triangles(face));
-            const auto t = static_cast<float>(met.t) + 0.0f;  // no -0
-            if (!is_inside(met) || !(t >= ray.t_near && t <= ray.t_far)) return true;
-            const float wanted = take(RayHit{t, face, met.v / met.weight, met.w / met.weight});
+            const Triangle triangle = triangles(face);
+            if (!passes_through(sheared, triangle)) return true;
+            const OnRay met = meet_plane(origin, direction, triangle);
+            if (!(met.t >= ray.t_near && met.t <= ray.t_far)) return true;
+            const float wanted = take(met, face);
             high = std::min(high, wanted + 0x1p-22 * std::abs(wanted));
             return wanted >= ray.t_near;
         });
@@ -185,8 +186,8 @@ NearestFace nearest_face(const BoxTree& tree, const Triangles& triangles, const 
 void first_hits(const BoxTree& tree, const Triangles& triangles, const Ray* rays, int count, bool, FirstHit* hits) {
     for (int i = 0; i < count; ++i) {
         FirstHit best;
-        cast(tree, triangles, rays[i], [&](const RayHit& hit) {
-            best.offer(hit.t, hit.v, hit.w, hit.face);
+        cast(tree, triangles, rays[i], [&](const OnRay& met, int32_t face) {
+            best.offer(met, face);
             return best.t;
         });
         hits[i] = best;
@@ -196,7 +197,7 @@ void first_hits(const BoxTree& tree, const Triangles& triangles, const Ray* rays
 void any_hits(const BoxTree& tree, const Triangles& triangles, const Ray* rays, int count, bool, bool* hits) {
     for (int i = 0; i < count; ++i) {
         hits[i] = false;
-        cast(tree, triangles, rays[i], [&](const RayHit&) {
+        cast(tree, triangles, rays[i], [&](const OnRay&, int32_t) {
             hits[i] = true;
             return -1.0f;
         });
@@ -204,8 +205,8 @@ void any_hits(const BoxTree& tree, const Triangles& triangles, const Ray* rays, 
 }
 
 void all_hits(const BoxTree& tree, const Triangles& triangles, const Ray& ray, std::vector<RayHit>& hits) {
-    cast(tree, triangles, ray, [&](const RayHit& hit) {
-        hits.push_back(hit);
+    cast(tree, triangles, ray, [&](const OnRay& met, int32_t face) {
+        hits.push_back({met, face});
         return ray.t_far;
     });
 }

@@ -68,7 +68,7 @@ AllHits all_hits_on_cpu(const cpu::MeshTree& tree, const Rays& rays) {
                 const auto before = static_cast<int64_t>(hits.size());
                 if (tree.triangles.faces() > 0 && take_ray(rays, row, ray)) cpu::all_hits(tree, ray, hits);
                 std::sort(hits.begin() + before, hits.end(), [](const cpu::RayHit& a, const cpu::RayHit& b) {
-                    return a.t != b.t ? a.t < b.t : a.face < b.face;
+                    return a.met.t != b.met.t ? a.met.t < b.met.t : a.face < b.face;
                 });
                 result.offsets[row + 1] = static_cast<int64_t>(hits.size()) - before;
             }
@@ -83,9 +83,9 @@ AllHits all_hits_on_cpu(const cpu::MeshTree& tree, const Rays& rays) {
         for (int64_t chunk = from; chunk < to; ++chunk) {
             int64_t at = result.offsets[chunk * kGrain];
             for (const cpu::RayHit& hit : found[chunk]) {
-                result.t[at] = hit.t;
+                result.t[at] = hit.met.t;
                 result.faces[at] = hit.face;
-                write_barycentrics(hit.v, hit.w, result.barycentrics[at].data());
+                write_barycentrics(hit.met.v, hit.met.w, result.barycentrics[at].data());
                 ++at;
             }
         }

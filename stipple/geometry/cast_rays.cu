@@ -92,32 +92,39 @@ struct RaySearch {
         return true;
     }
 
-    __device__ void keys(const BoxNode& node, uint32_t (&keys)[kFanout]) const {
+    __device__ void keys(const BoxNode* node, uint32_t (&keys)[kFanout]) const {
+        float enter[kFanout] = {low, low, low, low}, leave[kFanout] = {limit, limit, limit, limit};
+        bool is_there[kFanout];
 #pragma unroll
-        for (int i = 0; i < kFanout; ++i) {
-            float enter = low, leave = limit;
+        for (int axis = 0; axis < 3; ++axis) {
+            const bool forward = inverse[axis] > 0;
+            const float4 first4 = __ldg(&node->sides[forward ? axis : 3 + axis]);
+            const float4 last4 = __ldg(&node->sides[forward ? 3 + axis : axis]);
+            const float first[kFanout] = {first4.x, first4.y, first4.z, first4.w};
+            const float last[kFanout] = {last4.x, last4.y, last4.z, last4.w};
 #pragma unroll
-            for (int axis = 0; axis < 3; ++axis) {
-                const bool forward = inverse[axis] > 0;
-                const float first = forward ? node.low[axis][i] : node.high[axis][i];
-                const float last = forward ? node.high[axis][i] : node.low[axis][i];
-                enter = fmaxf(enter, fmaf(first, inverse[axis], enter_offset[axis]));
-                leave = fminf(leave, fmaf(last, inverse[axis], leave_offset[axis]));
+            for (int i = 0; i < kFanout; ++i) {
+                enter[i] = fmaxf(enter[i], fmaf(first[i], inverse[axis], enter_offset[axis]));
+                leave[i] = fminf(leave[i], fmaf(last[i], inverse[axis], leave_offset[axis]));
+                is_there[i] = fabsf(first[i]) < INFINITY;
             }
-            keys[i] = node.low[0][i] <= node.high[0][i] && enter <= leave ? child_key(enter, i) : kMissed;
         }
+#pragma unroll
+        for (int i = 0; i < kFanout; ++i)
+            keys[i] = is_there[i] && enter[i] <= leave[i] ? child_key(enter[i], i) : kMissed;
     }
     __device__ float bound() const {
         return limit;
     }
 
     /// Whether the face is hit within the range, and where.
-    __device__ bool meets(float4 a, float4 b, float4 c, OnRay& met, float& t) const {
+    __device__ bool meets(float4 a, float4 b, float4 c, OnRay& met) const {
         const float corners[3][3] = {{a.x, a.y, a.z}, {b.x, b.y, b.z}, {c.x, c.y, c.z}};
         if (!may_hit(origin, direction, slack, corners[0], corners[1], corners[2])) return false;
-        met = meet_triangle(sheared, to_triangle(a, b, c));
-        t = static_cast<float>(met.t) + 0.0f;  // no -0
-        return is_inside(met) && t >= t_near && t <= t_far;
+        const Triangle triangle = to_triangle(a, b, c);
+        if (!passes_through(sheared, triangle)) return false;
+        met = meet_plane(sheared.origin, {direction[0], direction[1], direction[2]}, triangle);
+        return met.t >= t_near && met.t <= t_far;
     }
 };
 
@@ -126,9 +133,7 @@ struct FirstSearch : RaySearch {
 
     __device__ bool face(float4 a, float4 b, float4 c, int64_t) {
         OnRay met;
-        float t;
-        if (meets(a, b, c, met, t) && best.offer(t, met.v / met.weight, met.w / met.weight, face_of(a)))
-            limit = best.t * scale * (1 + 0x1p-20f);
+        if (meets(a, b, c, met) && best.offer(met, face_of(a))) limit = best.t * scale * (1 + 0x1p-20f);
         return true;
     }
 };
@@ -138,8 +143,7 @@ struct AnySearch : RaySearch {
 
     __device__ bool face(float4 a, float4 b, float4 c, int64_t) {
         OnRay met;
-        float t;
-        found = meets(a, b, c, met, t);
+        found = meets(a, b, c, met);
         return !found;
     }
 };
@@ -156,11 +160,10 @@ struct AllSearch : RaySearch {
 
     __device__ bool face(float4 a, float4 b, float4 c, int64_t) {
         OnRay met;
-        float t;
-        if (!meets(a, b, c, met, t)) return true;
+        if (!meets(a, b, c, met)) return true;
         if (to) {
-            to[count] = {t, face_of(a), {}};
-            write_barycentrics(met.v / met.weight, met.w / met.weight, to[count].barycentrics);
+            to[count] = {met.t, face_of(a), {}};
+            write_barycentrics(met.v, met.w, to[count].barycentrics);
         }
         ++count;
         return true;

@@ -44,26 +44,31 @@ __global__ void __launch_bounds__(kThreads) compute_keys(Queries queries, const 
         ops::curve_cell(p.z, low[2] - margin, scale, kCells), kCurveBits));
 }
 
-__device__ float gap(float low, float high, float at) {
-    return fmaxf(fmaxf(low - at, at - high), 0.0f);
-}
-
 struct NearestSearch {
     float3 query;
     NearestFace best;
     int64_t best_place = 0;  // of its corners
     float limit = INFINITY;  // a squared distance above the best by more than float boxes are wrong
 
-    __device__ void keys(const BoxNode& node, uint32_t (&keys)[kFanout]) const {
+    __device__ void keys(const BoxNode* node, uint32_t (&keys)[kFanout]) const {
+        float dist_sq[kFanout] = {0, 0, 0, 0};
+        bool is_there[kFanout];
+        const float at[3] = {query.x, query.y, query.z};
 #pragma unroll
-        for (int i = 0; i < kFanout; ++i) {
-            const float x = gap(node.low[0][i], node.high[0][i], query.x);
-            const float y = gap(node.low[1][i], node.high[1][i], query.y);
-            const float z = gap(node.low[2][i], node.high[2][i], query.z);
-            const float dist_sq = fmaf(x, x, fmaf(y, y, z * z));
-            const bool wanted = node.low[0][i] <= node.high[0][i] && dist_sq <= limit;
-            keys[i] = wanted ? child_key(dist_sq, i) : kMissed;
+        for (int axis = 0; axis < 3; ++axis) {
+            const float4 low4 = __ldg(&node->sides[axis]), high4 = __ldg(&node->sides[3 + axis]);
+            const float low[kFanout] = {low4.x, low4.y, low4.z, low4.w};
+            const float high[kFanout] = {high4.x, high4.y, high4.z, high4.w};
+#pragma unroll
+            for (int i = 0; i < kFanout; ++i) {
+                const float away = fmaxf(fmaxf(low[i] - at[axis], at[axis] - high[i]), 0.0f);
+                dist_sq[i] = fmaf(away, away, dist_sq[i]);
+                is_there[i] = low[i] <= high[i];
+            }
         }
+#pragma unroll
+        for (int i = 0; i < kFanout; ++i)
+            keys[i] = is_there[i] && dist_sq[i] <= limit ? child_key(dist_sq[i], i) : kMissed;
     }
     __device__ float bound() const {
         return limit;

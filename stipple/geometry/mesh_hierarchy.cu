@@ -101,13 +101,13 @@ __global__ void __launch_bounds__(kThreads) write_level(MeshHierarchyView to, in
                 }
             }
         } else {
-            const BoxNode& node = to.nodes[to.level_begin[level - 1] + child];
+            BoxNode& node = to.nodes[to.level_begin[level - 1] + child];
 #pragma unroll
             for (int axis = 0; axis < 3; ++axis) {
 #pragma unroll
                 for (int i = 0; i < kFanout; ++i) {
-                    low[axis] = fminf(low[axis], node.low[axis][i]);
-                    high[axis] = fmaxf(high[axis], node.high[axis][i]);
+                    low[axis] = fminf(low[axis], node.low(axis, i));
+                    high[axis] = fmaxf(high[axis], node.high(axis, i));
                 }
             }
         }
@@ -115,8 +115,8 @@ __global__ void __launch_bounds__(kThreads) write_level(MeshHierarchyView to, in
     BoxNode& parent = to.nodes[to.level_begin[level] + child / kFanout];
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
-        parent.low[axis][child % kFanout] = low[axis];
-        parent.high[axis][child % kFanout] = high[axis];
+        parent.low(axis, static_cast<int>(child % kFanout)) = low[axis];
+        parent.high(axis, static_cast<int>(child % kFanout)) = high[axis];
     }
 }
 

@@ -16,9 +16,13 @@ constexpr int kFanout = 4;      // children of a node, and faces of a leaf
 constexpr int kMaxLevels = 16;  // 4^16 > 2^31
 constexpr uint32_t kNoFace = 0xffffffffu;
 
-/// The boxes of a node's children. A child that is not there has low > high.
-struct alignas(16) BoxNode {
-    float low[3][kFanout], high[3][kFanout];
+/// The boxes of a node's children: along each axis the four lows, then the four highs, each in one load. A child that
+/// is not there has the infinite bounds low > high.
+struct BoxNode {
+    float4 sides[6];
+
+    __device__ float& low(int axis, int child) { return (&sides[axis].x)[child]; }
+    __device__ float& high(int axis, int child) { return (&sides[3 + axis].x)[child]; }
 };
 
 /// As kernels see it.

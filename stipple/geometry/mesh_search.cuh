@@ -45,7 +45,7 @@ __device__ inline int32_t face_of(float4 a) {
     return static_cast<int32_t>(__float_as_uint(a.w));
 }
 
-/// Search has `void keys(const BoxNode&, uint32_t (&keys)[4])`, giving child_key or kMissed; `float bound()`, above
+/// Search has `void keys(const BoxNode*, uint32_t (&keys)[4])`, giving child_key or kMissed; `float bound()`, above
 /// which no key is wanted any more; and `bool face(a, b, c, place)`, false to end the search,
 /// where place * 3 is the first of the face's corners and a.w holds the bits of its index.
 template <class Search>
@@ -65,7 +65,7 @@ __device__ void walk(const MeshHierarchyView& mesh, Search& search) {
             }
         } else {
             uint32_t keys[kFanout];
-            search.keys(mesh.nodes[mesh.level_begin[level] + at], keys);
+            search.keys(mesh.nodes + mesh.level_begin[level] + at, keys);
             sort_two(keys[0], keys[1]);
             sort_two(keys[2], keys[3]);
             sort_two(keys[0], keys[2]);

@@ -40,11 +40,17 @@ struct Ray {
     float t_near, t_far;
 };
 
+inline Vec3 origin_of(const Ray& ray) {
+    return {ray.origin[0], ray.origin[1], ray.origin[2]};
+}
+inline Vec3 direction_of(const Ray& ray) {
+    return {ray.direction[0], ray.direction[1], ray.direction[2]};
+}
+
 /// What all_hits collects, in the order it was found.
 struct RayHit {
-    float t;
+    OnRay met;
     int32_t face;
-    double v, w;
 };
 
 struct EmbreeScene;
