@@ -144,8 +144,15 @@ int run(int argc, char** argv) {
     app.require_subcommand(0, 1);
     app.fallthrough();
     app.footer("Example:\n  stipple info scan.ply\n  stipple convert scan.las -o scan.ply\n  stipple COMMAND --help");
-    const Command commands[] = {add_info(app, common), add_convert(app, common), add_sample(app, common),
-                                add_picture(app, common), add_bench(app, common)};
+    // clang-format off
+    const Command commands[] = {  // in the order of the help
+        add_info(app, common),
+        add_convert(app, common),
+        add_sample(app, common),
+        add_picture(app, common),
+        add_bench(app, common),
+    };
+    // clang-format on
     for (const Command& command : commands) {
         command.app->fallthrough();
         command.app->footer(
