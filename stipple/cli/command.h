@@ -50,6 +50,8 @@ Command add_convert(CLI::App& root, Common& common);
 Command add_picture(CLI::App& root, Common& common);
 Command add_sample(CLI::App& root, Common& common);
 Command add_register(CLI::App& root, Common& common);
+Command add_normals(CLI::App& root, Common& common);
+Command add_clean(CLI::App& root, Common& common);
 Command add_bench(CLI::App& root, Common& common);
 
 /// Writes to standard output; throws ClosedPipe when nobody reads, Error{cannot_write} when it cannot be written. A
