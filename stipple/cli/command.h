@@ -37,12 +37,13 @@ struct Result {
     bool stdout_taken = false;  // the command has written its data to standard output: print nothing
 };
 
-/// A command: its options live in the object that add_NAME makes, `run` does the work.
+/// A command: its options live in the object that add_NAME makes, `run` does the work. A group of commands has no run.
 struct Command {
-    std::string name;
+    std::string name;  // "sample", "mesh sample"
     CLI::App* app = nullptr;
     std::function<Result()> run;
     std::vector<CLI::Option*> required = {};  // checked when the configuration file has had its say, not by CLI11
+    std::vector<Command> commands = {};       // of a group
 };
 
 Command add_info(CLI::App& root, Common& common);
