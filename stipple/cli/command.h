@@ -51,6 +51,8 @@ Command add_convert(CLI::App& root, Common& common);
 Command add_picture(CLI::App& root, Common& common);
 Command add_sample(CLI::App& root, Common& common);
 Command add_bench(CLI::App& root, Common& common);
+Command add_mesh(CLI::App& root, Common& common);
+Command add_metrics(CLI::App& root, Common& common);
 
 /// Writes to standard output; throws ClosedPipe when nobody reads, Error{cannot_write} when it cannot be written. A
 /// report of an interrupt is itself not `interruptible`.

@@ -188,6 +188,7 @@ int run(int argc, char** argv) {
         add_info(app, common),
         add_convert(app, common),
         add_sample(app, common),
+        add_mesh(app, common),
         add_picture(app, common),
         add_bench(app, common),
     };
