@@ -22,11 +22,9 @@ double rotation_error(const Motion& estimate, const Motion& truth);
 /// What SampleNet's program prints as the rotation error: 2 acos(2 <q1, q2>^2 - 1), twice the angle; 0 to 360.
 double rotation_error_doubled(const Motion& estimate, const Motion& truth);
 
-/// |t_estimate - t_truth|, in the unit of the points.
+/// |t_estimate - t_truth|, in the unit of the points: also the translation of estimate^-1 truth, what is left to move
+/// after the estimate (iPCRNet), since a rotation does not change its length.
 double translation_error(const Motion& estimate, const Motion& truth);
-
-/// |t| of estimate^-1 truth: what is left to move after the estimate (iPCRNet); the same when the rotations are equal.
-double residual_translation(const Motion& estimate, const Motion& truth);
 
 /// Root of the mean squared distance between the points moved by the one and by the other. points [n, 3] on the CPU;
 /// non-finite ones are left out, NaN when none is left.

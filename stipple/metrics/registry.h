@@ -2,6 +2,7 @@
 // The list of metrics: what each is called, its formula, unit and who reports it. docs/metrics.md begins with this
 // table and a test keeps the two equal. A Score is one number together with what must be known to compare it.
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>

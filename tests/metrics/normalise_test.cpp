@@ -5,14 +5,10 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/metrics/metrics.h"
+
 namespace stipple::test {
 namespace {
-
-PointCloud cloud_of(std::initializer_list<float> values) {
-    PointCloud cloud(static_cast<int64_t>(values.size()) / 3);
-    std::copy(values.begin(), values.end(), cloud.positions.data());
-    return cloud;
-}
 
 TEST(MetricsNormalise, TheUnitSphereIsAboutTheMeanOfFinitePoints) {
     PointCloud cloud = cloud_of({1, 2, 3, 5, 2, 3, 3, 2, 7, NAN, 0, 0});
