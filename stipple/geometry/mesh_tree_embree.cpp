@@ -69,7 +69,7 @@ ScaledRay scale_ray(const Triangles& triangles, const Ray& from) {
     const float slack = kMargin * reach / (longest * inverse);
     scaled.ray.org_x = o[0], scaled.ray.org_y = o[1], scaled.ray.org_z = o[2];
     scaled.ray.dir_x = d[0] * inverse, scaled.ray.dir_y = d[1] * inverse, scaled.ray.dir_z = d[2] * inverse;
-    scaled.ray.tnear = from.t_near * scaled.scale * (1 - kMargin) - slack;
+    scaled.ray.tnear = std::max(0.0f, from.t_near * scaled.scale * (1 - kMargin) - slack);
     scaled.ray.tfar = from.t_far * scaled.scale * (1 + kMargin) + slack;
     scaled.ray.time = 0;
     scaled.ray.mask = 0xffffffffu;  // a mask of 0 hits nothing
