@@ -1,0 +1,21 @@
+#pragma once
+// The CUDA launchers behind WindingIndex, winding_number and point_areas. Arguments are checked already.
+
+#include "stipple/geometry/winding_tree.h"
+
+namespace stipple::geometry::cuda {
+
+struct WindingHierarchy;
+
+/// Waits for the input on the stream and builds the tree of the CPU from it, so that both take the same decisions.
+std::shared_ptr<const WindingHierarchy> build_winding(const MeshView& mesh, Stream stream);
+std::shared_ptr<const WindingHierarchy> build_winding(View<const float, 2> points, View<const float, 2> normals,
+                                                      View<const float, 1> areas, float softening, Stream stream);
+
+void winding_number(const WindingHierarchy& tree, View<const float, 2> queries, View<float, 1> winding, float accuracy,
+                    Stream stream);
+
+/// distances_sq [n, k + 1] of knn, nearest first.
+void point_areas(View<const float, 2> distances_sq, View<float, 1> areas, Stream stream);
+
+}  // namespace stipple::geometry::cuda
