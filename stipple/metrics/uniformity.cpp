@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "stipple/core/parallel.h"
-#include "stipple/geometry/normals.h"
+#include "stipple/geometry/mesh_normals.h"
 #include "stipple/geometry/sample_surface.h"
 #include "stipple/ops/knn.h"
 #include "stipple/ops/radius_search.h"
