@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,8 @@ struct Result {
     Json fields = Json::object();  // merged into the JSON object
     std::string text;              // for people; ends with a line end unless empty
     io::Warnings warnings;
-    bool stdout_taken = false;  // the command has written its data to standard output: print nothing
+    bool stdout_taken = false;          // the command has written its data to standard output: print nothing
+    std::optional<Error> failure = {};  // of a check that the user asked for: the result is printed, then this
 };
 
 /// A command: its options live in the object that add_NAME makes, `run` does the work. A group of commands has no run.

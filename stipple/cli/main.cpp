@@ -43,19 +43,32 @@ void add_common_options(CLI::App& app, Common& common) {
     app.add_flag("-v,--verbose", common.verbose, "More messages");
 }
 
-void print_failure(const Error& error, const std::string& command, bool json) {
+void print_error_line(const Error& error) {
     std::string line = fmt::format("stipple: {}\n", error.what());
     if (!error.hint().empty()) line += fmt::format("  hint: {}\n", error.hint());
     std::fputs(line.c_str(), stderr);
-    if (!json) return;
+}
+
+Json error_json(const Error& error) {
     Json body = {{"code", rule_of(error.code()).name}, {"message", error.message()}};
     if (!error.place().path.empty()) body["path"] = error.place().path;
     if (error.place().line) body["line"] = *error.place().line;
     if (error.place().offset) body["offset"] = *error.place().offset;
     if (!error.hint().empty()) body["hint"] = error.hint();
-    const Json object = {{"schema_version", kSchemaVersion}, {"ok", false}, {"command", command}, {"error", body}};
+    return body;
+}
+
+std::string json_text(const Json& object) {
+    return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void print_failure(const Error& error, const std::string& command, bool json) {
+    print_error_line(error);
+    if (!json) return;
+    const Json object = {
+        {"schema_version", kSchemaVersion}, {"ok", false}, {"command", command}, {"error", error_json(error)}};
     try {
-        print(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", false);
+        print(json_text(object), false);
     } catch (const Error&) {  // standard output fails too; the failure that came first has been told
     }
 }
@@ -64,14 +77,17 @@ void print_result(const Result& result, const Common& common, Device device, con
                   double seconds) {
     if (!common.quiet)
         for (const std::string& warning : result.warnings) log_warn("{}", warning);
-    if (result.stdout_taken) return;
-    if (!common.json) return print(result.text);
-    Json object = {{"schema_version", kSchemaVersion}, {"ok", true}, {"command", command}};
-    object.update(result.fields);
-    object["timing"] = {{"seconds", seconds}};
-    object["device"] = to_string(device);
-    object["warnings"] = result.warnings;
-    print(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    if (!result.stdout_taken && !common.json) print(result.text);
+    if (!result.stdout_taken && common.json) {
+        Json object = {{"schema_version", kSchemaVersion}, {"ok", !result.failure}, {"command", command}};
+        object.update(result.fields);
+        object["timing"] = {{"seconds", seconds}};
+        object["device"] = to_string(device);
+        object["warnings"] = result.warnings;
+        if (result.failure) object["error"] = error_json(*result.failure);
+        print(json_text(object));
+    }
+    if (result.failure) print_error_line(*result.failure);
 }
 
 /// The innermost command that the command line names; the program itself when it names none.
@@ -189,6 +205,7 @@ int run(int argc, char** argv) {
         add_convert(app, common),
         add_sample(app, common),
         add_mesh(app, common),
+        add_metrics(app, common),
         add_picture(app, common),
         add_bench(app, common),
     };
@@ -242,7 +259,7 @@ int run(int argc, char** argv) {
         const Result result = chosen->run();
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
         print_result(result, common, device, name, elapsed.count());
-        return 0;
+        return result.failure ? rule_of(result.failure->code()).exit_code : 0;
     } catch (const Error& error) {
         print_failure(error, name, common.json);
         return rule_of(error.code()).exit_code;
