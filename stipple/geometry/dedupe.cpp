@@ -48,14 +48,15 @@ std::vector<int32_t> first_equal(View<const float, 2> points) {
 }
 
 /// Points by cell, and which of each cell stay. Points that stay are further apart than a cell is wide, so there are
-/// few of them in any cell, however many points it holds.
+/// few of them in any cell, however many points it holds. A point is known here by its place in the order of the cells,
+/// and is lower than another by its index.
 class Thinning {
 public:
     Thinning(View<const float, 2> points, float distance)
-        : points_(points),
-          limit_(double{distance} * distance),
+        : limit_(double{distance} * distance),
           cells_(point_cells(points, distance)),
-          staying_(cells_.order.data(), cells_.order.data() + cells_.order.size(0)),
+          index_(cells_.order.data()),
+          staying_(static_cast<size_t>(cells_.order.size(0))),
           count_(static_cast<size_t>(cells_.cells()), 0),
           first_(static_cast<size_t>(points.size(0))) {
         std::iota(first_.begin(), first_.end(), 0);
@@ -68,27 +69,53 @@ public:
 private:
     /// A point that may or may not stay, its cell and the cells around.
     struct Open {
-        int32_t index;
+        int32_t place;
         int32_t cell;
         int64_t runs;  // in runs_
     };
 
-    bool within(int32_t i, int32_t j) const {
-        const float* p = points_.data() + i * points_.stride(0);
-        const float* q = points_.data() + j * points_.stride(0);
+    /// A point that stays.
+    struct Staying {
+        float at[3];
+        int32_t index;
+    };
+
+    bool within(const float* p, const float* q) const {
         const double dx = double{p[0]} - q[0], dy = double{p[1]} - q[1], dz = double{p[2]} - q[2];
         return dx * dx + dy * dy + dz * dz <= limit_;
     }
 
-    bool has_lower(int32_t index, const PointCells::Runs& runs) const {
+    const float* point(int64_t place) const { return cells_.points.data() + 3 * place; }
+
+    bool has_lower(int64_t place, const PointCells::Runs& runs) const {
         const int64_t* offsets = cells_.offsets.data();
         for (const PointCells::Run run : runs)
             for (int64_t j = offsets[run.begin]; j < offsets[run.end]; ++j)
-                if (cells_.order.data()[j] < index && within(index, cells_.order.data()[j])) return true;
+                if (index_[j] < index_[place] && within(point(place), point(j))) return true;
         return false;
     }
 
-    void stay(int32_t index, int64_t cell) { staying_[cells_.offsets.data()[cell] + count_[cell]++] = index; }
+    void stay(int64_t place, int64_t cell) {
+        const float* p = point(place);
+        staying_[cells_.offsets.data()[cell] + count_[cell]++] = {{p[0], p[1], p[2]}, index_[place]};
+    }
+
+    /// The lowest of the points that stay, or any when that will do, below and within the distance; else the own index.
+    int32_t stands_for(const Open& open, bool any) const {
+        int32_t first = index_[open.place];
+        const float* p = point(open.place);
+        for (const PointCells::Run run : runs_[open.runs]) {
+            for (int32_t cell = run.begin; cell < run.end; ++cell) {
+                const Staying* s = staying_.data() + cells_.offsets.data()[cell];
+                for (const Staying* end = s + count_[cell]; s < end; ++s) {
+                    if (s->index >= first || !within(p, s->at)) continue;
+                    first = s->index;
+                    if (any) return first;
+                }
+            }
+        }
+        return first;
+    }
 
     /// Points without a lower one within the distance stay, whatever becomes of the others; the rest is open. In the
     /// order of the cells, in which memory is read in order.
@@ -104,42 +131,39 @@ private:
             cells_.for_each(begin, end, [&](int64_t cell, const PointCells::Runs& runs) {
                 const size_t before = open.size();
                 for (int64_t i = cells_.offsets.data()[cell]; i < cells_.offsets.data()[cell + 1]; ++i) {
-                    const int32_t index = cells_.order.data()[i];
-                    if (has_lower(index, runs))
-                        open.push_back({index, static_cast<int32_t>(cell), static_cast<int64_t>(runs_of_open.size())});
+                    const auto place = static_cast<int32_t>(i);
+                    if (has_lower(i, runs))
+                        open.push_back({place, static_cast<int32_t>(cell), static_cast<int64_t>(runs_of_open.size())});
                     else
-                        stay(index, cell);
+                        stay(place, cell);
                 }
                 if (open.size() > before) runs_of_open.push_back(runs);
             });
         });
         for (const Piece& piece : pieces) {
             const auto base = static_cast<int64_t>(runs_.size());
-            for (const Open& open : piece.open) open_.push_back({open.index, open.cell, base + open.runs});
+            for (const Open& open : piece.open) open_.push_back({open.place, open.cell, base + open.runs});
             runs_.insert(runs_.end(), piece.runs.begin(), piece.runs.end());
         }
     }
 
-    /// One after the other, since each depends on those before it.
+    /// Who stays: one after the other, since each depends on those before it. Who stands for whom: in any order, so in
+    /// that of the cells.
     void decide() {
-        std::sort(open_.begin(), open_.end(), [](const Open& a, const Open& b) { return a.index < b.index; });
-        for (const Open& open : open_) {
-            int32_t& best = first_[open.index];
-            for (const PointCells::Run run : runs_[open.runs]) {
-                for (int32_t cell = run.begin; cell < run.end; ++cell) {
-                    const int32_t* at = staying_.data() + cells_.offsets.data()[cell];
-                    for (int32_t k = 0; k < count_[cell]; ++k)
-                        if (at[k] < best && within(open.index, at[k])) best = at[k];
-                }
-            }
-            if (best == open.index) stay(open.index, open.cell);
-        }
+        std::vector<int32_t> open_of_index(first_.size(), -1);
+        for (size_t k = 0; k < open_.size(); ++k) open_of_index[index_[open_[k].place]] = static_cast<int32_t>(k);
+        for (const int32_t k : open_of_index)
+            if (k >= 0 && stands_for(open_[k], true) == index_[open_[k].place]) stay(open_[k].place, open_[k].cell);
+        parallel_for(static_cast<int64_t>(open_.size()), 4096, [&](int64_t begin, int64_t end) {
+            for (int64_t k = begin; k < end; ++k) first_[index_[open_[k].place]] = stands_for(open_[k], false);
+        });
     }
 
-    View<const float, 2> points_;
     double limit_;
     PointCells cells_;
-    std::vector<int32_t> staying_, count_;  // of each cell, from its offset on
+    const int32_t* index_;          // of the point at a place
+    std::vector<Staying> staying_;  // of each cell from its offset on ...
+    std::vector<int32_t> count_;    // ... so many
     std::vector<Open> open_;
     std::vector<PointCells::Runs> runs_;
     std::vector<int32_t> first_;

@@ -21,9 +21,9 @@ void normals_of_rows(View<const float, 2> points, int64_t first, View<const int3
     parallel_for(neighbours.size(0), 512, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             const int64_t row = first + i;
-            write_normal(normal_of(points.data(), stride, points.data() + row * stride, neighbours.data() + i * k, k,
-                                   radius_sq),
-                         normals.data() + 3 * row, curvatures.elements() > 0 ? curvatures.data() + row : nullptr);
+            write_normal(
+                normal_of(points.data(), stride, points.data() + row * stride, neighbours.data() + i * k, k, radius_sq),
+                normals.data() + 3 * row, curvatures.elements() > 0 ? curvatures.data() + row : nullptr);
         }
     });
 }
@@ -37,8 +37,7 @@ void estimate_normals(View<const float, 2> points, View<float, 2> normals, View<
     const int64_t n = points.size(0);
     ops::require_clouds(kName, "points", cloud);
     ops::require_output<float, 2>(kName, "normals", normals, {n, 3}, points.device());
-    if (curvatures.elements() > 0)
-        ops::require_output<float, 1>(kName, "curvatures", curvatures, {n}, points.device());
+    if (curvatures.elements() > 0) ops::require_output<float, 1>(kName, "curvatures", curvatures, {n}, points.device());
     STIPPLE_REQUIRE(k >= 3 && k <= 128, "{}: k must be 3 to 128, got {}", kName, k);
     STIPPLE_REQUIRE(radius > 0, "{}: the radius must be above 0, got {}", kName, radius);
     if (n == 0) return;
@@ -50,9 +49,7 @@ void estimate_normals(View<const float, 2> points, View<float, 2> normals, View<
         const auto found = neighbours.view().slice(0, last - first);
         ops::knn(index, points.slice(first, last), found, {}, stream);
         switch (points.device().type) {
-            case DeviceType::cpu:
-                normals_of_rows(points, first, found, radius * radius, normals, curvatures);
-                break;
+            case DeviceType::cpu: normals_of_rows(points, first, found, radius * radius, normals, curvatures); break;
             case DeviceType::cuda:
                 STIPPLE_CUDA_CALL(cuda::normals_of_rows, points, first, found, radius * radius, normals, curvatures,
                                   stream);

@@ -8,8 +8,8 @@ namespace {
 constexpr int kThreads = 128;
 
 /// A thread for each point, its neighbours in their order: the sums have the same bits as on the CPU.
-__global__ void fit_normals(const float* points, int64_t stride, int64_t first, int64_t rows,
-                            const int32_t* neighbours, int k, float radius_sq, float* normals, float* curvatures) {
+__global__ void fit_normals(const float* points, int64_t stride, int64_t first, int64_t rows, const int32_t* neighbours,
+                            int k, float radius_sq, float* normals, float* curvatures) {
     const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
     if (i >= rows) return;
     const int64_t row = first + i;

@@ -191,8 +191,8 @@ STIPPLE_HD LeastDirection normal_of(const float* points, int64_t stride, const f
     if (found < 3.0) return {};
     const Rounded share = Rounded(1.0) / found;
     const Rounded mx = x * share, my = y * share, mz = z * share;
-    return least_direction({sum.xx - mx * x, sum.xy - mx * y, sum.xz - mx * z, sum.yy - my * y, sum.yz - my * z,
-                            sum.zz - mz * z});
+    return least_direction(
+        {sum.xx - mx * x, sum.xy - mx * y, sum.xz - mx * z, sum.yy - my * y, sum.yz - my * z, sum.zz - mz * z});
 }
 
 }  // namespace stipple::geometry

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "stipple/core/parallel.h"
 #include "stipple/ops/voxel_cell.h"
 
 namespace stipple::geometry {
@@ -78,7 +79,9 @@ int32_t PointCells::lower_bound(int32_t x, int32_t y, int32_t z) const {
     return low;
 }
 
-PointCells point_cells(View<const float, 2> points, double size) {
+namespace {
+
+PointCells sort_points(View<const float, 2> points, double size) {
     const ops::FiniteBox box = ops::cpu::finite_boxes(points)[0];
     double extent = 0, largest = 0;
     for (int axis = 0; axis < 3 && !box.empty(); ++axis) {
@@ -90,7 +93,20 @@ PointCells point_cells(View<const float, 2> points, double size) {
     const auto edge = std::nextafter(static_cast<float>(size), std::numeric_limits<float>::infinity());
     if (!(extent < size * 0x1p20) || !(edge > 0)) return wide_cells(points, size);
     ops::VoxelGrid grid = ops::voxel_grid(points, edge, {box.low[0], box.low[1], box.low[2]});
-    return {std::move(grid.order), std::move(grid.offsets), std::move(grid.coordinates)};
+    return {std::move(grid.order), {}, std::move(grid.offsets), std::move(grid.coordinates)};
+}
+
+}  // namespace
+
+PointCells point_cells(View<const float, 2> points, double size) {
+    PointCells cells = sort_points(points, size);
+    cells.points = Array<float, 2>({cells.order.size(0), 3});
+    parallel_for(cells.order.size(0), 8192, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+            for (int axis = 0; axis < 3; ++axis)
+                cells.points.data()[3 * i + axis] = points(cells.order.data()[i], axis);
+    });
+    return cells;
 }
 
 }  // namespace stipple::geometry

@@ -16,6 +16,7 @@ struct PointCells {
     using Runs = std::array<Run, 9>;  // own row of cells first, then the eight beside it
 
     Array<int32_t, 1> order;        // [finite points] indices, by cell (z, y, x), ascending within a cell
+    Array<float, 2> points;         // [finite points, 3] in this order
     Array<int64_t, 1> offsets;      // [cells + 1] in `order`
     Array<int32_t, 2> coordinates;  // [cells, 3] x, y, z; touching cells differ by at most 1 on each axis
 
