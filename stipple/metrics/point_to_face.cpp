@@ -1,51 +1,24 @@
 #include "stipple/metrics/point_to_face.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "stipple/core/parallel.h"
 #include "stipple/geometry/closest_point.h"
+#include "stipple/geometry/mesh_normals.h"
 #include "stipple/geometry/sample_surface.h"
+#include "stipple/geometry/triangle.h"
 
 namespace stipple::metrics {
 namespace {
 
-using Vector = std::array<double, 3>;
-
-Vector minus(const Vector& a, const Vector& b) {
-    return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
-}
-
-double dot(const Vector& a, const Vector& b) {
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-/// a + t (b - a)
-Vector along(const Vector& a, const Vector& b, double t) {
-    return {a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]), a[2] + t * (b[2] - a[2])};
-}
-
-Vector nearest_on_segment(const Vector& p, const Vector& a, const Vector& b) {
-    const Vector ab = minus(b, a);
-    const double length_sq = dot(ab, ab);
-    if (length_sq == 0) return a;
-    return along(a, b, std::clamp(dot(minus(p, a), ab) / length_sq, 0.0, 1.0));
-}
-
-Vector vertex_of(const Mesh& mesh, int64_t face, int corner) {
-    const float* p = mesh.vertices.positions.data() + 3 * int64_t{mesh.triangles.data()[3 * face + corner]};
-    return {p[0], p[1], p[2]};
-}
-
-double area_of(const Mesh& mesh) {
-    double sum = 0;
-    for (int64_t f = 0; f < mesh.faces(); ++f) {
-        const Vector a = vertex_of(mesh, f, 0), u = minus(vertex_of(mesh, f, 1), a),
-                     v = minus(vertex_of(mesh, f, 2), a);
-        const double x = u[1] * v[2] - u[2] * v[1], y = u[2] * v[0] - u[0] * v[2], z = u[0] * v[1] - u[1] * v[0];
-        sum += std::sqrt(x * x + y * y + z * z) / 2;
-    }
-    return sum;
+geometry::Triangle triangle_of(const Mesh& mesh, int64_t face) {
+    const auto corner = [&](int k) {
+        const float* p = mesh.vertices.positions.data() + 3 * int64_t{mesh.triangles.data()[3 * face + k]};
+        return geometry::Vec3{p[0], p[1], p[2]};
+    };
+    return {corner(0), corner(1), corner(2)};
 }
 
 geometry::MeshIndex index_of(const Mesh& mesh, Device device) {
@@ -61,26 +34,7 @@ geometry::MeshIndex index_of(const Mesh& mesh, Device device) {
 }  // namespace
 
 IndexedMesh::IndexedMesh(const Mesh& mesh, Device device)
-    : mesh_(&mesh), index_(index_of(mesh, device)), area_(area_of(mesh)) {}
-
-Vector nearest_on_triangle(const Vector& p, const Vector& a, const Vector& b, const Vector& c) {
-    const Vector ab = minus(b, a), ac = minus(c, a), ap = minus(p, a);
-    const double aa = dot(ab, ab), cc = dot(ac, ac), bc = dot(ab, ac);
-    const double determinant = aa * cc - bc * bc;
-    // The projection into the plane, where the triangle spans one; else, and where it falls outside, an edge.
-    if (determinant > 1e-24 * aa * cc) {
-        const double u = (cc * dot(ab, ap) - bc * dot(ac, ap)) / determinant,
-                     v = (aa * dot(ac, ap) - bc * dot(ab, ap)) / determinant;
-        if (u >= 0 && v >= 0 && u + v <= 1)
-            return {a[0] + u * ab[0] + v * ac[0], a[1] + u * ab[1] + v * ac[1], a[2] + u * ab[2] + v * ac[2]};
-    }
-    Vector best = nearest_on_segment(p, a, b);
-    for (const Vector& other : {nearest_on_segment(p, b, c), nearest_on_segment(p, c, a)}) {
-        const Vector old = minus(p, best), fresh = minus(p, other);
-        if (dot(fresh, fresh) < dot(old, old)) best = other;
-    }
-    return best;
-}
+    : mesh_(&mesh), index_(index_of(mesh, device)), area_(geometry::surface_area(mesh)) {}
 
 FaceDistances point_to_face(const IndexedMesh& mesh, const Points& points) {
     const int64_t n = points.size();
@@ -97,18 +51,16 @@ FaceDistances point_to_face(const IndexedMesh& mesh, const Points& points) {
         for (int64_t i = begin; i < end; ++i) {
             const int32_t face = result.face.data()[i];
             const double* exact = points.exact.data() + 3 * i;
-            const Vector p = {exact[0], exact[1], exact[2]};
-            Vector nearest;
-            nearest.fill(std::numeric_limits<double>::quiet_NaN());
-            double distance = std::numeric_limits<double>::infinity();
-            if (face >= 0) {
-                nearest = nearest_on_triangle(p, vertex_of(mesh.mesh(), face, 0), vertex_of(mesh.mesh(), face, 1),
-                                              vertex_of(mesh.mesh(), face, 2));
-                const Vector off = minus(p, nearest);
-                distance = std::sqrt(dot(off, off));
-            }
-            result.distance.data()[i] = distance;
-            std::copy(nearest.begin(), nearest.end(), result.nearest.data() + 3 * i);
+            double* nearest = result.nearest.data() + 3 * i;
+            std::fill_n(nearest, 3, std::numeric_limits<double>::quiet_NaN());
+            result.distance.data()[i] = std::numeric_limits<double>::infinity();
+            if (face < 0) continue;
+            const geometry::Triangle triangle = triangle_of(mesh.mesh(), face);
+            const geometry::OnTriangle on = geometry::closest_on_triangle({exact[0], exact[1], exact[2]}, triangle);
+            const geometry::Vec3 place =
+                geometry::combine(triangle.a, on.v, triangle.b - triangle.a, on.w, triangle.c - triangle.a);
+            nearest[0] = place.x, nearest[1] = place.y, nearest[2] = place.z;
+            result.distance.data()[i] = std::sqrt(on.dist_sq);
         }
     });
     return result;

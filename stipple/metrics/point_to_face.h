@@ -37,10 +37,6 @@ struct FaceDistances {
 /// points that lie on the surface have distances that mean something.
 FaceDistances point_to_face(const IndexedMesh& mesh, const Points& points);
 
-/// The nearest point of a triangle in float64 [Ericson 2005, 5.1.5]; degenerate triangles as segments or points.
-std::array<double, 3> nearest_on_triangle(const std::array<double, 3>& p, const std::array<double, 3>& a,
-                                          const std::array<double, 3>& b, const std::array<double, 3>& c);
-
 /// From the mesh to the cloud: distances of `samples` points drawn uniformly by area, seeded, to the nearest point of
 /// `points` (in mesh.frame()). What it measures is also limited by the spacing of the cloud.
 Distances face_to_point(const IndexedMesh& mesh, const Points& points, int64_t samples, uint64_t seed,
