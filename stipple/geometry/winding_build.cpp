@@ -56,6 +56,8 @@ struct Triangles {
         for (int i = 0; i < 9; ++i) lane[i * kWindingLeaf] = corner(face, i / 3)[i % 3] * scale;
         const Vector3 n = double_area(lane);
         for (int i = 0; i < 3; ++i) lane[(kDoubleArea + i) * kWindingLeaf] = static_cast<float>(n[i]);
+        constexpr double kRounding = 3e-7;  // of the product of the area with an offset, in their lengths
+        lane[kFlat * kWindingLeaf] = static_cast<float>(kRounding * std::sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]));
     }
     static void blank(float* lane) {
         for (int i = 0; i < 3; ++i) lane[(kDoubleArea + i) * kWindingLeaf] = 0;

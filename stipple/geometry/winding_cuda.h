@@ -1,5 +1,6 @@
 #pragma once
-// The CUDA launchers behind WindingIndex, winding_number and point_areas. Arguments are checked already.
+// The CUDA launchers behind WindingIndex, winding_number, signed_distance and point_areas. Arguments are checked
+// already.
 
 #include "stipple/geometry/winding_tree.h"
 
@@ -14,6 +15,12 @@ std::shared_ptr<const WindingHierarchy> build_winding(View<const float, 2> point
 
 void winding_number(const WindingHierarchy& tree, View<const float, 2> queries, View<float, 1> winding, float accuracy,
                     Stream stream);
+
+/// Negates the finite distances of queries inside.
+void negate_inside(const WindingHierarchy& tree, View<const float, 2> queries, View<float, 1> distances, float accuracy,
+                   Stream stream);
+void is_inside(const WindingHierarchy& tree, View<const float, 2> queries, View<uint8_t, 1> inside, float accuracy,
+               Stream stream);
 
 /// distances_sq [n, k + 1] of knn, nearest first.
 void point_areas(View<const float, 2> distances_sq, View<float, 1> areas, Stream stream);

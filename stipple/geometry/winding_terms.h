@@ -19,8 +19,15 @@ enum ChildField {
     kDipole,    // 3 numbers, then 5 of the quadrupole, then 7 of the octupole: the expansion's terms of order 0, 1, 2
     kChildFields = kDipole + 15
 };
-enum TriangleField { kCornerA, kCornerB = 3, kCornerC = 6, kDoubleArea = 9, kTriangleFields = 12 };  // 3 numbers each
-enum PointField { kPlace, kMoment = 3, kInverseSoft = 6, kPointFields = 7 };                         // 3, 3, 1
+enum TriangleField {
+    kCornerA,
+    kCornerB = 3,
+    kCornerC = 6,
+    kDoubleArea = 9,
+    kFlat = 12,
+    kTriangleFields
+};                                                                        // 3 numbers each; 1
+enum PointField { kPlace, kMoment = 3, kInverseSoft = 6, kPointFields };  // 3 numbers each; 1
 
 /// Whether a cluster is taken as one. Decides a branch: rounded alike everywhere.
 STIPPLE_HD bool is_far(float distance_squared, float radius_sq, float reach_sq, float accuracy_sq) {
@@ -94,7 +101,7 @@ STIPPLE_HD float triangle_term(const float* fields, int stride, float qx, float 
     const float lengths = a * b * c;
     const float real = multiply_add(ab, c, multiply_add(bc, a, multiply_add(ca, b, lengths)));
     const float volume = multiply_add(ax, f(9), multiply_add(ay, f(10), az * f(11)));
-    const float imaginary = fabsf(volume) > 2e-7f * lengths ? volume : 0.0f;
+    const float imaginary = fabsf(volume) > f(12) * a ? volume : 0.0f;
     const float turn = fast_atan2(imaginary, real);
     return imaginary == 0.0f ? 0.0f : turn * 0.15915494f;  // 2 * turn / (4 pi)
 }
