@@ -10,8 +10,7 @@ struct ShellMesh {
     std::vector<std::array<int32_t, 3>> triangles;
 };
 
-/// Vertices go to `offset` before the nearest point of the input, lids become even; edges that then lie away from the
-/// input are divided. Lengths in the input's unit.
+/// Vertices go to the nearest point of the input but for `offset`, in its unit; lids become even.
 ShellMesh project_surface(const ShellSurface& surface, const ShellVoxels& voxels, const MeshView& mesh, double offset);
 
 /// The surface as it is.

@@ -86,7 +86,7 @@ int64_t next_to(const ShellVoxels& voxels, int64_t at, int direction) {
 
 }  // namespace
 
-ShellVoxels voxelize_shell(const MeshView& mesh, int32_t resolution, bool all_blocks) {
+ShellVoxels voxelize_shell(const MeshView& mesh, double step, bool all_blocks) {
     Double3 min = {INFINITY, INFINITY, INFINITY}, max = {-INFINITY, -INFINITY, -INFINITY};
     for (int64_t i = 0; i < 3 * mesh.faces(); ++i) {
         for (int k = 0; k < 3; ++k) {
@@ -95,7 +95,7 @@ ShellVoxels voxelize_shell(const MeshView& mesh, int32_t resolution, bool all_bl
         }
     }
     ShellVoxels voxels;
-    voxels.step = std::max({max[0] - min[0], max[1] - min[1], max[2] - min[2]}) / resolution;
+    voxels.step = step;
     for (int k = 0; k < 3; ++k) {
         // The lowest point in the middle of a voxel: flat sides of boxes then touch one layer of voxels, not two.
         constexpr double kPadding = 2.5;

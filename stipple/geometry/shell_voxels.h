@@ -36,8 +36,9 @@ struct ShellVoxels {
 /// No input comes nearer than this to a voxel that it does not touch.
 constexpr double kShellClearance = 0.01;
 
-/// Voxels of `longest side / resolution`, with free ones all around. `mesh` is valid and has an extent.
-ShellVoxels voxelize_shell(const MeshView& mesh, int32_t resolution, bool all_blocks);
+/// Voxels of edge `step`, with free ones all around the input; bits for all blocks, or for those alone that the input
+/// may touch. `mesh` is valid and has faces.
+ShellVoxels voxelize_shell(const MeshView& mesh, double step, bool all_blocks);
 
 /// Marks as outside what is reached from the border through faces of voxels.
 void reach_from_outside(ShellVoxels& voxels);

@@ -20,8 +20,8 @@ void require_options(const WatertightOptions& options) {
                     "watertight: cap_holes fills the inside that keep_inner would keep, take one of them");
 }
 
-/// Vertices must differ by fractions of a voxel.
-void require_precision(const MeshView& mesh, int32_t resolution) {
+/// The edge of a voxel. Vertices must be able to differ by fractions of it.
+double voxel_of(const MeshView& mesh, int32_t resolution) {
     double extent = 0, largest = 0;
     for (int k = 0; k < 3; ++k) {
         float min = INFINITY, max = -INFINITY;
@@ -33,11 +33,13 @@ void require_precision(const MeshView& mesh, int32_t resolution) {
         largest = std::max({largest, std::abs(double{min}), std::abs(double{max})});
     }
     STIPPLE_REQUIRE(extent > 0, "watertight: all faces are at one point");
+    const double voxel = extent / resolution;
     STIPPLE_REQUIRE(
-        extent / resolution >= 0x1p-14 * largest,
+        voxel >= 0x1p-13 * largest,
         "watertight: voxels of {:g} are too small for float32 coordinates of {:g}: move the origin nearer or "
         "take a lower resolution",
-        extent / resolution, largest);
+        voxel, largest);
+    return voxel;
 }
 
 }  // namespace
@@ -48,18 +50,20 @@ Mesh watertight(const MeshView& mesh, const WatertightOptions& options) {
     STIPPLE_REQUIRE(mesh.device().type == DeviceType::cpu, "watertight: the mesh is on {}, must be on the CPU",
                     to_string(mesh.device()));
     STIPPLE_REQUIRE(mesh.faces() > 0, "watertight: the mesh has no faces");
-    require_precision(mesh, options.resolution);
+    const double voxel = voxel_of(mesh, options.resolution);
 
-    ShellVoxels voxels = voxelize_shell(mesh, options.resolution, options.cap_holes > 0);
+    // No point of a cell that the input touches is farther from it than the cell's diagonal: that is the tolerance.
+    constexpr double kCellsPerVoxel = 1.75;
+    ShellVoxels voxels = voxelize_shell(mesh, voxel / kCellsPerVoxel, options.cap_holes > 0);
     if (options.keep_inner) {
         reach_everything(voxels);
     } else if (options.cap_holes > 0) {
-        reach_from_outside(voxels, mesh, options.cap_holes);
+        reach_from_outside(voxels, mesh, static_cast<int32_t>(std::ceil(kCellsPerVoxel * options.cap_holes)));
     } else {
         reach_from_outside(voxels);
     }
     const ShellSurface surface = extract_surface(voxels);
-    const ShellMesh shell = options.project ? project_surface(surface, voxels, mesh, options.offset * voxels.step)
+    const ShellMesh shell = options.project ? project_surface(surface, voxels, mesh, options.offset * voxel)
                                             : place_surface(surface, voxels);
 
     Mesh out;

@@ -11,9 +11,12 @@ struct ShellFit {
     int64_t visible = 0, samples = 0;
 };
 
-/// A sample of the input is visible when a ball of `radius` can touch it without any input inside, and a straight line
-/// leads from the ball's centre to infinity without meeting the input. About `samples` samples of either mesh, spread
-/// by area, and as many vertices at most.
+/// A sample of the input is visible when a ball of `radius` can touch it and roll from there to infinity on a straight
+/// line, all without any input inside. About `samples` samples of either mesh, spread by area, and as many vertices at
+/// most.
 ShellFit measure_fit(const geometry::MeshView& input, const geometry::MeshView& output, double radius, int64_t samples);
+
+/// Edges that meet a face with which they share no vertex: 0 for a mesh that does not cut itself.
+int64_t crossing_edges(const geometry::MeshView& mesh);
 
 }  // namespace stipple::test
