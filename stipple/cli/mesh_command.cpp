@@ -13,6 +13,7 @@ Command add_mesh(CLI::App& root, Common& common) {
         add_mesh_watertight(*app, common),
         add_mesh_distance(*app, common),
         add_mesh_rays(*app, common),
+        add_mesh_surface(*app, common),
     };
     // clang-format on
     return group;
