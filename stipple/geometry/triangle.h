@@ -7,24 +7,12 @@
 #include <cstdint>
 #include <limits>
 
-#include "stipple/core/numeric.h"
+#include "stipple/geometry/vec3.h"
 
 namespace stipple::geometry {
 
 constexpr double kFarAway = std::numeric_limits<double>::infinity();  // of distances and t where there is nothing
 
-struct Vec3 {
-    double x, y, z;
-};
-STIPPLE_HD Vec3 operator-(Vec3 a, Vec3 b) {
-    return {a.x - b.x, a.y - b.y, a.z - b.z};
-}
-STIPPLE_HD double dot(Vec3 a, Vec3 b) {
-    return a.x * b.x + a.y * b.y + a.z * b.z;
-}
-STIPPLE_HD Vec3 cross(Vec3 a, Vec3 b) {
-    return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
 STIPPLE_HD Vec3 combine(Vec3 a, double s, Vec3 b, double t, Vec3 c) {  // a + s b + t c
     return {a.x + s * b.x + t * c.x, a.y + s * b.y + t * c.y, a.z + s * b.z + t * c.z};
 }
