@@ -1,5 +1,3 @@
-#include <sys/stat.h>
-
 #include "stipple/cli/files.h"
 #include "stipple/cli/table.h"
 
@@ -12,19 +10,6 @@ struct Options {
     int64_t item = -1;
     bool ascii = false, compressed = false, drop_nonfinite = false;
 };
-
-bool is_folder(const std::string& path) {
-    struct stat status {};
-    return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-/// "a/b/scan.las" -> "scan"
-std::string stem_of(const std::string& path) {
-    const size_t slash = path.rfind('/');
-    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-    const size_t dot = name.rfind('.');
-    return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
-}
 
 /// The output of each input: the one named, or one a file inside the folder named.
 std::vector<std::string> output_paths(const Options& options) {

@@ -18,6 +18,13 @@ struct OutputFile {
     bool ascii = false, compressed = false;
 };
 
+bool is_folder(const std::string& path);
+/// "a/b/scan.las" -> "scan"
+std::string stem_of(const std::string& path);
+
+/// --size: "800x600", or "800" for a square. Throws Error{bad_argument} for anything else.
+std::pair<int64_t, int64_t> parse_size(const std::string& text);
+
 /// --from and --item.
 void add_input_format(CLI::App& app, InputFile& input);
 /// -o.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <limits>
 #include <vector>
 
 #include "stipple/geometry/mesh_index.h"
@@ -7,7 +9,7 @@
 namespace stipple::geometry {
 
 /// m rays: from origins along directions (any length but 0: t counts in lengths of the direction), hits within
-/// [t_near, t_far].
+/// [t_near, t_far], 0 <= t_near. The numbers of a row are adjacent.
 struct Rays {
     View<const float, 2> origins;     // [m, 3]
     View<const float, 2> directions;  // [m, 3]
@@ -21,8 +23,11 @@ struct RayHits {
     View<float, 2> barycentrics;  // [m, 3] 0 where nothing is hit
 };
 
-/// The first hit of every ray. Both sides of a face count. A ray with a non-finite number or a zero direction hits
-/// nothing. Throws Error{bad_argument} for wrong shapes and mixed devices.
+/// The first hit of every ray; of several at the same t (rounded to float) the lowest face. Both sides of a face count.
+/// No ray slips through an edge or a vertex between faces. A face seen exactly edge-on may count or not. A ray with a
+/// non-finite number or a zero direction hits nothing. t and barycentrics are computed in double from the float32
+/// corners. Throws Error{bad_argument} for wrong shapes, mixed devices and an empty range of t. About O(log faces) a
+/// ray.
 void first_hit(const MeshIndex& index, const Rays& rays, const RayHits& hits, Stream stream = {});
 
 /// Whether each ray hits anything: 1 or 0. Cheaper than first_hit.
