@@ -43,7 +43,8 @@ Result run_surface(const Options& options, const Common& common) {
     const io::Format format = require_output(options.output, common);
     Result result;
     result.fields["inputs"] = Json::array({options.input.path});
-    const PointCloud cloud = load_points(options.input, common, result);
+    PointCloud cloud = load_points(options.input, common, result);
+    recentre(cloud);
     const Mesh mesh = about_file(options.input.path, [&] {
         const Array<float, 2> normals = normals_of(cloud, options, common, result);
         Mesh surface = geometry::reconstruct_surface(cloud.positions.view(), normals.view(), options.reconstruction);

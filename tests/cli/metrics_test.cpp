@@ -168,7 +168,8 @@ TEST_F(CliMetrics, ChoosesMetrics) {
     const auto names = [&](const std::string& words, std::vector<std::string> more = {}) {
         more.insert(more.begin(), {pred, truth, "--mesh", mesh, "--metrics", words});
         std::vector<std::string> found;
-        for (const Json& score : json(more)["scores"]) found.push_back(score["name"]);
+        const Json result = json(more);
+        for (const Json& score : result["scores"]) found.push_back(score["name"]);
         return found;
     };
     using Names = std::vector<std::string>;
