@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 
@@ -56,6 +58,7 @@ void study(const std::string& name, const Mesh& mesh, int resolution, int64_t sa
                good                          ? ""
                : check.is_watertight(closed) ? "TOO FAR"
                                              : "NOT WATERTIGHT");
+    std::fflush(stdout);
     group.meshes += 1;
     group.violations += !good;
     group.faces += closed.faces();

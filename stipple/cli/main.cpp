@@ -204,9 +204,12 @@ int run(int argc, char** argv) {
         add_info(app, common),
         add_convert(app, common),
         add_sample(app, common),
+        add_normals(app, common),
+        add_clean(app, common),
         add_mesh(app, common),
         add_metrics(app, common),
         add_picture(app, common),
+        add_register(app, common),
         add_bench(app, common),
     };
     // clang-format on

@@ -40,7 +40,7 @@ struct BoxRay {
     bool moves[3];
 
     BoxRay(const Ray& ray, const Triangles& triangles) {
-        double largest = triangles.largest;
+        double largest = triangles.largest();
         for (int axis = 0; axis < 3; ++axis) {
             origin[axis] = ray.origin[axis];
             moves[axis] = ray.direction[axis] != 0;
@@ -104,12 +104,13 @@ void traverse(const BoxTree& tree, const Key& key, const Bound& bound, const Fac
     }
 }
 
-/// Calls take(hit) for the hits of a ray; take gives the t beyond which nothing is wanted any more.
+/// Calls take(where, face) for the hits of a ray; take gives the t beyond which nothing is wanted any more.
 template <class Take>
 void cast(const BoxTree& tree, const Triangles& triangles, const Ray& ray, const Take& take) {
     const BoxRay box_ray(ray, triangles);
-    const ShearedRay sheared = shear_ray({ray.origin[0], ray.origin[1], ray.origin[2]},
-                                         {ray.direction[0], ray.direction[1], ray.direction[2]});
+    const Vec3 origin = origin_of(ray), direction = direction_of(ray);
+    const ShearedRay sheared = shear_ray(origin, direction);
+    const float slack = ray_slack(ray.origin, ray.direction, triangles.largest());
     // A t that rounds to t_near or t_far is within.
     const double low = ray.t_near - 0x1p-22 * ray.t_near;
     double high = ray.t_far + 0x1p-22 * ray.t_far;
@@ -117,10 +118,14 @@ void cast(const BoxTree& tree, const Triangles& triangles, const Ray& ray, const
         tree, [&](const Box& box) { return box_ray.enter(box, low, high); },
         [&] { return std::min(high, std::numeric_limits<double>::max()); },
         [&](int32_t face) {
-            const OnRay met = meet_triangle(sheared, triangles(face));
-            const auto t = static_cast<float>(met.t);
-            if (!is_inside(met) || !(t >= ray.t_near && t <= ray.t_far)) return true;
-            const float wanted = take(RayHit{t, face, met.v / met.weight, met.w / met.weight});
+            if (!may_hit(ray.origin, ray.direction, slack, triangles.vertex(face, 0), triangles.vertex(face, 1),
+                         triangles.vertex(face, 2)))
+                return true;
+            const Triangle triangle = triangles(face);
+            if (!passes_through(sheared, triangle)) return true;
+            const OnRay met = meet_plane(origin, direction, triangle);
+            if (!(met.t >= ray.t_near && met.t <= ray.t_far)) return true;
+            const float wanted = take(met, face);
             high = std::min(high, wanted + 0x1p-22 * std::abs(wanted));
             return wanted >= ray.t_near;
         });
@@ -178,27 +183,30 @@ NearestFace nearest_face(const BoxTree& tree, const Triangles& triangles, const 
     return best;
 }
 
-FirstHit first_hit(const BoxTree& tree, const Triangles& triangles, const Ray& ray) {
-    FirstHit best;
-    cast(tree, triangles, ray, [&](const RayHit& hit) {
-        best.offer(hit.t, hit.v, hit.w, hit.face);
-        return best.t;
-    });
-    return best;
+void first_hits(const BoxTree& tree, const Triangles& triangles, const Ray* rays, int count, bool, FirstHit* hits) {
+    for (int i = 0; i < count; ++i) {
+        FirstHit best;
+        cast(tree, triangles, rays[i], [&](const OnRay& met, int32_t face) {
+            best.offer(met, face);
+            return best.t;
+        });
+        hits[i] = best;
+    }
 }
 
-bool any_hit(const BoxTree& tree, const Triangles& triangles, const Ray& ray) {
-    bool found = false;
-    cast(tree, triangles, ray, [&](const RayHit&) {
-        found = true;
-        return -1.0f;
-    });
-    return found;
+void any_hits(const BoxTree& tree, const Triangles& triangles, const Ray* rays, int count, bool, bool* hits) {
+    for (int i = 0; i < count; ++i) {
+        hits[i] = false;
+        cast(tree, triangles, rays[i], [&](const OnRay&, int32_t) {
+            hits[i] = true;
+            return -1.0f;
+        });
+    }
 }
 
 void all_hits(const BoxTree& tree, const Triangles& triangles, const Ray& ray, std::vector<RayHit>& hits) {
-    cast(tree, triangles, ray, [&](const RayHit& hit) {
-        hits.push_back(hit);
+    cast(tree, triangles, ray, [&](const OnRay& met, int32_t face) {
+        hits.push_back({met, face});
         return ray.t_far;
     });
 }

@@ -20,8 +20,9 @@ struct BoxTree {
 BoxTree build_boxes(const Triangles& triangles);
 
 NearestFace nearest_face(const BoxTree& tree, const Triangles& triangles, const float* query, int32_t guess);
-FirstHit first_hit(const BoxTree& tree, const Triangles& triangles, const Ray& ray);
-bool any_hit(const BoxTree& tree, const Triangles& triangles, const Ray& ray);
+void first_hits(const BoxTree& tree, const Triangles& triangles, const Ray* rays, int count, bool coherent,
+                FirstHit* hits);
+void any_hits(const BoxTree& tree, const Triangles& triangles, const Ray* rays, int count, bool coherent, bool* hits);
 void all_hits(const BoxTree& tree, const Triangles& triangles, const Ray& ray, std::vector<RayHit>& hits);
 
 }  // namespace stipple::geometry::cpu

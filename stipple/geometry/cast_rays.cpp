@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "stipple/core/parallel.h"
 #include "stipple/geometry/mesh_queries_cuda.h"
 #include "stipple/geometry/mesh_tree.h"
+#include "stipple/geometry/ray_order.h"
 #include "stipple/ops/require.h"
 
 namespace stipple::geometry {
@@ -66,7 +68,7 @@ AllHits all_hits_on_cpu(const cpu::MeshTree& tree, const Rays& rays) {
                 const auto before = static_cast<int64_t>(hits.size());
                 if (tree.triangles.faces() > 0 && take_ray(rays, row, ray)) cpu::all_hits(tree, ray, hits);
                 std::sort(hits.begin() + before, hits.end(), [](const cpu::RayHit& a, const cpu::RayHit& b) {
-                    return a.t != b.t ? a.t < b.t : a.face < b.face;
+                    return a.met.t != b.met.t ? a.met.t < b.met.t : a.face < b.face;
                 });
                 result.offsets[row + 1] = static_cast<int64_t>(hits.size()) - before;
             }
@@ -81,14 +83,99 @@ AllHits all_hits_on_cpu(const cpu::MeshTree& tree, const Rays& rays) {
         for (int64_t chunk = from; chunk < to; ++chunk) {
             int64_t at = result.offsets[chunk * kGrain];
             for (const cpu::RayHit& hit : found[chunk]) {
-                result.t[at] = hit.t;
+                result.t[at] = hit.met.t;
                 result.faces[at] = hit.face;
-                write_barycentrics(hit.v, hit.w, result.barycentrics[at].data());
+                write_barycentrics(hit.met.v, hit.met.w, result.barycentrics[at].data());
                 ++at;
             }
         }
     });
     return result;
+}
+
+/// The order in which the rays of a block are cast, and whether neighbours in it go the same way.
+struct RayOrder {
+    std::vector<int32_t> rows;  // empty: as they come
+    bool coherent = false;
+};
+
+/// Rays of a camera or a scanner come in a good order already: most neighbours have like keys.
+bool is_coherent(const Rays& rays, const RayGrid& grid, int64_t begin, int64_t end) {
+    constexpr int64_t kSamples = 256;
+    constexpr uint32_t kCoarse = ~0u << 12;  // an eighth of the box
+    int64_t like = 0, tried = 0;
+    const int64_t step = std::max<int64_t>(1, (end - begin) / kSamples);
+    for (int64_t i = begin; i + 1 < end; i += step, ++tried) {
+        const uint32_t a = ray_key(grid, &rays.origins(i, 0), &rays.directions(i, 0));
+        const uint32_t b = ray_key(grid, &rays.origins(i + 1, 0), &rays.directions(i + 1, 0));
+        like += (a & kCoarse) == (b & kCoarse);
+    }
+    return 4 * like >= 3 * tried;
+}
+
+RayOrder order_rays(const cpu::Triangles& triangles, const Rays& rays, int64_t begin, int64_t end) {
+    const RayGrid grid = make_ray_grid(triangles.low, triangles.high);
+    RayOrder order;
+    order.coherent = is_coherent(rays, grid, begin, end);
+    if (order.coherent || end - begin <= cpu::kRayBatch) return order;
+    struct Item {
+        uint32_t key;
+        int32_t row;
+    };
+    const int64_t n = end - begin;
+    std::vector<Item> items(static_cast<size_t>(n)), other(static_cast<size_t>(n));
+    parallel_for(n, kGrain, [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; ++i) {
+            items[i] = {ray_key(grid, &rays.origins(begin + i, 0), &rays.directions(begin + i, 0)),
+                        static_cast<int32_t>(i)};
+        }
+    });
+    constexpr int kDigitBits = 10, kDigits = 3;
+    for (int digit = 0; digit < kDigits; ++digit) {  // least significant first, stable
+        const auto digit_of = [&](const Item& item) {
+            return item.key >> (digit * kDigitBits) & ((1 << kDigitBits) - 1);
+        };
+        std::array<int32_t, 1 << kDigitBits> at{};
+        for (const Item& item : items) ++at[digit_of(item)];
+        int32_t sum = 0;
+        for (int32_t& count : at) sum += std::exchange(count, sum);
+        for (const Item& item : items) other[at[digit_of(item)]++] = item;
+        items.swap(other);
+    }
+    order.rows.resize(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) order.rows[i] = items[i].row;
+    return order;
+}
+
+/// Calls ask(rays, count, coherent, out) for batches of rays that can hit something, and write(row, out[i]) for all.
+template <class Result, class Ask, class Write>
+void cast(const cpu::MeshTree& tree, const Rays& rays, const Ask& ask, const Write& write_result) {
+    const int64_t m = rays.origins.size(0);
+    constexpr int64_t kBlock = 1 << 20;
+    for (int64_t begin = 0; begin < m; begin += kBlock) {
+        const int64_t n = std::min(kBlock, m - begin);
+        RayOrder order;
+        if (tree.triangles.faces() > 0) order = order_rays(tree.triangles, rays, begin, begin + n);
+        const int64_t batches = (n + cpu::kRayBatch - 1) / cpu::kRayBatch;
+        parallel_for(batches, kGrain / cpu::kRayBatch, [&](int64_t from, int64_t to) {
+            cpu::Ray batch[cpu::kRayBatch];
+            int64_t rows[cpu::kRayBatch];
+            Result results[cpu::kRayBatch];
+            for (int64_t i = from; i < to; ++i) {
+                int count = 0;
+                for (int64_t k = i * cpu::kRayBatch; k < std::min(n, (i + 1) * cpu::kRayBatch); ++k) {
+                    const int64_t row = begin + (order.rows.empty() ? k : order.rows[k]);
+                    if (tree.triangles.faces() > 0 && take_ray(rays, row, batch[count])) {
+                        rows[count++] = row;
+                    } else {
+                        write_result(row, Result{});
+                    }
+                }
+                if (count > 0) ask(batch, count, order.coherent, results);
+                for (int k = 0; k < count; ++k) write_result(rows[k], results[k]);
+            }
+        });
+    }
 }
 
 }  // namespace
@@ -103,13 +190,12 @@ void first_hit(const MeshIndex& index, const Rays& rays, const RayHits& hits, [[
     if (m == 0) return;
     if (index.device().type == DeviceType::cuda) return STIPPLE_CUDA_CALL(cuda::first_hit, index, rays, hits, stream);
     const cpu::MeshTree& tree = index.on_cpu();
-    parallel_for(m, kGrain, [&](int64_t from, int64_t to) {
-        cpu::Ray ray;
-        for (int64_t row = from; row < to; ++row) {
-            const bool casts = index.faces() > 0 && take_ray(rays, row, ray);
-            write(hits, row, casts ? cpu::first_hit(tree, ray) : FirstHit{});
-        }
-    });
+    cast<FirstHit>(
+        tree, rays,
+        [&](const cpu::Ray* batch, int count, bool coherent, FirstHit* out) {
+            cpu::first_hits(tree, batch, count, coherent, out);
+        },
+        [&](int64_t row, const FirstHit& hit) { write(hits, row, hit); });
 }
 
 void any_hit(const MeshIndex& index, const Rays& rays, View<uint8_t, 1> hit, [[maybe_unused]] Stream stream) {
@@ -119,11 +205,12 @@ void any_hit(const MeshIndex& index, const Rays& rays, View<uint8_t, 1> hit, [[m
     if (m == 0) return;
     if (index.device().type == DeviceType::cuda) return STIPPLE_CUDA_CALL(cuda::any_hit, index, rays, hit, stream);
     const cpu::MeshTree& tree = index.on_cpu();
-    parallel_for(m, kGrain, [&](int64_t from, int64_t to) {
-        cpu::Ray ray;
-        for (int64_t row = from; row < to; ++row)
-            hit.data()[row] = index.faces() > 0 && take_ray(rays, row, ray) && cpu::any_hit(tree, ray);
-    });
+    cast<bool>(
+        tree, rays,
+        [&](const cpu::Ray* batch, int count, bool coherent, bool* out) {
+            cpu::any_hits(tree, batch, count, coherent, out);
+        },
+        [&](int64_t row, bool any) { hit.data()[row] = any; });
 }
 
 AllHits all_hits(const MeshIndex& index, const Rays& rays, [[maybe_unused]] Stream stream) {

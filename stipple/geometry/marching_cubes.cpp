@@ -282,6 +282,10 @@ Mesh marching_cubes(const SparseGrid& grid, float level) {
     std::vector<BlockPlace> blocks(grid.blocks.size());
     for (int64_t i = 0; i < n; ++i) {
         blocks[i] = grid.blocks[order[i]];
+        constexpr int32_t kFurthest = 1 << 29;  // corners have int32 places
+        for (int32_t x : blocks[i])
+            STIPPLE_REQUIRE(x >= -kFurthest && x < kFurthest, "marching_cubes: block ({}, {}, {}) is too far out",
+                            blocks[i][0], blocks[i][1], blocks[i][2]);
         STIPPLE_REQUIRE(i == 0 || blocks[i] != blocks[i - 1], "marching_cubes: block ({}, {}, {}) is there twice",
                         blocks[i][0], blocks[i][1], blocks[i][2]);
     }

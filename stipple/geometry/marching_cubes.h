@@ -26,7 +26,7 @@ struct SparseGrid {
 
     std::array<double, 3> low = {};  // of corner (0, 0, 0)
     double step = 1;
-    std::vector<std::array<int32_t, 3>> blocks;  // each once, in any order
+    std::vector<std::array<int32_t, 3>> blocks;  // each once, in any order, within +-2^29
     std::vector<float> values;                   // [blocks, kCorners]
 };
 

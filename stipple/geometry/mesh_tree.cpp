@@ -20,18 +20,16 @@ Triangles copy(const MeshView& mesh) {
     for (int64_t i = 0; i < n; ++i, from += 3, to += 4) to[0] = from[0], to[1] = from[1], to[2] = from[2], to[3] = 0;
     copied.corners = Array<int32_t, 2>({m, 3});
     if (m > 0) std::memcpy(copied.corners.data(), mesh.triangles.data(), m * 3 * sizeof(int32_t));
-    float low[3], high[3];
-    for (int axis = 0; axis < 3; ++axis) low[axis] = static_cast<float>(kFarAway), high[axis] = -low[axis];
+    for (int axis = 0; axis < 3 && m > 0; ++axis) {
+        copied.low[axis] = static_cast<float>(kFarAway);
+        copied.high[axis] = -copied.low[axis];
+    }
     for (int64_t i = 0; i < 3 * m; ++i) {
         const float* p = copied.vertices.data() + 4 * int64_t{copied.corners.data()[i]};
         for (int axis = 0; axis < 3; ++axis) {
-            low[axis] = std::min(low[axis], p[axis]);
-            high[axis] = std::max(high[axis], p[axis]);
+            copied.low[axis] = std::min(copied.low[axis], p[axis]);
+            copied.high[axis] = std::max(copied.high[axis], p[axis]);
         }
-    }
-    for (int axis = 0; axis < 3 && m > 0; ++axis) {
-        copied.largest = std::max(copied.largest, std::max(-low[axis], high[axis]));
-        copied.extent = std::max(copied.extent, high[axis] - low[axis]);
     }
     return copied;
 }
@@ -65,12 +63,12 @@ NearestFace nearest_face(const MeshTree& tree, const float* query, int32_t guess
     return STIPPLE_ASK(nearest_face, tree, query, guess);
 }
 
-FirstHit first_hit(const MeshTree& tree, const Ray& ray) {
-    return STIPPLE_ASK(first_hit, tree, ray);
+void first_hits(const MeshTree& tree, const Ray* rays, int count, bool coherent, FirstHit* hits) {
+    STIPPLE_ASK(first_hits, tree, rays, count, coherent, hits);
 }
 
-bool any_hit(const MeshTree& tree, const Ray& ray) {
-    return STIPPLE_ASK(any_hit, tree, ray);
+void any_hits(const MeshTree& tree, const Ray* rays, int count, bool coherent, bool* hits) {
+    STIPPLE_ASK(any_hits, tree, rays, count, coherent, hits);
 }
 
 void all_hits(const MeshTree& tree, const Ray& ray, std::vector<RayHit>& hits) {

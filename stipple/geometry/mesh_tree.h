@@ -2,6 +2,7 @@
 // What answers mesh queries on the CPU: the triangles, and Embree or a hierarchy of our own over them. Included by
 // mesh_index.cpp, closest_point.cpp and cast_rays.cpp only.
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -13,10 +14,15 @@ namespace stipple::geometry::cpu {
 
 /// A copy of the mesh. Vertices are 16 bytes apart, as Embree wants them.
 struct Triangles {
-    Array<float, 2> vertices;   // [n, 4]
-    Array<int32_t, 2> corners;  // [m, 3]
-    float largest = 0;          // coordinate of a vertex that a face has, without its sign
-    float extent = 0;           // the longest side of the box of these vertices
+    Array<float, 2> vertices;         // [n, 4]
+    Array<int32_t, 2> corners;        // [m, 3]
+    float low[3] = {}, high[3] = {};  // the box of the vertices that faces have
+
+    float largest() const {  // coordinate, without its sign
+        float most = 0;
+        for (int axis = 0; axis < 3; ++axis) most = std::max(most, std::max(-low[axis], high[axis]));
+        return most;
+    }
 
     int64_t faces() const { return corners.size(0); }
     const float* vertex(int32_t face, int corner) const {
@@ -34,11 +40,17 @@ struct Ray {
     float t_near, t_far;
 };
 
+inline Vec3 origin_of(const Ray& ray) {
+    return {ray.origin[0], ray.origin[1], ray.origin[2]};
+}
+inline Vec3 direction_of(const Ray& ray) {
+    return {ray.direction[0], ray.direction[1], ray.direction[2]};
+}
+
 /// What all_hits collects, in the order it was found.
 struct RayHit {
-    float t;
+    OnRay met;
     int32_t face;
-    double v, w;
 };
 
 struct EmbreeScene;
@@ -58,8 +70,10 @@ std::shared_ptr<const MeshTree> build(const MeshView& mesh, Engine engine = Engi
 /// The nearest face; `guess` (-1: none) is one that may be near. The query is finite.
 NearestFace nearest_face(const MeshTree& tree, const float* query, int32_t guess);
 
-FirstHit first_hit(const MeshTree& tree, const Ray& ray);
-bool any_hit(const MeshTree& tree, const Ray& ray);
+/// The first hits of up to kRayBatch rays. Coherent: they go through much the same nodes.
+constexpr int kRayBatch = 64;
+void first_hits(const MeshTree& tree, const Ray* rays, int count, bool coherent, FirstHit* hits);
+void any_hits(const MeshTree& tree, const Ray* rays, int count, bool coherent, bool* hits);
 void all_hits(const MeshTree& tree, const Ray& ray, std::vector<RayHit>& hits);
 
 }  // namespace stipple::geometry::cpu

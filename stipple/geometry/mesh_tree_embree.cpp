@@ -5,11 +5,22 @@
 #include <cmath>
 #include <embree3/rtcore.h>
 
+#include "stipple/core/parallel.h"
+
 namespace stipple::geometry::cpu {
 
+// Embree computes in single precision, and its rays do slip through vertices now and then. So it proposes and
+// triangle.h decides: Embree gets a copy of the mesh about the origin, of size 1 to 2, in which every face is a little
+// wider than it is, by more than its roundings. Whatever is hit is among its proposals; one well inside a face, before
+// all others, is taken at its word.
 struct EmbreeScene {
     RTCDevice device = nullptr;
     RTCScene scene = nullptr;
+    Vec3 center = {0, 0, 0};  // a place p of the mesh is (p - center) * scale to Embree
+    double scale = 1;         // a power of two
+    Array<float, 2> corners;  // [3 m, 4]
+    Array<int32_t, 2> faces;  // [m, 3]: 0, 1, 2 ...
+    Array<float, 1> borders;  // [m]: a hit with all its weights above this is inside the face for sure
 
     EmbreeScene() = default;
     EmbreeScene(const EmbreeScene&) = delete;
@@ -22,12 +33,10 @@ struct EmbreeScene {
 
 namespace {
 
-// Embree rounds distances and t in its own way. What it may leave out is therefore wider than the best so far by this
-// part, many roundings of a float; the exact test of triangle.h decides.
-constexpr float kMargin = 4e-6f;
-
-// Embree's tests multiply up to three lengths.
-constexpr float kLargest = 1e12f, kSmallestExtent = 1e-9f;
+constexpr float kWiden = 0x1p-18f;  // roundings of Embree about a mesh of size 1 to 2 are below 2^-21
+constexpr float kMostMiter = 4096;  // how far the corner of a sliver may move, in kWiden
+constexpr float kNear = 0x1p-14f;   // t that differ by less are compared in double
+constexpr double kFar = 4;          // origins farther than this are brought nearer along the ray
 
 void check(RTCDevice device) {
     const RTCError code = rtcGetDeviceError(device);
@@ -36,116 +45,213 @@ void check(RTCDevice device) {
     throw Error(ErrorCode::internal, fmt::format("MeshIndex: Embree failed with code {}", static_cast<int>(code)));
 }
 
+Vec3 to_local(const EmbreeScene& scene, const float* p) {
+    return {(p[0] - scene.center.x) * scene.scale, (p[1] - scene.center.y) * scene.scale,
+            (p[2] - scene.center.z) * scene.scale};
+}
+
+/// Every edge moved outwards by kWiden.
+void widen_faces(EmbreeScene& scene, const Triangles& triangles, int64_t begin, int64_t end) {
+    for (int64_t face = begin; face < end; ++face) {
+        float corner[3][3];
+        for (int k = 0; k < 3; ++k) {
+            const Vec3 p = to_local(scene, triangles.vertex(static_cast<int32_t>(face), k));
+            corner[k][0] = static_cast<float>(p.x);
+            corner[k][1] = static_cast<float>(p.y);
+            corner[k][2] = static_cast<float>(p.z);
+        }
+        float edge[3][3], length[3];  // edge k: from corner k to the next
+        for (int k = 0; k < 3; ++k) {
+            float sum = 0;
+            for (int axis = 0; axis < 3; ++axis) {
+                edge[k][axis] = corner[(k + 1) % 3][axis] - corner[k][axis];
+                sum += edge[k][axis] * edge[k][axis];
+            }
+            length[k] = std::sqrt(sum);
+        }
+        const float *e = edge[0], *f = edge[1];
+        const float x = e[1] * f[2] - e[2] * f[1], y = e[2] * f[0] - e[0] * f[2], z = e[0] * f[1] - e[1] * f[0];
+        const float area = std::sqrt(x * x + y * y + z * z);  // twice the triangle's
+        const float height = area / std::max(length[0], std::max(length[1], length[2]));
+        scene.borders.data()[face] = height > 0 ? std::min(1.0f, 4 * kWiden / height) : 1;
+        for (int k = 0; k < 3; ++k) {
+            const int before = (k + 2) % 3;
+            float* to = scene.corners.data() + 4 * (3 * face + k);
+            const float sides = length[before] * length[k];
+            const float miter = area > 0 ? kWiden * std::min(kMostMiter, sides / area) : 0;  // over the sine
+            for (int axis = 0; axis < 3; ++axis) {
+                const float away = area > 0 ? edge[before][axis] / length[before] - edge[k][axis] / length[k] : 0;
+                to[axis] = corner[k][axis] + miter * away;
+            }
+            to[3] = 0;
+            scene.faces.data()[3 * face + k] = static_cast<int32_t>(3 * face + k);
+        }
+    }
+}
+
 struct PointContext {
     const Triangles* triangles;
     Vec3 query;
     NearestFace best;
+    double scale;
+    float slack;
+
+    /// No face beyond this many of Embree's lengths can be as near as the best.
+    float radius() const { return static_cast<float>(best.distance * scale * (1 + 0x1p-20)) + slack; }
 };
 
 bool offer_face(RTCPointQueryFunctionArguments* args) {
     auto& context = *static_cast<PointContext*>(args->userPtr);
     const auto face = static_cast<int32_t>(args->primID);
     if (!context.best.offer(closest_on_triangle(context.query, (*context.triangles)(face)), face)) return false;
-    args->query->radius = context.best.distance * (1 + kMargin);
+    args->query->radius = context.radius();
     return true;
 }
 
-/// A ray as Embree gets it: directions of about length 1, and a range that is a little too wide.
-struct ScaledRay {
-    RTCRay ray;
-    float scale;  // t of Embree = t * scale
-};
-
-ScaledRay scale_ray(const Triangles& triangles, const Ray& from) {
-    const float* d = from.direction;
-    const float longest = std::max(std::abs(d[0]), std::max(std::abs(d[1]), std::abs(d[2])));
-    int exponent = 0;
-    if (longest < 0x1p-16f || longest > 0x1p16f) std::frexp(longest, &exponent);
-    const float inverse = std::ldexp(1.0f, -exponent);  // a power of two: nothing is rounded
-    const float* o = from.origin;
-    const float reach = triangles.largest + std::max(std::abs(o[0]), std::max(std::abs(o[1]), std::abs(o[2])));
-    ScaledRay scaled;
-    scaled.scale = std::ldexp(1.0f, exponent);
-    const float slack = kMargin * reach / (longest * inverse);
-    scaled.ray.org_x = o[0], scaled.ray.org_y = o[1], scaled.ray.org_z = o[2];
-    scaled.ray.dir_x = d[0] * inverse, scaled.ray.dir_y = d[1] * inverse, scaled.ray.dir_z = d[2] * inverse;
-    scaled.ray.tnear = std::max(0.0f, from.t_near * scaled.scale * (1 - kMargin) - slack);
-    scaled.ray.tfar = from.t_far * scaled.scale * (1 + kMargin) + slack;
-    scaled.ray.time = 0;
-    scaled.ray.mask = 0xffffffffu;  // a mask of 0 hits nothing
-    scaled.ray.id = 0;
-    scaled.ray.flags = 0;
-    return scaled;
-}
-
+/// Up to kRayBatch rays on their way through Embree, by their id.
 struct RayContext {
     RTCIntersectContext embree;  // first: Embree hands its address on
-    const Triangles* triangles;
-    ShearedRay sheared;
-    float t_near, t_far, scale;
-    FirstHit best;
-    std::vector<RayHit>* all;
+    const EmbreeScene& scene;
+    const Triangles& triangles;
+    const Ray* rays;
+    float low[kRayBatch], high[kRayBatch];    // t of Embree between which the range is out of doubt
+    float best[kRayBatch], reach[kRayBatch];  // t of Embree: of the first hit so far, and up to which to look on
+    int32_t face[kRayBatch];                  // of the first hit so far
+    std::vector<RayHit>* all = nullptr;
 
-    RayContext(const Triangles& of, const Ray& ray, float ray_scale, RTCFilterFunctionN filter)
-        : triangles(&of),
-          sheared(shear_ray({ray.origin[0], ray.origin[1], ray.origin[2]},
-                            {ray.direction[0], ray.direction[1], ray.direction[2]})),
-          t_near(ray.t_near),
-          t_far(ray.t_far),
-          scale(ray_scale),
-          all(nullptr) {
+    RayContext(const EmbreeScene& of, const Triangles& from, const Ray* cast, bool coherent, RTCFilterFunctionN filter)
+        : scene(of), triangles(from), rays(cast) {
         rtcInitIntersectContext(&embree);
+        if (coherent) embree.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
         embree.filter = filter;
+    }
+
+    OnRay meet(int ray, int32_t index) const {
+        return meet_plane(origin_of(rays[ray]), direction_of(rays[ray]), triangles(index));
+    }
+    bool is_in_range(int ray, const OnRay& met) const { return met.t >= rays[ray].t_near && met.t <= rays[ray].t_far; }
+    bool is_through(int ray, int32_t index) const {
+        return passes_through(shear_ray(origin_of(rays[ray]), direction_of(rays[ray])), triangles(index));
+    }
+
+    /// A ray as Embree gets it; false when it passes the mesh by.
+    bool localise(int id, RTCRay& to) {
+        const Ray& ray = rays[id];
+        Vec3 origin = to_local(scene, ray.origin);
+        const float* d = ray.direction;
+        const float longest = std::max(std::abs(d[0]), std::max(std::abs(d[1]), std::abs(d[2])));
+        const double length = longest >= 0.5f && longest < 8 ? 1 : std::ldexp(1.0, std::ilogb(longest));
+        const Vec3 direction = {d[0] / length, d[1] / length, d[2] / length};
+        const double rate = length * scene.scale;  // t of Embree = t * rate - shift
+        double shift = 0;
+        if (std::max(std::abs(origin.x), std::max(std::abs(origin.y), std::abs(origin.z))) > kFar) {
+            double enter = 0, leave = kFarAway;
+            for (int axis = 0; axis < 3; ++axis) {
+                const double at = along_axis(origin, axis), step = along_axis(direction, axis);
+                constexpr double kSide = 1.25;
+                if (step == 0) {
+                    if (std::abs(at) > kSide) return false;
+                    continue;
+                }
+                const double a = (-kSide - at) / step, b = (kSide - at) / step;
+                enter = std::max(enter, std::min(a, b));
+                leave = std::min(leave, std::max(a, b));
+            }
+            if (enter > leave) return false;
+            shift = enter;
+            origin = combine(origin, shift, direction, 0, direction);
+        }
+        const auto near = static_cast<float>(ray.t_near * rate - shift);
+        const auto far = static_cast<float>(ray.t_far * rate - shift);
+        to.org_x = static_cast<float>(origin.x);
+        to.org_y = static_cast<float>(origin.y);
+        to.org_z = static_cast<float>(origin.z);
+        to.dir_x = static_cast<float>(direction.x);
+        to.dir_y = static_cast<float>(direction.y);
+        to.dir_z = static_cast<float>(direction.z);
+        to.tnear = std::max(0.0f, near - kNear);
+        to.tfar = far + kNear;
+        to.time = 0;
+        to.mask = 0xffffffffu;  // a mask of 0 hits nothing
+        to.id = static_cast<unsigned>(id);
+        to.flags = 0;
+        low[id] = near + kNear;
+        high[id] = far - kNear;
+        best[id] = reach[id] = static_cast<float>(kFarAway);
+        face[id] = -1;
+        return to.tfar >= to.tnear;
     }
 };
 
-/// Embree says which faces are hit, for it says yes to at least one side of every edge; where exactly is computed in
-/// double. False when that is out of range.
-bool locate(const RayContext& context, const RTCFilterFunctionNArguments* args, RayHit& hit) {
-    hit.face = static_cast<int32_t>(RTCHitN_primID(args->hit, 1, 0));
-    const OnRay met = meet_triangle(context.sheared, (*context.triangles)(hit.face));
-    hit.t = static_cast<float>(met.t);
-    hit.v = met.v / met.weight;
-    hit.w = met.w / met.weight;
-    if (!std::isfinite(hit.t)) {  // seen edge-on
-        hit.t = RTCRayN_tfar(args->ray, 1, 0) / context.scale;
-        hit.v = RTCHitN_u(args->hit, 1, 0);
-        hit.w = RTCHitN_v(args->hit, 1, 0);
+/// A proposal of Embree, and whether it is one.
+struct Proposal {
+    int ray;
+    int32_t face;
+    float t;
+
+    Proposal(const RTCFilterFunctionNArguments* args, unsigned lane)
+        : ray(static_cast<int>(RTCRayN_id(args->ray, args->N, lane))),
+          face(static_cast<int32_t>(RTCHitN_primID(args->hit, args->N, lane))),
+          t(RTCRayN_tfar(args->ray, args->N, lane)) {}
+
+    bool is_hit(const RTCFilterFunctionNArguments* args, unsigned lane, const RayContext& context) const {
+        const float u = RTCHitN_u(args->hit, args->N, lane), v = RTCHitN_v(args->hit, args->N, lane);
+        const float border = context.scene.borders.data()[face];
+        if (!(u > border && v > border && 1 - u - v > border) && !context.is_through(ray, face)) return false;
+        return (t > context.low[ray] && t < context.high[ray]) || context.is_in_range(ray, context.meet(ray, face));
     }
-    return hit.t >= context.t_near && hit.t <= context.t_far;
-}
+};
 
 void keep_first(const RTCFilterFunctionNArguments* args) {
     auto& context = *reinterpret_cast<RayContext*>(args->context);
-    RayHit hit;
-    if (!locate(context, args, hit)) {
-        args->valid[0] = 0;
-        return;
+    for (unsigned lane = 0; lane < args->N; ++lane) {
+        if (args->valid[lane] != -1) continue;
+        const Proposal proposal(args, lane);
+        const int ray = proposal.ray;
+        bool is_first = proposal.is_hit(args, lane, context);
+        if (is_first && context.face[ray] >= 0 && proposal.t > context.best[ray] - kNear) {
+            const float t = context.meet(ray, proposal.face).t, other = context.meet(ray, context.face[ray]).t;
+            is_first = t < other || (t == other && proposal.face < context.face[ray]);
+        }
+        if (!is_first) {
+            args->valid[lane] = 0;
+            continue;
+        }
+        context.best[ray] = proposal.t;
+        context.face[ray] = proposal.face;
+        context.reach[ray] = std::min(context.reach[ray], proposal.t + kNear);
+        RTCRayN_tfar(args->ray, args->N, lane) = context.reach[ray];
     }
-    context.best.offer(hit.t, hit.v, hit.w, hit.face);
-    const float reach = context.best.t * context.scale;
-    RTCRayN_tfar(args->ray, 1, 0) = reach + kMargin * std::abs(reach);
 }
 
 void keep_any(const RTCFilterFunctionNArguments* args) {
-    RayHit hit;
-    if (!locate(*reinterpret_cast<RayContext*>(args->context), args, hit)) args->valid[0] = 0;
+    auto& context = *reinterpret_cast<RayContext*>(args->context);
+    for (unsigned lane = 0; lane < args->N; ++lane) {
+        if (args->valid[lane] == -1 && !Proposal(args, lane).is_hit(args, lane, context)) args->valid[lane] = 0;
+    }
 }
 
 void keep_all(const RTCFilterFunctionNArguments* args) {
     auto& context = *reinterpret_cast<RayContext*>(args->context);
-    RayHit hit;
-    if (locate(context, args, hit)) context.all->push_back(hit);
+    const int32_t face = Proposal(args, 0).face;
+    if (context.is_through(0, face)) {
+        const OnRay met = context.meet(0, face);
+        if (context.is_in_range(0, met)) context.all->push_back({met, face});
+    }
     args->valid[0] = 0;  // go on
 }
 
-RTCRayHit with_hit(const RTCRay& ray) {
-    RTCRayHit query{};
-    query.ray = ray;
-    query.hit.geomID = RTC_INVALID_GEOMETRY_ID;
-    query.hit.primID = RTC_INVALID_GEOMETRY_ID;
-    query.hit.instID[0] = RTC_INVALID_GEOMETRY_ID;
-    return query;
+constexpr int kPacket = 4;  // native on every machine
+
+void put(RTCRay4& packet, int lane, const RTCRay& ray) {
+    packet.org_x[lane] = ray.org_x, packet.org_y[lane] = ray.org_y, packet.org_z[lane] = ray.org_z;
+    packet.dir_x[lane] = ray.dir_x, packet.dir_y[lane] = ray.dir_y, packet.dir_z[lane] = ray.dir_z;
+    packet.tnear[lane] = ray.tnear, packet.tfar[lane] = ray.tfar, packet.time[lane] = ray.time;
+    packet.mask[lane] = ray.mask, packet.id[lane] = ray.id, packet.flags[lane] = ray.flags;
+}
+
+void forget_hit(RTCHit& hit) {
+    hit.geomID = hit.primID = hit.instID[0] = RTC_INVALID_GEOMETRY_ID;
 }
 
 }  // namespace
@@ -155,8 +261,19 @@ std::string embree_version() {
 }
 
 std::shared_ptr<const EmbreeScene> build_embree(const Triangles& triangles) {
-    if (triangles.faces() == 0 || triangles.largest > kLargest || triangles.extent < kSmallestExtent) return nullptr;
+    const int64_t m = triangles.faces();
+    if (m == 0 || m > INT32_MAX / 3) return nullptr;  // its corners are numbered by 32 bits
     auto built = std::make_shared<EmbreeScene>();
+    const float *low = triangles.low, *high = triangles.high;
+    built->center = {(double{low[0]} + high[0]) / 2, (double{low[1]} + high[1]) / 2, (double{low[2]} + high[2]) / 2};
+    double extent = 0;
+    for (int axis = 0; axis < 3; ++axis) extent = std::max(extent, double{high[axis]} - low[axis]);
+    if (extent > 0) built->scale = std::ldexp(1.0, -std::ilogb(extent));
+    built->corners = Array<float, 2>({3 * m, 4});
+    built->faces = Array<int32_t, 2>({m, 3});
+    built->borders = Array<float, 1>({m});
+    parallel_for(m, 4096, [&](int64_t begin, int64_t end) { widen_faces(*built, triangles, begin, end); });
+
     built->device = rtcNewDevice(nullptr);
     check(built->device);
     built->scene = rtcNewScene(built->device);
@@ -165,10 +282,10 @@ std::shared_ptr<const EmbreeScene> build_embree(const Triangles& triangles) {
                      static_cast<RTCSceneFlags>(RTC_SCENE_FLAG_ROBUST | RTC_SCENE_FLAG_CONTEXT_FILTER_FUNCTION));
     const RTCGeometry geometry = rtcNewGeometry(built->device, RTC_GEOMETRY_TYPE_TRIANGLE);
     check(built->device);
-    rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, triangles.vertices.data(), 0, 16,
-                               static_cast<size_t>(triangles.vertices.size(0)));
-    rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, triangles.corners.data(), 0, 12,
-                               static_cast<size_t>(triangles.faces()));
+    rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, built->corners.data(), 0, 16,
+                               static_cast<size_t>(3 * m));
+    rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, built->faces.data(), 0, 12,
+                               static_cast<size_t>(m));
     rtcCommitGeometry(geometry);
     rtcAttachGeometry(built->scene, geometry);
     rtcReleaseGeometry(geometry);  // the scene keeps it
@@ -179,38 +296,87 @@ std::shared_ptr<const EmbreeScene> build_embree(const Triangles& triangles) {
 }
 
 NearestFace nearest_face(const EmbreeScene& scene, const Triangles& triangles, const float* query, int32_t guess) {
-    PointContext context{&triangles, {query[0], query[1], query[2]}, {}};
+    const Vec3 local = to_local(scene, query);
+    const double far = std::max(std::abs(local.x), std::max(std::abs(local.y), std::abs(local.z)));
+    PointContext context{&triangles, {query[0], query[1], query[2]}, {}, scene.scale, 0};
+    context.slack = static_cast<float>(0x1p-21 * (far + 2));
     if (guess >= 0) context.best.offer(closest_on_triangle(context.query, triangles(guess)), guess);
     RTCPointQuery point;
-    point.x = query[0], point.y = query[1], point.z = query[2];
+    point.x = static_cast<float>(local.x);
+    point.y = static_cast<float>(local.y);
+    point.z = static_cast<float>(local.z);
     point.time = 0;
-    point.radius = context.best.distance * (1 + kMargin);
+    point.radius = context.radius();
     RTCPointQueryContext stack;
     rtcInitPointQueryContext(&stack);
     rtcPointQuery(scene.scene, &point, &stack, offer_face, &context);
     return context.best;
 }
 
-FirstHit first_hit(const EmbreeScene& scene, const Triangles& triangles, const Ray& ray) {
-    const ScaledRay scaled = scale_ray(triangles, ray);
-    RayContext context(triangles, ray, scaled.scale, keep_first);
-    RTCRayHit query = with_hit(scaled.ray);
-    rtcIntersect1(scene.scene, &context.embree, &query);
-    return context.best;
+void first_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray* rays, int count, bool coherent,
+                FirstHit* hits) {
+    RayContext context(scene, triangles, rays, coherent, keep_first);
+    RTCRayHit queries[kRayBatch];
+    int cast = 0;
+    for (int i = 0; i < count; ++i) {
+        hits[i] = {};
+        if (!context.localise(i, queries[cast].ray)) continue;
+        forget_hit(queries[cast++].hit);
+    }
+    if (coherent) {  // as a stream, which shares the traversal
+        rtcIntersect1M(scene.scene, &context.embree, queries, static_cast<unsigned>(cast), sizeof(RTCRayHit));
+    } else {
+        for (int first = 0; first < cast; first += kPacket) {
+            alignas(16) int valid[kPacket];
+            RTCRayHit4 packet;
+            for (int lane = 0; lane < kPacket; ++lane) {
+                valid[lane] = first + lane < cast ? -1 : 0;
+                put(packet.ray, lane, queries[std::min(first + lane, cast - 1)].ray);
+                packet.hit.geomID[lane] = packet.hit.primID[lane] = packet.hit.instID[0][lane] =
+                    RTC_INVALID_GEOMETRY_ID;
+            }
+            rtcIntersect4(valid, scene.scene, &context.embree, &packet);
+        }
+    }
+    for (int i = 0; i < cast; ++i) {
+        const auto ray = static_cast<int>(queries[i].ray.id);
+        if (context.face[ray] >= 0) hits[ray].offer(context.meet(ray, context.face[ray]), context.face[ray]);
+    }
 }
 
-bool any_hit(const EmbreeScene& scene, const Triangles& triangles, const Ray& ray) {
-    ScaledRay scaled = scale_ray(triangles, ray);
-    RayContext context(triangles, ray, scaled.scale, keep_any);
-    rtcOccluded1(scene.scene, &context.embree, &scaled.ray);
-    return scaled.ray.tfar < 0;
+void any_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray* rays, int count, bool coherent,
+              bool* hits) {
+    RayContext context(scene, triangles, rays, coherent, keep_any);
+    RTCRay queries[kRayBatch];
+    int cast = 0;
+    for (int i = 0; i < count; ++i) {
+        hits[i] = false;
+        cast += context.localise(i, queries[cast]);
+    }
+    if (coherent) {
+        rtcOccluded1M(scene.scene, &context.embree, queries, static_cast<unsigned>(cast), sizeof(RTCRay));
+    } else {
+        for (int first = 0; first < cast; first += kPacket) {
+            alignas(16) int valid[kPacket];
+            RTCRay4 packet;
+            for (int lane = 0; lane < kPacket; ++lane) {
+                valid[lane] = first + lane < cast ? -1 : 0;
+                put(packet, lane, queries[std::min(first + lane, cast - 1)]);
+            }
+            rtcOccluded4(valid, scene.scene, &context.embree, &packet);
+            for (int lane = 0; lane < kPacket && first + lane < cast; ++lane)
+                queries[first + lane].tfar = packet.tfar[lane];
+        }
+    }
+    for (int i = 0; i < cast; ++i) hits[queries[i].id] = queries[i].tfar < 0;
 }
 
 void all_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray& ray, std::vector<RayHit>& hits) {
-    const ScaledRay scaled = scale_ray(triangles, ray);
-    RayContext context(triangles, ray, scaled.scale, keep_all);
+    RayContext context(scene, triangles, &ray, /*coherent=*/false, keep_all);
     context.all = &hits;
-    RTCRayHit query = with_hit(scaled.ray);
+    RTCRayHit query;
+    if (!context.localise(0, query.ray)) return;
+    forget_hit(query.hit);
     rtcIntersect1(scene.scene, &context.embree, &query);
 }
 

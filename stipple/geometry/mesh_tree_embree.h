@@ -9,12 +9,14 @@ namespace stipple::geometry::cpu {
 
 std::string embree_version();
 
-/// Null where Embree's single precision would overflow or vanish in its products of three lengths.
+/// Null for a mesh without faces, and for one of more faces than Embree can number.
 std::shared_ptr<const EmbreeScene> build_embree(const Triangles& triangles);
 
 NearestFace nearest_face(const EmbreeScene& scene, const Triangles& triangles, const float* query, int32_t guess);
-FirstHit first_hit(const EmbreeScene& scene, const Triangles& triangles, const Ray& ray);
-bool any_hit(const EmbreeScene& scene, const Triangles& triangles, const Ray& ray);
+void first_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray* rays, int count, bool coherent,
+                FirstHit* hits);
+void any_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray* rays, int count, bool coherent,
+              bool* hits);
 void all_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray& ray, std::vector<RayHit>& hits);
 
 }  // namespace stipple::geometry::cpu

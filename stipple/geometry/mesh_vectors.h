@@ -4,28 +4,10 @@
 #include <cmath>
 
 #include "stipple/geometry/mesh_view.h"
+#include "stipple/geometry/vec3.h"
 
 namespace stipple::geometry {
 
-struct Vec3 {
-    double x = 0, y = 0, z = 0;
-};
-
-inline Vec3 operator+(const Vec3& a, const Vec3& b) {
-    return {a.x + b.x, a.y + b.y, a.z + b.z};
-}
-inline Vec3 operator-(const Vec3& a, const Vec3& b) {
-    return {a.x - b.x, a.y - b.y, a.z - b.z};
-}
-inline Vec3 operator*(double s, const Vec3& a) {
-    return {s * a.x, s * a.y, s * a.z};
-}
-inline double dot(const Vec3& a, const Vec3& b) {
-    return a.x * b.x + a.y * b.y + a.z * b.z;
-}
-inline Vec3 cross(const Vec3& a, const Vec3& b) {
-    return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
 inline double length(const Vec3& a) {
     return std::sqrt(dot(a, a));
 }

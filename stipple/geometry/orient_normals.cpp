@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "stipple/core/array.h"
 #include "stipple/core/parallel.h"
@@ -60,8 +61,9 @@ struct Relation {
     }
 };
 
-/// What `stacked` may be by noise: 20 times the median over the cloud, so that smooth clouds with some thin sheets
-/// count every height, and rough ones none. Of the squared mean height, which unlike `stacked` is never negative.
+/// What `stacked` may be by noise: 100 times the lower quartile over the cloud, so that smooth clouds count every
+/// height, even where half of the neighbours are on the other face of a sheet, and rough ones none. Of the squared mean
+/// height, which unlike `stacked` is never negative.
 double noise_of(const Cloud& cloud) {
     const int64_t n = cloud.points.size(0), k = cloud.neighbours.size(1), step = n / 4096 + 1;
     std::vector<double> heights;
@@ -77,9 +79,9 @@ double noise_of(const Cloud& cloud) {
         }
     }
     if (heights.empty()) return 0;
-    const auto middle = heights.begin() + static_cast<int64_t>(heights.size() / 2);
-    std::nth_element(heights.begin(), middle, heights.end());
-    return 20 * *middle;
+    const auto quarter = heights.begin() + static_cast<int64_t>(heights.size() / 4);
+    std::nth_element(heights.begin(), quarter, heights.end());
+    return 100 * *quarter;
 }
 
 /// One vote for each pair of which one is a neighbour of the other. Near ones count more, in units of the distance to
@@ -113,9 +115,14 @@ std::vector<Vote> votes_of(const Cloud& cloud) {
     return votes;
 }
 
+/// What a point stands for: an area that goes with its reach. Never 0, or points at one place would count nothing.
+double area_of(const Cloud& cloud, int64_t i) {
+    return std::max(cloud.reach_sq(i), std::numeric_limits<float>::min());
+}
+
 /// The sign of each part that turns it outwards: the flux of position about the middle through it, which for a closed
-/// surface is three times its volume. Each point stands for an area that goes with its reach. A part without volume, as
-/// a plane, has the largest component of its mean normal positive.
+/// surface is three times its volume. A part without volume, as a plane, has the largest component of its mean normal
+/// positive.
 std::vector<int8_t> outwards(const Cloud& cloud, const Signs& signs) {
     struct Part {
         double area = 0, flux = 0, extent = 0;
@@ -127,7 +134,7 @@ std::vector<int8_t> outwards(const Cloud& cloud, const Signs& signs) {
         if (!cloud.oriented(i)) continue;
         Part& part = parts[signs.part[i]];
         const Vec3 at = row_of(cloud.points, i), normal = row_of(cloud.normals, i);
-        const double area = cloud.reach_sq(i), turned = area * signs.sign[i];
+        const double area = area_of(cloud, i), turned = area * signs.sign[i];
         part.area += area;
         part.middle = {part.middle.x + area * at.x, part.middle.y + area * at.y, part.middle.z + area * at.z};
         part.normal = {part.normal.x + turned * normal.x, part.normal.y + turned * normal.y,
@@ -141,8 +148,8 @@ std::vector<int8_t> outwards(const Cloud& cloud, const Signs& signs) {
         Part& part = parts[signs.part[i]];
         const Vec3 at = row_of(cloud.points, i);
         const Vec3 from{at.x - part.middle.x, at.y - part.middle.y, at.z - part.middle.z};
-        part.flux += static_cast<double>(cloud.reach_sq(i)) * signs.sign[i] * dot(from, row_of(cloud.normals, i));
-        part.extent += cloud.reach_sq(i) * std::sqrt(dot(from, from));
+        part.flux += area_of(cloud, i) * signs.sign[i] * dot(from, row_of(cloud.normals, i));
+        part.extent += area_of(cloud, i) * std::sqrt(dot(from, from));
     }
     std::vector<int8_t> turn(parts.size());
     for (size_t i = 0; i < parts.size(); ++i) {

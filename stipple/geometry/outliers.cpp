@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "stipple/core/array.h"
@@ -103,34 +102,6 @@ int64_t radius_outliers(View<const float, 2> points, View<uint8_t, 1> keep, floa
         case DeviceType::cuda: STIPPLE_CUDA_CALL(cuda::to_host, counts.view(), on_host.data(), stream); break;
     }
     return write_mask(keep, stream, [&](int64_t i) { return on_host[i] > neighbours; });  // it counts itself
-}
-
-int64_t duplicate_points(View<const float, 2> points, View<uint8_t, 1> keep) {
-    constexpr const char* kName = "duplicate_points";
-    require_points(kName, points, keep);
-    STIPPLE_REQUIRE(points.device().type == DeviceType::cpu, "{}: points on {}; it runs on the CPU", kName,
-                    points.device());
-    const auto row = [&](int32_t i) { return points.data() + i * points.stride(0); };
-    std::vector<int32_t> order;
-    for (int64_t i = 0; i < points.size(0); ++i) {
-        const float* at = row(static_cast<int32_t>(i));
-        keep(i) = 0;
-        if (std::isfinite(at[0]) && std::isfinite(at[1]) && std::isfinite(at[2]))
-            order.push_back(static_cast<int32_t>(i));
-    }
-    std::sort(order.begin(), order.end(), [&](int32_t i, int32_t j) {
-        const float *a = row(i), *b = row(j);
-        for (int axis = 0; axis < 3; ++axis)
-            if (a[axis] != b[axis]) return a[axis] < b[axis];
-        return i < j;
-    });
-    int64_t kept = 0;
-    for (size_t i = 0; i < order.size(); ++i) {
-        if (i > 0 && std::equal(row(order[i]), row(order[i]) + 3, row(order[i - 1]))) continue;
-        keep(order[i]) = 1;
-        ++kept;
-    }
-    return kept;
 }
 
 }  // namespace stipple::geometry

@@ -40,8 +40,4 @@ OutlierStatistics statistical_outliers(View<const float, 2> points, View<uint8_t
 int64_t radius_outliers(View<const float, 2> points, View<uint8_t, 1> keep, float radius, int neighbours = 2,
                         Stream stream = {});
 
-/// Points at the very place of an earlier one: keep is 0 for all but the first. -0 is 0. Non-finite points are not
-/// kept. Returns how many are kept. CPU. O(n log n).
-int64_t duplicate_points(View<const float, 2> points, View<uint8_t, 1> keep);
-
 }  // namespace stipple::geometry

@@ -91,7 +91,7 @@ PointCells sort_points(View<const float, 2> points, double size) {
     // A little wider: quotients up to 2^40 are rounded by less than that in float64.
     size = 1.001 * std::max(size, largest * 0x1p-40);
     const auto edge = std::nextafter(static_cast<float>(size), std::numeric_limits<float>::infinity());
-    if (!(extent < size * 0x1p20) || !(edge > 0)) return wide_cells(points, size);
+    if (box.empty() || !(extent < size * 0x1p20)) return wide_cells(points, size);
     ops::VoxelGrid grid = ops::voxel_grid(points, edge, {box.low[0], box.low[1], box.low[2]});
     return {std::move(grid.order), {}, std::move(grid.offsets), std::move(grid.coordinates)};
 }

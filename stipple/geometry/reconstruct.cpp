@@ -222,6 +222,10 @@ void require_options(const ReconstructOptions& options) {
     constexpr int kMost = 1 << 20;
     STIPPLE_REQUIRE(options.resolution >= 0 && options.resolution <= kMost,
                     "{}: the resolution must be 0 to {}, got {}", kWho, kMost, options.resolution);
+    STIPPLE_REQUIRE(options.k >= 1 && options.k <= 127, "{}: k must be 1 to 127, got {}", kWho, options.k);
+    STIPPLE_REQUIRE(std::isfinite(options.softening) && options.softening >= 0,
+                    "{}: the softening must be at least 0, got {}", kWho, options.softening);
+    STIPPLE_REQUIRE(options.accuracy > 0, "{}: the accuracy must be above 0, got {}", kWho, options.accuracy);
     STIPPLE_REQUIRE(options.min_component >= 0 && options.min_component <= 1,
                     "{}: min_component is a share, 0 to 1, got {}", kWho, options.min_component);
 }
@@ -238,7 +242,7 @@ Mesh reconstruct_surface(View<const float, 2> points, View<const float, 2> norma
     require_options(options);
     const OrientedPoints cloud = usable(points, normals);
     Array<float, 1> areas({cloud.size()});
-    point_areas(cloud.points.view(), areas.view(), options.k);
+    point_areas(cloud.points.view(), cloud.normals.view(), areas.view(), options.k);
     double extent = 0;
     for (int axis = 0; axis < 3; ++axis) extent = std::max(extent, double{cloud.high[axis]} - double{cloud.low[axis]});
     const double spacing = std::sqrt(median_of({areas.span().begin(), areas.span().end()}));

@@ -9,6 +9,7 @@
 #include "stipple/core/parallel.h"
 #include "stipple/core/rng.h"
 #include "stipple/geometry/mesh_vectors.h"
+#include "stipple/geometry/widen_spacing.h"
 #include "stipple/ops/poisson_disk.h"
 
 namespace stipple::geometry {
@@ -118,6 +119,13 @@ SurfaceSamples draw_all(const MeshView& mesh, const FaceChooser& chooser, int64_
     return samples;
 }
 
+/// What sample_surface_poisson asks of the smallest spacing, in parts of the largest possible one, and among how many
+/// places for each candidate it looks for that. When less than enough is reached it tries again among twice as many.
+constexpr float kSpacing = 0.715f, kEnough = 0.7f;
+constexpr int64_t kPlaces = 3;
+constexpr int kTriesAgain = 2;
+constexpr int64_t kFewestPlaces = 16384;  // few samples have less room to give way, and cost nothing
+
 /// Streams of the seed.
 enum : uint64_t { kUniform = 0, kCandidates = 1 };
 
@@ -135,18 +143,28 @@ SurfaceSamples sample_surface(const MeshView& mesh, int64_t n, uint64_t seed) {
 SurfaceSamples sample_surface_poisson(const MeshView& mesh, int64_t n, uint64_t seed, double oversampling) {
     require_cpu_mesh("sample_surface_poisson", mesh);
     STIPPLE_REQUIRE(n >= 0, "sample_surface_poisson: {} samples", n);
-    const double candidates = std::ceil(oversampling * static_cast<double>(n));
-    STIPPLE_REQUIRE(oversampling >= 1 && candidates <= std::numeric_limits<int32_t>::max(),
+    const double wanted = std::ceil(oversampling * static_cast<double>(n));
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / kPlaces;
+    STIPPLE_REQUIRE(oversampling >= 1 && wanted <= static_cast<double>(kMost),
                     "sample_surface_poisson: oversampling {} of {} samples; at least 1, at most {} candidates",
-                    oversampling, n, std::numeric_limits<int32_t>::max());
+                    oversampling, n, kMost);
     if (n == 0) return make_samples(0);
     const FaceChooser chooser(mesh);
     STIPPLE_REQUIRE(chooser.total() > 0, "sample_surface_poisson: the mesh of {} faces has no area", mesh.faces());
-    const SurfaceSamples all = draw_all(mesh, chooser, static_cast<int64_t>(candidates), Rng(seed, kCandidates));
-    Array<int32_t, 1> kept({n});
+    const auto candidates = static_cast<int64_t>(wanted);
     ops::PoissonDiskOptions options;
     options.radius = ops::poisson_disk_radius_of_area(chooser.total(), n);
-    ops::poisson_disk(all.points.view(), ops::Batch::single(n), kept.view(), options);
+    int64_t places = std::max(kPlaces * candidates, kFewestPlaces);
+    SurfaceSamples all = draw_all(mesh, chooser, places, Rng(seed, kCandidates));
+    Array<int32_t, 1> kept({n});
+    ops::poisson_disk(all.points.view().slice(0, candidates), ops::Batch::single(n), kept.view(), options);
+    const float largest = 2 * options.radius;
+    for (int tries = 0; widen_spacing(all.points.view(), kSpacing * largest, kept.view()) < kEnough * largest;
+         ++tries) {
+        if (tries == kTriesAgain) break;
+        places = std::min<int64_t>(2 * places, std::numeric_limits<int32_t>::max());
+        all = draw_all(mesh, chooser, places, Rng(seed, kCandidates));  // those there were, and as many again
+    }
     SurfaceSamples samples = make_samples(n);
     for (int64_t i = 0; i < n; ++i) {
         const int64_t from = kept.data()[i];

@@ -21,15 +21,16 @@ struct SurfaceSamples {
 SurfaceSamples sample_surface(const MeshView& mesh, int64_t n, uint64_t seed);
 
 /// Exactly n points spread evenly: Poisson disk by sample elimination [Yuksel 2015] from `oversampling` times as many
-/// uniform ones (ops/poisson_disk.h), with the radius that the area gives: r_max = sqrt(area / (2 sqrt(3) n)). No two
-/// samples could all be further apart than 2 r_max; the nearest two are 1.4 r_max to 1.6 r_max apart on smooth
-/// surfaces at the default oversampling (tests/geometry/sample_surface_test.cpp).
+/// uniform ones (ops/poisson_disk.h), after which points in the closest pairs move into the widest gaps.
 ///
-/// Distances are Euclidean, not geodesic: walls thinner than r_max share their samples between both sides, and samples
-/// on either side may then be nearer to each other than the above.
+/// On a plane of the mesh's area no n points are all further apart than 2 r_max, r_max = sqrt(area / (2 sqrt(3) n)).
+/// The nearest two samples are at least 0.7 of that apart (0.715, where the moving stops, on most meshes; 8192 samples
+/// of 157 scanned and designed ones: 0.700 to 0.715) unless sheets are much nearer to each other. Distances are
+/// Euclidean, not geodesic: the two sides of a wall thinner than 2 r_max share their room, and two sheets at one place
+/// bring the samples down to about 0.5.
 ///
-/// oversampling is at least 1; 5 is the paper's, more gives wider spacing for more time. Deterministic as
-/// sample_surface. Throws as it does, and for more than 2^31 - 1 candidates.
+/// oversampling is at least 1; 5 is the paper's. Deterministic as sample_surface, but fewer samples are no prefix.
+/// Throws as it does, and for more than 715 827 882 candidates. About O(n log n) for a given oversampling.
 SurfaceSamples sample_surface_poisson(const MeshView& mesh, int64_t n, uint64_t seed, double oversampling = 5);
 
 /// Values of the vertices [v, c] at places of the surface, [n, c]: a + b1 (b - a) + b2 (c - a) in float64 for a face of

@@ -1,7 +1,6 @@
 #include "stipple/geometry/shell_surface.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "stipple/core/parallel.h"
 
@@ -103,9 +102,9 @@ constexpr int middle_side(uint8_t four) {
 constexpr int kWide = 11;  // voxels of a block, one more below and two above
 
 struct Neighbourhood {
-    std::array<uint8_t, kWide * kWide * kWide> outside;
+    std::array<uint8_t, kWide * kWide * kWide> bits;
 
-    uint8_t at(int x, int y, int z) const { return outside[(z * kWide + y) * kWide + x]; }
+    uint8_t at(int x, int y, int z) const { return bits[(z * kWide + y) * kWide + x]; }
     /// The voxels around the corner that is the low one of the block's voxel (x, y, z); 0 .. 9.
     uint8_t eight(int x, int y, int z) const {
         return static_cast<uint8_t>(at(x, y, z) | at(x + 1, y, z) << 1 | at(x, y + 1, z) << 2 |
@@ -114,9 +113,10 @@ struct Neighbourhood {
     }
 };
 
-template <class Bits>
-void gather(const ShellVoxels& voxels, std::array<int32_t, 3> block, uint8_t of_outside, uint8_t of_enclosed, Bits bits,
-            Neighbourhood& near) {
+/// The voxels in and around a block; those of blocks without bits have `of_outside` outside and 0 elsewhere.
+Neighbourhood gather(const ShellVoxels& voxels, std::array<int32_t, 3> block,
+                     std::array<uint64_t, 8> ShellBlock::*words, uint8_t of_outside) {
+    Neighbourhood near;
     for (int part = 0; part < 27; ++part) {
         const int d[3] = {part % 3 - 1, part / 3 % 3 - 1, part / 9 - 1};
         const int32_t slot = voxels.slot(block[0] + d[0], block[1] + d[1], block[2] + d[2]);
@@ -128,17 +128,18 @@ void gather(const ShellVoxels& voxels, std::array<int32_t, 3> block, uint8_t of_
         for (int z = first[2]; z <= last[2]; ++z) {
             for (int y = first[1]; y <= last[1]; ++y) {
                 for (int x = first[0]; x <= last[0]; ++x) {
-                    uint8_t& value = near.outside[(z * kWide + y) * kWide + x];
+                    uint8_t& value = near.bits[(z * kWide + y) * kWide + x];
                     if (slot < 0) {
-                        value = slot == ShellVoxels::kOutside ? of_outside : of_enclosed;
+                        value = slot == ShellVoxels::kOutside ? of_outside : 0;
                     } else {
-                        const uint64_t word = bits(voxels.blocks[static_cast<size_t>(slot)])[(z + 7) & 7];
+                        const uint64_t word = (voxels.blocks[static_cast<size_t>(slot)].*words)[(z + 7) & 7];
                         value = word >> (8 * ((y + 7) & 7) + ((x + 7) & 7)) & 1;
                     }
                 }
             }
         }
     }
+    return near;
 }
 
 bool is_doubled(const Neighbourhood& near, std::array<int, 3> at, int axis) {
@@ -150,8 +151,8 @@ bool is_doubled(const Neighbourhood& near, std::array<int, 3> at, int axis) {
 /// A block with surface at the low corners of its voxels.
 struct Piece {
     std::array<int32_t, 3> block;
-    int32_t first = 0;                   // its first vertex
-    int32_t vertices = 0;                //
+    int32_t first = 0;  // its first vertex
+    int32_t vertices = 0;
     std::array<uint16_t, 512> offset{};  // of each corner's vertices: its loops, then its middles by axis
 };
 
@@ -180,7 +181,7 @@ public:
         for (Piece& piece : pieces_) {
             piece.first = static_cast<int32_t>(total);
             total += piece.vertices;
-            STIPPLE_REQUIRE(total <= INT32_MAX / 4, "watertight: more than 2^29 vertices, take a lower resolution");
+            STIPPLE_REQUIRE(total <= INT32_MAX / 8, "watertight: more than 2^28 vertices, take a lower resolution");
         }
         ShellSurface surface;
         surface.places.resize(static_cast<size_t>(total));
@@ -211,9 +212,7 @@ private:
     }
 
     void count(Piece& piece) const {
-        Neighbourhood near;
-        gather(
-            voxels_, piece.block, 1, 0, [](const ShellBlock& b) -> const auto& { return b.outside; }, near);
+        const Neighbourhood near = gather(voxels_, piece.block, &ShellBlock::outside, 1);
         int at = 0, total = 0;
         for (int z = 0; z < 8; ++z)
             for (int y = 0; y < 8; ++y)
@@ -238,11 +237,8 @@ private:
     template <class Part>
     void emit(const Piece& piece, ShellSurface& surface, Part& part) const {
         if (piece.vertices == 0) return;
-        Neighbourhood near, touched;
-        gather(
-            voxels_, piece.block, 1, 0, [](const ShellBlock& b) -> const auto& { return b.outside; }, near);
-        gather(
-            voxels_, piece.block, 0, 0, [](const ShellBlock& b) -> const auto& { return b.touched; }, touched);
+        const Neighbourhood near = gather(voxels_, piece.block, &ShellBlock::outside, 1);
+        const Neighbourhood touched = gather(voxels_, piece.block, &ShellBlock::touched, 0);
         for (int z = 0; z < 8; ++z)
             for (int y = 0; y < 8; ++y)
                 for (int x = 0; x < 8; ++x) {

@@ -7,24 +7,12 @@
 #include <cstdint>
 #include <limits>
 
-#include "stipple/core/numeric.h"
+#include "stipple/geometry/vec3.h"
 
 namespace stipple::geometry {
 
 constexpr double kFarAway = std::numeric_limits<double>::infinity();  // of distances and t where there is nothing
 
-struct Vec3 {
-    double x, y, z;
-};
-STIPPLE_HD Vec3 operator-(Vec3 a, Vec3 b) {
-    return {a.x - b.x, a.y - b.y, a.z - b.z};
-}
-STIPPLE_HD double dot(Vec3 a, Vec3 b) {
-    return a.x * b.x + a.y * b.y + a.z * b.z;
-}
-STIPPLE_HD Vec3 cross(Vec3 a, Vec3 b) {
-    return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
 STIPPLE_HD Vec3 combine(Vec3 a, double s, Vec3 b, double t, Vec3 c) {  // a + s b + t c
     return {a.x + s * b.x + t * c.x, a.y + s * b.y + t * c.y, a.z + s * b.z + t * c.z};
 }
@@ -111,7 +99,7 @@ struct NearestFace {
 struct ShearedRay {
     Vec3 origin;
     int axis_x, axis_y, axis_z;  // z: where the direction is longest
-    double shear_x, shear_y, inverse_z;
+    double shear_x, shear_y;
 };
 
 STIPPLE_HD double along_axis(Vec3 a, int axis) {
@@ -123,36 +111,62 @@ STIPPLE_HD ShearedRay shear_ray(Vec3 origin, Vec3 direction) {
     const int axis_z = x > y ? (x > z ? 0 : 2) : (y > z ? 1 : 2);
     const int axis_x = axis_z == 2 ? 0 : axis_z + 1, axis_y = axis_x == 2 ? 0 : axis_x + 1;
     const double length = along_axis(direction, axis_z);
-    return {origin,
-            axis_x,
-            axis_y,
-            axis_z,
-            along_axis(direction, axis_x) / length,
-            along_axis(direction, axis_y) / length,
-            1 / length};
+    return {
+        origin, axis_x, axis_y, axis_z, along_axis(direction, axis_x) / length, along_axis(direction, axis_y) / length};
 }
 
-/// Where a ray meets a triangle: at t, at the point u a + v b + w c. `weight` is u + v + w before they were divided by
-/// it: 0 for a triangle seen edge-on, which has no such point. Not inside the triangle where u, v and w differ in sign.
-struct OnRay {
-    double t, u, v, w, weight;
-};
-
-/// The edge functions of neighbours differ in their sign alone, bit for bit, so that no ray slips through an edge.
-STIPPLE_HD OnRay meet_triangle(const ShearedRay& ray, const Triangle& triangle) {
+/// Whether a ray passes through a triangle, from either side, its border included. The edge functions of neighbours
+/// differ in their sign alone, bit for bit, so that no ray slips between them. Never through a triangle without area.
+STIPPLE_HD bool passes_through(const ShearedRay& ray, const Triangle& triangle) {
     const Vec3 a = triangle.a - ray.origin, b = triangle.b - ray.origin, c = triangle.c - ray.origin;
     const double az = along_axis(a, ray.axis_z), bz = along_axis(b, ray.axis_z), cz = along_axis(c, ray.axis_z);
     const double ax = along_axis(a, ray.axis_x) - ray.shear_x * az, ay = along_axis(a, ray.axis_y) - ray.shear_y * az;
     const double bx = along_axis(b, ray.axis_x) - ray.shear_x * bz, by = along_axis(b, ray.axis_y) - ray.shear_y * bz;
     const double cx = along_axis(c, ray.axis_x) - ray.shear_x * cz, cy = along_axis(c, ray.axis_y) - ray.shear_y * cz;
     const double u = cx * by - cy * bx, v = ax * cy - ay * cx, w = bx * ay - by * ax;
-    const double weight = u + v + w;
-    return {(u * az + v * bz + w * cz) / weight * ray.inverse_z, u, v, w, weight};
+    const bool mixed = (u < 0 || v < 0 || w < 0) && (u > 0 || v > 0 || w > 0);
+    return !mixed && u + v + w != 0;
 }
 
-STIPPLE_HD bool is_inside(const OnRay& met) {
-    const bool mixed = (met.u < 0 || met.v < 0 || met.w < 0) && (met.u > 0 || met.v > 0 || met.w > 0);
-    return !mixed && met.weight != 0;
+/// Where a ray meets a triangle's plane: at t, at the point a + v (b - a) + w (c - a) [Moeller and Trumbore 1997].
+/// t is rounded to float, and NaN or infinite for a plane seen edge-on.
+struct OnRay {
+    float t;
+    double v, w;
+};
+
+STIPPLE_HD OnRay meet_plane(Vec3 origin, Vec3 direction, const Triangle& triangle) {
+    const Vec3 ab = triangle.b - triangle.a, ac = triangle.c - triangle.a, from_a = origin - triangle.a;
+    const Vec3 h = cross(direction, ac), q = cross(from_a, ab);
+    const double inverse = 1 / dot(ab, h);
+    const auto t = static_cast<float>(dot(ac, q) * inverse) + 0.0f;  // no -0
+    return {t, dot(from_a, h) * inverse, dot(direction, q) * inverse};
+}
+
+/// A quick word in float: false only where passes_through is false for sure. `slack` is ray_slack of the ray.
+/// Edges are turned about the middle of their ends, so that errors grow with the edge and not with the distance.
+STIPPLE_HD bool may_hit(const float* o, const float* d, float slack, const float* a, const float* b, const float* c) {
+    float volume[3];
+    float longest = 0;
+    const float* const ends[3][2] = {{b, c}, {c, a}, {a, b}};
+    for (int i = 0; i < 3; ++i) {
+        const float *p = ends[i][0], *q = ends[i][1];
+        const float ex = q[0] - p[0], ey = q[1] - p[1], ez = q[2] - p[2];
+        const float mx = (p[0] - o[0]) + (q[0] - o[0]), my = (p[1] - o[1]) + (q[1] - o[1]);
+        const float mz = (p[2] - o[2]) + (q[2] - o[2]);
+        volume[i] = d[0] * (ey * mz - ez * my) + d[1] * (ez * mx - ex * mz) + d[2] * (ex * my - ey * mx);
+        longest = fmaxf(longest, fmaxf(fabsf(ex), fmaxf(fabsf(ey), fabsf(ez))));
+    }
+    const float zero = slack * longest;
+    const bool some_below = volume[0] < -zero || volume[1] < -zero || volume[2] < -zero;
+    const bool some_above = volume[0] > zero || volume[1] > zero || volume[2] > zero;
+    return !(some_below && some_above);
+}
+
+/// `largest`: of the coordinates of the mesh, without their sign.
+STIPPLE_HD float ray_slack(const float* o, const float* d, float largest) {
+    const float far = fmaxf(fabsf(o[0]), fmaxf(fabsf(o[1]), fabsf(o[2]))) + largest;
+    return 0x1p-17f * far * (fabsf(d[0]) + fabsf(d[1]) + fabsf(d[2])) + 1e-37f;
 }
 
 /// The first hit so far: by t rounded to float, then by the lower face.
@@ -161,12 +175,12 @@ struct FirstHit {
     int32_t face = -1;
     double v = 0, w = 0;  // weights of the second and third corner
 
-    STIPPLE_HD bool offer(float found_t, double found_v, double found_w, int32_t index) {
-        if (found_t > t || (found_t == t && face >= 0 && index >= face)) return false;
-        t = found_t;
+    STIPPLE_HD bool offer(const OnRay& met, int32_t index) {
+        if (met.t > t || (met.t == t && face >= 0 && index >= face)) return false;
+        t = met.t;
         face = index;
-        v = found_v;
-        w = found_w;
+        v = met.v;
+        w = met.w;
         return true;
     }
 };

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "stipple/geometry/shell_projection.h"
+#include "stipple/geometry/shell_cleanup.h"
 
 namespace stipple::geometry {
 namespace {
@@ -63,8 +63,9 @@ Mesh watertight(const MeshView& mesh, const WatertightOptions& options) {
         reach_from_outside(voxels);
     }
     const ShellSurface surface = extract_surface(voxels);
-    const ShellMesh shell = options.project ? project_surface(surface, voxels, mesh, options.offset * voxel)
-                                            : place_surface(surface, voxels);
+    ShellMesh shell = options.project ? project_surface(surface, voxels, mesh, options.offset * voxel)
+                                      : place_surface(surface, voxels);
+    if (options.project) collapse_short_edges(shell, 0.1 * voxels.step);
 
     Mesh out;
     out.vertices = PointCloud(static_cast<int64_t>(shell.positions.size()));

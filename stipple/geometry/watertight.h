@@ -4,35 +4,38 @@
 
 namespace stipple::geometry {
 
-/// A voxel is the longest side of the input's bounding box / resolution.
+/// Lengths are in voxels: the longest side of the input's bounding box / resolution.
 struct WatertightOptions {
-    int32_t resolution = 128;  // 2 .. 2048; faces grow with its square, about 4 times for twice as many voxels
-    bool project = true;       // onto the input; false leaves the boundary of voxels as it is
-    double offset = 0.05;     // voxels between the output's vertices and the input, 0.01 .. 0.5: shells have twice that
-    int32_t cap_holes = 0;    // voxels: gaps narrower than this are closed, those twice as wide never; 0 closes none
+    int32_t resolution = 64;  // 2 .. 2048; twice the resolution, four times the faces
+    double offset = 0.05;     // from the input to the output's vertices, 0.01 .. 0.5: shells are twice as thick
+    bool project = true;      // onto the input; false leaves the boundary of cells, within two voxels of the input
+    int32_t cap_holes = 0;    // closes gaps narrower than this, none twice as wide; 0 closes none on purpose
     bool keep_inner = false;  // also the walls of cavities that cannot be reached from outside
 };
 
-/// A closed, 2-manifold, oriented mesh around any triangle soup: holes, self-intersections, flipped, duplicated and
-/// degenerate faces, coplanar sheets, loose vertices. check_mesh(output).is_watertight(output) always holds.
+/// A closed, 2-manifold, oriented mesh around any triangle soup: with holes, self-intersections, flipped, duplicated
+/// and degenerate faces, coplanar sheets, loose vertices. check_mesh(output).is_watertight(output) always holds.
 ///
-/// The input is voxelised; the voxels reached from outside are free; the surface between them and the rest, a manifold
-/// by construction (one vertex for each loop of surface around a voxel corner [Nielson 2004], edges that would occur
-/// twice split), is projected: its vertices, all of them at free places, move to the nearest point of the input less
-/// `offset`. No vertex passes through a face of the input, because segments to nearest points cannot. Edges that then
-/// lie away from the input (at creases) are divided and their middles projected in turn.
+/// Every point of the output is within one voxel of the input (lids over capped holes apart), and every point of the
+/// input that a ball of one voxel's radius can touch, coming from outside, is within one voxel of the output; both are
+/// a tenth of that on even ground. Open surfaces become shells of 2 * offset, looked at from both sides; their holes
+/// and all gaps wider than two voxels stay open, narrower ones may close. Cavities that cannot be reached are filled,
+/// what is inside them is lost, unless keep_inner. cap_holes makes the inside of a vessel solid where it is wider than
+/// the gap; lids are smooth and near the gap's narrowest place. Faces look outward.
 ///
-/// Open surfaces become shells of 2 * offset. Gaps narrower than about two voxels may be closed, wider ones are not
-/// (unless cap_holes says so). Faces look outward. Where two parts of the input come nearer to each other than a voxel
-/// the output may touch itself.
+/// How: cells with a diagonal of one voxel; those that the input touches [Schwarz & Seidel 2010]; what can be reached
+/// from outside through faces of free cells; the boundary between, one vertex for each loop of surface around a cell
+/// corner [Nielson 2004], with edges that would occur twice taken apart, so that it is a manifold by construction. Its
+/// vertices are at free places and go to the nearest point of the input, but for the offset; a segment to the nearest
+/// point crosses no face, so both sides of a sheet stay on their sides. Last, vertices that met are merged where the
+/// mesh stays a manifold. The guarantee is one of indices: edges between parts nearer than a voxel may cut through a
+/// neighbouring face (one in some thousands), and few faces may be left without area.
 ///
-/// Distances: every point of the output is within one voxel of the input (lids of cap_holes apart), and every point of
-/// the input that a ball of one voxel can touch from outside within one voxel of the output.
-///
-/// CPU only. Throws Error{bad_argument} for what require_mesh refuses (non-finite vertices among it), a mesh without
-/// faces or without extent, options out of range, and voxels too small for float32 at these coordinates (move the
-/// origin). Deterministic, threads do not matter. About O(faces + area of the input in voxels); memory too, and
-/// resolution^3 / 128 bytes.
+/// Positions are relative to the input's origin; attributes are not carried over. CPU only. Throws Error{bad_argument}
+/// for what require_mesh refuses (non-finite vertices of faces among it), a mesh without faces or all at one point,
+/// options out of range, cap_holes with keep_inner, and voxels too small for float32 at these coordinates.
+/// Deterministic, threads do not matter. Time and memory about O(faces + the input's area in cells), and
+/// resolution^3 / 9 bytes; with cap_holes 4 * resolution^3.
 Mesh watertight(const MeshView& mesh, const WatertightOptions& options = {});
 
 }  // namespace stipple::geometry

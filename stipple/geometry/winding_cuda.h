@@ -22,7 +22,8 @@ void negate_inside(const WindingHierarchy& tree, View<const float, 2> queries, V
 void is_inside(const WindingHierarchy& tree, View<const float, 2> queries, View<uint8_t, 1> inside, float accuracy,
                Stream stream);
 
-/// distances_sq [n, k + 1] of knn, nearest first.
-void point_areas(View<const float, 2> distances_sq, View<float, 1> areas, Stream stream);
+/// distances_sq and neighbours [rows, k + 1] of knn for the points from `first` on; normals may be empty.
+void point_areas(View<const float, 2> distances_sq, View<const int32_t, 2> neighbours, View<const float, 2> normals,
+                 int64_t first, View<float, 1> areas, Stream stream);
 
 }  // namespace stipple::geometry::cuda

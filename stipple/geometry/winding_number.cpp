@@ -59,7 +59,10 @@ void winding_number(const WindingIndex& index, View<const float, 2> queries, Vie
     }
 }
 
-void point_areas(View<const float, 2> points, View<float, 1> areas, int k, Stream stream) {
+namespace {
+
+/// Empty normals: every neighbour counts.
+void areas_of(View<const float, 2> points, View<const float, 2> normals, View<float, 1> areas, int k, Stream stream) {
     constexpr const char* kWho = "point_areas";
     require_rows(kWho, "points", points);
     const int64_t n = points.size(0);
@@ -73,16 +76,32 @@ void point_areas(View<const float, 2> points, View<float, 1> areas, int k, Strea
     Array<float, 2> distances_sq({std::min(n, kRows), columns}, points.device());
     for (int64_t begin = 0; begin < n; begin += kRows) {
         const int64_t rows = std::min(kRows, n - begin);
-        const auto found = distances_sq.view().slice(0, rows);
-        ops::knn(index, points.slice(begin, begin + rows), neighbours.view().slice(0, rows), found, stream);
-        const auto part = areas.slice(begin, begin + rows);
+        const auto found = neighbours.view().slice(0, rows);
+        const auto how_far = distances_sq.view().slice(0, rows);
+        ops::knn(index, points.slice(begin, begin + rows), found, how_far, stream);
         switch (points.device().type) {
             case DeviceType::cpu:
-                for (int64_t i = 0; i < rows; ++i) part.data()[i] = area_of_neighbours(&found(i, 0), columns);
+                parallel_for(rows, 4096, [&](int64_t first, int64_t last) {
+                    for (int64_t i = first; i < last; ++i)
+                        areas.data()[begin + i] =
+                            area_of_neighbours(&how_far(i, 0), &found(i, 0), columns, normals.data(), begin + i);
+                });
                 break;
-            case DeviceType::cuda: STIPPLE_CUDA_CALL(cuda::point_areas, found, part, stream);
+            case DeviceType::cuda: STIPPLE_CUDA_CALL(cuda::point_areas, how_far, found, normals, begin, areas, stream);
         }
     }
+}
+
+}  // namespace
+
+void point_areas(View<const float, 2> points, View<float, 1> areas, int k, Stream stream) {
+    areas_of(points, {}, areas, k, stream);
+}
+
+void point_areas(View<const float, 2> points, View<const float, 2> normals, View<float, 1> areas, int k,
+                 Stream stream) {
+    ops::require_output<const float, 2>("point_areas", "normals", normals, points.shape(), points.device());
+    areas_of(points, normals, areas, k, stream);
 }
 
 }  // namespace stipple::geometry

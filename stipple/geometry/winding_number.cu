@@ -108,9 +108,12 @@ __global__ void mark_inside(const float* winding, uint8_t* inside, int64_t n) {
     if (i < n) inside[i] = winding[i] > 0.5f ? 1 : 0;
 }
 
-__global__ void write_areas(const float* distances_sq, int64_t columns, float* areas, int64_t n) {
+__global__ void write_areas(const float* distances_sq, const int32_t* neighbours, int64_t columns, const float* normals,
+                            int64_t first, int64_t rows, float* areas) {
     const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
-    if (i < n) areas[i] = area_of_neighbours(distances_sq + i * columns, columns);
+    if (i < rows)
+        areas[first + i] =
+            area_of_neighbours(distances_sq + i * columns, neighbours + i * columns, columns, normals, first + i);
 }
 
 template <class T, int Rank>
@@ -195,11 +198,12 @@ void is_inside(const WindingHierarchy& tree, View<const float, 2> queries, View<
     STIPPLE_CHECK_LAUNCH(mark_inside);
 }
 
-void point_areas(View<const float, 2> distances_sq, View<float, 1> areas, Stream stream) {
+void point_areas(View<const float, 2> distances_sq, View<const int32_t, 2> neighbours, View<const float, 2> normals,
+                 int64_t first, View<float, 1> areas, Stream stream) {
     const CurrentDevice current(areas.device());
-    const int64_t n = areas.size(0);
-    write_areas<<<blocks_for(n, kThreads), kThreads, 0, raw(stream)>>>(distances_sq.data(), distances_sq.size(1),
-                                                                       areas.data(), n);
+    const int64_t rows = distances_sq.size(0);
+    write_areas<<<blocks_for(rows, kThreads), kThreads, 0, raw(stream)>>>(
+        distances_sq.data(), neighbours.data(), distances_sq.size(1), normals.data(), first, rows, areas.data());
     STIPPLE_CHECK_LAUNCH(write_areas);
 }
 

@@ -47,8 +47,9 @@ private:
 /// The winding number at every query [m, 3], contiguous, into [m], on the index's device.
 ///
 /// accuracy  the paper's beta: clusters further away than beta times their radius are taken as one, by their Taylor
-///           expansion of order 2; nearer triangles by their exact solid angle. 2 is right to about 1e-3 near a surface
-///           and 1e-4 elsewhere; +infinity gives the exact sum, in time proportional to the faces.
+///           expansion of order 2; nearer triangles by their exact solid angle. Near a surface of 100 000 faces 2 is
+///           wrong by 7e-4 on average and 3e-3 at most, 3 by a fifth of that, 4 by a twentieth; +infinity gives the
+///           exact sum, in time proportional to the faces.
 ///
 /// On the surface it is the mean of the two sides: 1/2 on a smooth part of a closed mesh. Non-finite queries give NaN,
 /// and with an empty index every other one 0. Queries are taken in any order without loss: they are sorted inside. CPU
@@ -62,5 +63,11 @@ void winding_number(const WindingIndex& index, View<const float, 2> queries, Vie
 /// average, within 1 / sqrt(k). A cloud of k points or fewer uses all of them; a lone point has area 0, and so has a
 /// point with k exact duplicates. Non-finite points get 0. k is 1 to 127. CPU and CUDA.
 void point_areas(View<const float, 2> points, View<float, 1> areas, int k = 16, Stream stream = {});
+
+/// The same of points with normals [n, 3]: of the k others only those count whose normal is less than 90 degrees away,
+/// the area being pi d^2 (k + 1) / (k (c + 1)) for c such. Walls thinner than the points are apart have neighbours on
+/// both sides, which would halve the areas.
+void point_areas(View<const float, 2> points, View<const float, 2> normals, View<float, 1> areas, int k = 16,
+                 Stream stream = {});
 
 }  // namespace stipple::geometry

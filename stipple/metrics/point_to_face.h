@@ -13,6 +13,7 @@ public:
     /// Throws Error{bad_argument} as geometry::require_mesh does and for a mesh without faces. The mesh must outlive
     /// it.
     explicit IndexedMesh(const Mesh& mesh, Device device = {});
+    explicit IndexedMesh(Mesh&& mesh, Device device = {}) = delete;
 
     const Mesh& mesh() const { return *mesh_; }
     const geometry::MeshIndex& index() const { return index_; }

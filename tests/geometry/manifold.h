@@ -2,53 +2,52 @@
 // Whether a mesh is closed, oriented and 2-manifold by indices, written down plainly.
 
 #include <algorithm>
-#include <map>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "stipple/core/point_cloud.h"
 
 namespace stipple::test {
 
-/// "" or the first thing that is wrong. `border` tells whether an edge of one face is allowed.
+/// "" or the first thing that is wrong. border(a, b) tells whether an edge may have one face.
 template <class Border>
 std::string not_manifold(const Mesh& mesh, Border border) {
-    const int32_t* corner = mesh.triangles.data();
-    std::map<std::pair<int32_t, int32_t>, int> directed;
-    std::map<int32_t, std::map<int32_t, int32_t>> links;  // of a vertex: from one neighbour to the next around it
+    struct Corner {
+        int32_t at, next, last;  // of a face, beginning at each of its vertices
+        bool operator<(const Corner& other) const { return std::tie(at, next) < std::tie(other.at, other.next); }
+    };
+    std::vector<Corner> corners;
     for (int64_t face = 0; face < mesh.faces(); ++face) {
-        for (int i = 0; i < 3; ++i) {
-            const int32_t a = corner[3 * face + i], b = corner[3 * face + (i + 1) % 3],
-                          c = corner[3 * face + (i + 2) % 3];
-            if (a == b) return "a face has a vertex twice";
-            if (++directed[{a, b}] > 1) return "two faces run along an edge the same way";
-            if (!links[a].emplace(b, c).second) return "a vertex has an edge twice";
-        }
+        const int32_t* t = mesh.triangles.data() + 3 * face;
+        if (t[0] == t[1] || t[1] == t[2] || t[2] == t[0]) return "a face has a vertex twice";
+        for (int i = 0; i < 3; ++i) corners.push_back({t[i], t[(i + 1) % 3], t[(i + 2) % 3]});
     }
-    for (const auto& [edge, count] : directed) {
-        if (!directed.count({edge.second, edge.first}) && !border(edge.first, edge.second))
+    std::sort(corners.begin(), corners.end());
+    const auto same_edge = [](const Corner& a, const Corner& b) { return a.at == b.at && a.next == b.next; };
+    if (std::adjacent_find(corners.begin(), corners.end(), same_edge) != corners.end())
+        return "two faces run along an edge one way";
+    for (const Corner& corner : corners) {
+        if (!std::binary_search(corners.begin(), corners.end(), Corner{corner.next, corner.at, 0}) &&
+            !border(corner.at, corner.next))
             return "an edge has one face";
     }
-    for (const auto& [vertex, link] : links) {
-        size_t open = 0;  // ways around the vertex that begin at a border
-        int32_t start = link.begin()->first;
-        for (const auto& [from, to] : link) {
-            const bool has_before =
-                std::any_of(link.begin(), link.end(), [f = from](const auto& l) { return l.second == f; });
-            if (!has_before) ++open, start = from;
+    for (size_t begin = 0, end; begin < corners.size(); begin = end) {  // the faces of a vertex, around it
+        for (end = begin; end < corners.size() && corners[end].at == corners[begin].at;) ++end;
+        const auto first = corners.begin() + static_cast<int64_t>(begin),
+                   last = corners.begin() + static_cast<int64_t>(end);
+        size_t start = begin;  // one that no other leads to, if there is one: the fan is open
+        for (size_t i = begin; i < end; ++i) {
+            const auto leads = [&](const Corner& corner) { return corner.last == corners[i].next; };
+            if (std::none_of(first, last, leads)) start = i;
         }
-        size_t steps = 0;
-        for (int32_t at = start; steps < link.size(); ++steps) {
-            const auto next = link.find(at);
-            if (next == link.end()) break;
-            at = next->second;
-            if (at == start) {
-                ++steps;
-                break;
-            }
+        size_t steps = 1;
+        for (int32_t to = corners[start].last; to != corners[start].next; ++steps) {
+            const auto next = std::find_if(first, last, [&](const Corner& corner) { return corner.next == to; });
+            if (next == last) break;
+            to = next->last;
         }
-        if (open > 1 || steps != link.size()) return "the faces of a vertex are not one fan";
+        if (steps != end - begin) return "the faces of a vertex are not one fan";
     }
     return "";
 }
@@ -64,12 +63,11 @@ inline double volume_of(const Mesh& mesh) {
     for (int64_t face = 0; face < mesh.faces(); ++face) {
         const int32_t* t = mesh.triangles.data() + 3 * face;
         const float *a = p + 3 * int64_t{t[0]}, *b = p + 3 * int64_t{t[1]}, *c = p + 3 * int64_t{t[2]};
-        volume +=
-            (a[0] * (double{b[1]} * c[2] - double{b[2]} * c[1]) + a[1] * (double{b[2]} * c[0] - double{b[0]} * c[2]) +
-             a[2] * (double{b[0]} * c[1] - double{b[1]} * c[0])) /
-            6;
+        volume += a[0] * (double{b[1]} * c[2] - double{b[2]} * c[1]) +
+                  a[1] * (double{b[2]} * c[0] - double{b[0]} * c[2]) +
+                  a[2] * (double{b[0]} * c[1] - double{b[1]} * c[0]);
     }
-    return volume;
+    return volume / 6;
 }
 
 }  // namespace stipple::test

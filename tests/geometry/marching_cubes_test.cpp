@@ -260,6 +260,9 @@ TEST(GeometryMarchingCubes, EmptyGridsAndMistakes) {
     EXPECT_EQ(message_of([&] { marching_cubes(sparse, 0); }), "marching_cubes: 0 values for 3 blocks of 64");
     sparse.values.assign(3 * SparseGrid::kCorners, 0);
     EXPECT_EQ(message_of([&] { marching_cubes(sparse, 0); }), "marching_cubes: block (1, 2, 3) is there twice");
+    sparse.blocks[0] = {INT32_MAX, 0, 0};
+    EXPECT_EQ(message_of([&] { marching_cubes(sparse, 0); }),
+              "marching_cubes: block (2147483647, 0, 0) is too far out");
 }
 
 }  // namespace

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "stipple/core/rng.h"
 #include "stipple/geometry/closest_point.h"
 #include "stipple/geometry/components.h"
 #include "stipple/geometry/mesh_normals.h"
 #include "stipple/geometry/sample_surface.h"
+#include "stipple/io/format.h"
 #include "tests/geometry/geometry.h"
 #include "tests/geometry/manifold.h"
 
@@ -99,6 +101,7 @@ TEST(GeometryReconstruct, HolesAreClosed) {
 // Whatever comes in, what comes out is closed: an open sheet, points and normals without sense, few points.
 TEST(GeometryReconstruct, AlwaysClosed) {
     const Rng rng(8);
+    int64_t faces = 0;
     for (int round = 0; round < 12; ++round) {
         const int64_t n = round % 3 == 0 ? 4 : round % 3 == 1 ? 50 : 2000;
         Array<float, 2> points({n, 3}), normals({n, 3});
@@ -110,7 +113,9 @@ TEST(GeometryReconstruct, AlwaysClosed) {
         options.resolution = round % 2 == 0 ? 0 : 40;
         const Mesh found = reconstruct_surface(points.view(), normals.view(), options);
         EXPECT_EQ(not_closed_manifold(found), "") << "round " << round;
+        faces += found.faces();
     }
+    EXPECT_GT(faces, 10000);
 }
 
 TEST(GeometryReconstruct, ResolutionScaleAndPlace) {
@@ -161,6 +166,27 @@ TEST(GeometryReconstruct, ThreadsDoNotMatter) {
     });
 }
 
+// A fifth of the points for which the same bound is promised.
+TEST(GeometryReconstruct, RealShapes) {
+    const std::optional<std::string> folder = data_file("upsample_dev/meshes");
+    if (!folder) GTEST_SKIP() << "no data set upsample_dev";
+    int shapes = 0;
+    for (const auto& file : std::filesystem::directory_iterator(*folder)) {
+        io::Warnings warnings;
+        const Mesh mesh = io::load_mesh(file.path().string(), {}, warnings);
+        const Samples samples = samples_of(mesh, 20000);
+        const Mesh found = reconstruct_surface(samples.points.view(), samples.normals.view());
+        const Bounds bounds = bounds_of(mesh.vertices);
+        const double diagonal =
+            std::hypot(bounds.max[0] - bounds.min[0], bounds.max[1] - bounds.min[1], bounds.max[2] - bounds.min[2]);
+        EXPECT_EQ(not_closed_manifold(found), "") << file.path();
+        EXPECT_LT(mean_distance(mesh, found), 0.003 * diagonal) << file.path();
+        EXPECT_LT(mean_distance(found, mesh), 0.003 * diagonal) << file.path();
+        ++shapes;
+    }
+    EXPECT_EQ(shapes, 14);
+}
+
 TEST(GeometryReconstruct, MistakesAreNamed) {
     Samples samples = samples_of(sphere(3), 100);
     const auto message = [&](int64_t n, const ReconstructOptions& options = {}) {
@@ -174,6 +200,15 @@ TEST(GeometryReconstruct, MistakesAreNamed) {
     options.resolution = -1;
     EXPECT_EQ(message(100, options), "reconstruct_surface: the resolution must be 0 to 1048576, got -1");
     options.resolution = 0;
+    options.k = 0;
+    EXPECT_EQ(message(100, options), "reconstruct_surface: k must be 1 to 127, got 0");
+    options.k = 16;
+    options.softening = -1;
+    EXPECT_EQ(message(100, options), "reconstruct_surface: the softening must be at least 0, got -1");
+    options.softening = 2;
+    options.accuracy = 0;
+    EXPECT_EQ(message(100, options), "reconstruct_surface: the accuracy must be above 0, got 0");
+    options.accuracy = 2;
     options.min_component = 2;
     EXPECT_EQ(message(100, options), "reconstruct_surface: min_component is a share, 0 to 1, got 2");
     EXPECT_EQ(bad_argument_of([&] { reconstruct_surface(samples.points.view(), samples.normals.view().slice(0, 9)); }),

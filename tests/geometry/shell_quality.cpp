@@ -122,10 +122,12 @@ std::vector<Path> lines_of_sight(const MeshIndex& index, const std::vector<Sampl
         }
     }
     const std::vector<float> room = distances_to(index, centres);
+    constexpr int kCentres = 2;  // of one sample
+    std::vector<int> centres_of(samples.size());
     std::vector<Path> paths;
     std::vector<Point> origins, ways;
     for (size_t i = 0; i < touching.size(); ++i) {
-        if (room[i] < 0.999 * radius) continue;
+        if (room[i] < 0.999 * radius || centres_of[touching[i].sample]++ >= kCentres) continue;
         for (const Point& way : around) {
             paths.push_back({touching[i].sample, touching[i].from, way, 0});
             origins.push_back(touching[i].from);
@@ -142,7 +144,7 @@ std::vector<Path> lines_of_sight(const MeshIndex& index, const std::vector<Sampl
 }
 
 std::vector<Point> visible_points(const MeshIndex& index, const std::vector<Sample>& samples, double radius) {
-    constexpr int kTries = 6;  // lines of sight of one sample; more would find few more samples
+    constexpr int kTries = 4;  // lines of sight of one sample; more would find few more samples
     std::vector<Path> tried;
     std::vector<int> tries(samples.size());
     for (const Path& path : lines_of_sight(index, samples, radius))
@@ -168,6 +170,10 @@ ShellFit measure_fit(const MeshView& input, const MeshView& output, double radiu
     for (int64_t v = 0; v < output.vertices.size(0); ++v) {
         const float* p = output.vertices.data() + 3 * v;
         points.push_back({p[0], p[1], p[2]});
+    }
+    for (int64_t f = 0; f < output.faces(); ++f) {
+        const Point a = corner(output, f, 0), b = corner(output, f, 1), c = corner(output, f, 2);
+        points.push_back({(a[0] + b[0] + c[0]) / 3, (a[1] + b[1] + c[1]) / 3, (a[2] + b[2] + c[2]) / 3});
     }
     for (float d : distances_to(input_index, points)) fit.from_output = std::max(fit.from_output, double{d});
     const std::vector<Sample> of_input = samples_of(input, samples);

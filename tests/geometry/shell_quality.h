@@ -6,7 +6,7 @@
 namespace stipple::test {
 
 struct ShellFit {
-    double from_output = 0;   // farthest vertex or sample of the output from the input
+    double from_output = 0;   // farthest vertex, middle of a face or sample of the output from the input
     double from_visible = 0;  // farthest visible sample of the input from the output
     int64_t visible = 0, samples = 0;
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "stipple/core/rng.h"
 #include "stipple/geometry/winding_terms.h"
@@ -332,6 +333,27 @@ TEST_P(GeometryWinding, AreasOfFewPoints) {
     EXPECT_EQ(found[3], 0);
 }
 
+TEST_P(GeometryWinding, AreasOfAThinWallCountOneSide) {
+    constexpr int64_t kPoints = 4000;  // at random on both sides of a unit square
+    Array<float, 2> host_points = uniform_points(kPoints, 0, 1), host_normals({kPoints, 3});
+    for (int64_t i = 0; i < kPoints; ++i) {
+        const float sign = i % 2 == 0 ? 1.0f : -1.0f;
+        host_points.data()[3 * i + 2] = 1e-4f * sign;
+        const float normal[] = {0, 0, sign};
+        std::copy(normal, normal + 3, host_normals.data() + 3 * i);
+    }
+    const auto points = upload(host_points), normals = upload(host_normals);
+    const auto sum_of = [](const Array<float, 1>& areas) {
+        const Array<float, 1> found = download(areas);
+        return std::accumulate(found.span().begin(), found.span().end(), 0.0);
+    };
+    Array<float, 1> areas({kPoints}, device());
+    point_areas(points.view(), areas.view());
+    EXPECT_NEAR(sum_of(areas), 1, 0.1);
+    point_areas(points.view(), normals.view(), areas.view());
+    EXPECT_NEAR(sum_of(areas), 2, 0.2);
+}
+
 TEST_P(GeometryWinding, DevicesAgree) {
     if (device().type == DeviceType::cpu) GTEST_SKIP() << "no second device";
     const Mesh mesh = without_some_faces(wavy_torus(120, 120), 6);
@@ -363,6 +385,8 @@ TEST_P(GeometryWinding, MistakesAreNamed) {
               "WindingIndex: the softening must be at least 0, got -1");
     EXPECT_EQ(bad_argument_of([&] { point_areas(queries.view(), three.view()); }),
               "point_areas: areas must be [4], got [3]");
+    EXPECT_EQ(bad_argument_of([&] { point_areas(queries.view(), wide.view(), four.view()); }),
+              "point_areas: normals must be [4, 3], got [4, 4]");
     EXPECT_EQ(bad_argument_of([&] { point_areas(queries.view(), four.view(), 0); }),
               "point_areas: k must be 1 to 127, got 0");
     Mesh broken = cube();

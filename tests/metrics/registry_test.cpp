@@ -37,9 +37,8 @@ TEST(MetricsRegistry, NamesAreUniqueAndRowsComplete) {
 
 TEST(MetricsRegistry, TheDocumentHoldsTheTable) {
     const std::string document = read_file((kRoot / "docs/metrics.md").string());
-    EXPECT_NE(document.find(metrics::registry_markdown()), std::string::npos)
-        << "docs/metrics.md must hold:\n"
-        << metrics::registry_markdown();
+    EXPECT_NE(document.find(metrics::registry_markdown()), std::string::npos) << "docs/metrics.md must hold:\n"
+                                                                              << metrics::registry_markdown();
 }
 
 TEST(MetricsRegistry, ScoresTakeTheirWordsFromIt) {
