@@ -84,6 +84,22 @@ PointCloud load_points(const InputFile& input, const Common& common, Result& res
     return cloud;
 }
 
+void recentre(PointCloud& cloud) {
+    const Bounds bounds = bounds_of(cloud);
+    if (bounds.finite == 0) return;
+    const std::array<double, 3> origin = choose_origin(bounds.min, bounds.max);
+    for (int axis = 0; axis < 3; ++axis) {
+        const auto at = static_cast<size_t>(axis);
+        // A whole origin within the bounds: the difference has no more digits than the position.
+        if (cloud.origin[at] != 0 || origin[at] == 0) continue;
+        for (int64_t i = 0; i < cloud.size(); ++i) {
+            float& x = cloud.positions.data()[3 * i + axis];
+            x = static_cast<float>(x - origin[at]);
+        }
+        cloud.origin[at] = origin[at];
+    }
+}
+
 Mesh load_faces(const InputFile& input, const Common& common, Result& result) {
     Mesh mesh = load_with_progress(input.path, input.from, input.item, common, result.warnings);
     if (mesh.faces() == 0)
@@ -95,6 +111,7 @@ Mesh load_faces(const InputFile& input, const Common& common, Result& result) {
             if (!std::isfinite(positions[3 * static_cast<int64_t>(corner) + axis]))
                 throw Error(ErrorCode::bad_file, Place{input.path},
                             fmt::format("vertex {} of a face is not finite", corner));
+    recentre(mesh.vertices);
     return mesh;
 }
 

@@ -43,7 +43,12 @@ void require_picture(const std::string& path, const Common& common);
 /// in the result's fields. Throws Error{bad_file} when no point is left.
 PointCloud load_points(const InputFile& input, const Common& common, Result& result);
 
-/// A mesh whose faces have finite corners. Throws Error{bad_file} for a file without faces, and for such a corner.
+/// Moves the large part of coordinates that are far from 0 for their extent into the origin; nothing is rounded. Files
+/// of float32 leave it in the positions, where new points between them would be rounded to what float32 has there.
+void recentre(PointCloud& cloud);
+
+/// A mesh whose faces have finite corners, recentred. Throws Error{bad_file} for a file without faces, and for a corner
+/// that is not finite.
 Mesh load_faces(const InputFile& input, const Common& common, Result& result);
 
 /// Writes unless it is a dry run, and reports it: a line "wrote out.ply: WHAT" and an element of `outputs`.

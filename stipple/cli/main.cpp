@@ -240,8 +240,9 @@ int run(int argc, char** argv) {
             print(help_of(asked));
             return 0;
         }
-        print_failure(Error(ErrorCode::bad_argument, "--print-config needs a command", "see: " + help_call(asked)),
-                      path_of(asked, ' '), common.json);
+        const std::string hint = chosen ? "see: " + help_call(asked) : "stipple convert --print-config";
+        print_failure(Error(ErrorCode::bad_argument, "--print-config needs a command", hint), path_of(asked, ' '),
+                      common.json);
         return rule_of(ErrorCode::bad_argument).exit_code;
     }
     const std::string& name = chosen->name;

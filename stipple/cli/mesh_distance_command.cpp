@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stipple/cli/draw_values.h"
 #include "stipple/cli/mesh_commands.h"
 #include "stipple/cli/table.h"
 #include "stipple/core/terminal.h"
 #include "stipple/geometry/signed_distance.h"
 #include "stipple/metrics/normalise.h"
-#include "stipple/picture/figure.h"
 
 namespace stipple::cli {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 struct Options {
     InputFile mesh, points;
     OutputFile output;
-    std::string picture;
+    std::string picture, up = "z";
     bool is_signed = false;
 };
 
@@ -78,21 +78,9 @@ Summary summarise(const Attribute& distance, bool is_signed) {
     return summary;
 }
 
-/// Coloured from 0, or about 0 when signed, to what 98 % of the distances stay within.
-Image draw(const PointCloud& cloud, bool is_signed) {
-    const Attribute& distance = *find(cloud.attributes, "distance");
-    std::vector<double> sizes;
-    for (int64_t i = 0; i < distance.rows(); ++i) sizes.push_back(std::abs(distance.value(i)));
-    const auto most = sizes.begin() + static_cast<int64_t>(0.98 * static_cast<double>(sizes.size() - 1));
-    std::nth_element(sizes.begin(), most, sizes.end());
-    const double high = *most > 0 ? *most : 1;
-    picture::FigureStyle style;
-    style.panel_width = style.panel_height = 900;
-    style.legend_title = is_signed ? "signed distance, negative inside" : "distance";
-    style.color_map = is_signed ? picture::ColorMap::coolwarm : picture::ColorMap::viridis;
-    style.range = {is_signed ? -high : 0.0, high};
-    const picture::Panel panel{.cloud = &cloud, .color_by = "distance"};
-    return picture::draw_figure({&panel, 1}, style).image;
+Image draw(const PointCloud& cloud, const Options& options) {
+    const char* title = options.is_signed ? "signed distance, negative inside" : "distance";
+    return draw_values({&cloud}, {""}, {"distance", title, options.is_signed, options.up});
 }
 
 Result run_distance(const Options& options, const Common& common) {
@@ -132,7 +120,7 @@ Result run_distance(const Options& options, const Common& common) {
         save_output(measured, options.output, format, fmt::format("{} points with distance and face", grouped(points)),
                     common, result);
     save_picture(
-        options.picture, [&] { return draw(measured.vertices, options.is_signed); }, common, result);
+        options.picture, [&] { return draw(measured.vertices, options); }, common, result);
     if (!common.table.empty()) result.text = format_table(table, common.table);
     return result;
 }
@@ -147,6 +135,7 @@ Command add_mesh_distance(CLI::App& group, Common& common) {
     add_output(*app, options->output)->description("The points with distance and nearest face; - is standard output");
     app->add_flag("--signed", options->is_signed, "Negative inside, by the winding number: meshes may be open");
     app->add_option("--picture", options->picture, "Draw the points by distance into this .png");
+    add_up(*app, options->up);
     add_output_format(*app, options->output);
     app->add_option("--from", options->points.from, "Format of the points, when name and content do not tell");
     app->add_option("--item", options->points.item, "Which cloud of a file that holds many, from 0")

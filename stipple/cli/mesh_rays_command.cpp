@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stipple/cli/draw_values.h"
 #include "stipple/cli/mesh_commands.h"
 #include "stipple/cli/mesh_ray_source.h"
 #include "stipple/cli/table.h"
@@ -64,7 +65,7 @@ PointCloud cloud_of_hits(const Mesh& mesh, const Hits& hits) {
     return cloud;
 }
 
-/// Depths by colour, near ones bright, with a bar; what nothing was hit at is white.
+/// Depths by colour, near ones dark, with a bar; white where nothing was hit.
 Image depth_picture(const Hits& hits, const RaySet& rays, double nearest, double farthest) {
     picture::ColorScale scale;
     scale.low = nearest;
@@ -158,7 +159,7 @@ Command add_mesh_rays(CLI::App& group, Common& common) {
     app->add_option("--look-at", rays.look_at, "--eye: what is in the middle; else the mesh's middle")
         ->expected(3)
         ->option_text("X Y Z");
-    app->add_option("--up", rays.up, "Up axis: z or y")->check(CLI::IsMember({"z", "y"}))->capture_default_str();
+    add_up(*app, rays.up);
     app->add_option("--fov", rays.field_of_view, "Degrees over the smaller side of the picture")->capture_default_str();
     app->add_option("--size", rays.size, "Pixels, WIDTHxHEIGHT")->capture_default_str();
     app->add_option("--rays", rays.file, "A file of origins and directions: x,y,z,dx,dy,dz or normals");

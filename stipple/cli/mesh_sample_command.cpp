@@ -1,3 +1,4 @@
+#include "stipple/cli/draw_values.h"
 #include "stipple/cli/mesh_commands.h"
 #include "stipple/cli/table.h"
 #include "stipple/geometry/mesh_normals.h"
@@ -10,7 +11,7 @@ namespace {
 struct Options {
     InputFile input;
     OutputFile output;
-    std::string method = "poisson", picture;
+    std::string method = "poisson", picture, up = "z";
     int64_t count = 0;
     bool normals = false;
 };
@@ -39,12 +40,13 @@ PointCloud sample(const Mesh& mesh, const Options& options, uint64_t seed) {
     return cloud;
 }
 
-Image mesh_and_samples(const Mesh& mesh, const PointCloud& cloud, const std::string& method) {
+Image mesh_and_samples(const Mesh& mesh, const PointCloud& cloud, const Options& options) {
     const picture::Panel panels[] = {
         {.mesh = &mesh, .caption = fmt::format("mesh, {} faces", grouped(mesh.faces()))},
-        {.cloud = &cloud, .caption = fmt::format("{}, {} points", method, grouped(cloud.size()))}};
+        {.cloud = &cloud, .caption = fmt::format("{}, {} points", options.method, grouped(cloud.size()))}};
     picture::FigureStyle style;
     style.panel_width = style.panel_height = 768;
+    style.viewpoint.up = options.up == "y" ? picture::UpAxis::y : picture::UpAxis::z;
     return picture::draw_figure(panels, style).image;
 }
 
@@ -65,7 +67,7 @@ Result run_mesh_sample(const Options& options, const Common& common) {
                             options.method),
                 common, result);
     save_picture(
-        options.picture, [&] { return mesh_and_samples(mesh, sampled.vertices, options.method); }, common, result);
+        options.picture, [&] { return mesh_and_samples(mesh, sampled.vertices, options); }, common, result);
     if (!common.table.empty())
         result.text = format_table({{"file", "format", "method", "faces", "sampled", "written"},
                                     {{options.output.path, io::info_of(format).name, options.method, mesh.faces(),
@@ -88,6 +90,7 @@ Command add_mesh_sample(CLI::App& group, Common& common) {
         ->option_text("poisson|uniform");
     app->add_flag("--normals", options->normals, "The normals of the faces as attribute normal");
     app->add_option("--picture", options->picture, "Draw mesh and points side by side into this .png");
+    add_up(*app, options->up);
     add_output_format(*app, options->output);
     add_input_format(*app, options->input);
     app->footer(

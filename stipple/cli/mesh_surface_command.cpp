@@ -33,9 +33,8 @@ Array<float, 2> normals_of(const PointCloud& cloud, const Options& options, cons
     geometry::estimate_normals(points.view(), estimated.view(), {}, options.k);
     normals = estimated.to(Device{});
     geometry::orient_consistently(cloud.positions.view(), normals.view(), options.k);
-    result.warnings.push_back(
-        fmt::format("{}: has no normals: estimated from {} neighbours and turned outwards", options.input.path,
-                    options.k));
+    result.warnings.push_back(fmt::format("{}: has no normals: estimated from {} neighbours and turned outwards",
+                                          options.input.path, options.k));
     return normals;
 }
 
@@ -44,7 +43,8 @@ Result run_surface(const Options& options, const Common& common) {
     const io::Format format = require_output(options.output, common);
     Result result;
     result.fields["inputs"] = Json::array({options.input.path});
-    const PointCloud cloud = load_points(options.input, common, result);
+    PointCloud cloud = load_points(options.input, common, result);
+    recentre(cloud);
     const Mesh mesh = about_file(options.input.path, [&] {
         const Array<float, 2> normals = normals_of(cloud, options, common, result);
         Mesh surface = geometry::reconstruct_surface(cloud.positions.view(), normals.view(), options.reconstruction);
@@ -73,12 +73,14 @@ Command add_mesh_surface(CLI::App& group, Common& common) {
     CLI::App* app = group.add_subcommand("surface", "Make a closed surface of points");
     CLI::Option* input = app->add_option("CLOUD", options->input.path, "The file; - is standard input");
     CLI::Option* output = add_output(*app, options->output);
-    app->add_option("--resolution", reconstruction.resolution, "Cells along the longest side; 0: by the points' spacing")
+    app->add_option("--resolution", reconstruction.resolution,
+                    "Cells along the longest side; 0: by the points' spacing")
         ->check(from_zero())
         ->capture_default_str();
     app->add_option("--softening", reconstruction.softening, "More is smoother, less keeps detail and noise")
         ->capture_default_str();
-    app->add_option("--min-component", reconstruction.min_component, "Leave out parts of less than this share of the area")
+    app->add_option("--min-component", reconstruction.min_component,
+                    "Leave out parts of less than this share of the area")
         ->capture_default_str();
     app->add_option("--k", options->k, "Neighbours that tell a normal, where the cloud has none")
         ->capture_default_str();

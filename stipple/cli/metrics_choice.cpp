@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stipple/cli/config.h"
+#include "stipple/io/byte_source.h"
 #include "stipple/io/text.h"
 
 namespace stipple::cli {

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stipple/cli/draw_values.h"
 #include "stipple/cli/files.h"
 #include "stipple/cli/metrics_choice.h"
 #include "stipple/cli/metrics_report.h"
 #include "stipple/core/interrupt.h"
-#include "stipple/picture/figure.h"
 
 namespace stipple::cli {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMaxPanels = 24;
 
 struct Options {
-    std::string prediction, truth, mesh, protocol = "pu-gan", chosen, fail_above, fail_below, errors, picture;
+    std::string prediction, truth, mesh, protocol = "pu-gan", chosen, fail_above, fail_below, errors, picture, up = "z";
     double radius = 0;
     bool floor = false, list = false, drop_nonfinite = false;
 };
@@ -127,26 +127,16 @@ Mesh with_errors(PointCloud prediction, metrics::Evaluation& evaluation) {
     return mesh;
 }
 
-/// One panel a shape, coloured from 0 to what 98 % of the errors stay below.
-Image draw_errors(const std::vector<Mesh>& clouds, const std::vector<MetricsPair>& pairs) {
-    const bool by_mesh = !pairs[0].mesh.empty();
-    const char* name = by_mesh ? "error_to_mesh" : "error_to_truth";
-    std::vector<float> errors;
-    std::vector<picture::Panel> panels;
+Image draw_errors(const std::vector<Mesh>& clouds, const std::vector<MetricsPair>& pairs, const std::string& up) {
+    std::vector<const PointCloud*> shapes;
+    std::vector<std::string> captions;
     for (size_t i = 0; i < clouds.size(); ++i) {
-        const Attribute& attribute = *find(clouds[i].vertices.attributes, name);
-        for (int64_t row = 0; row < attribute.rows(); ++row)
-            if (std::isfinite(attribute.value(row))) errors.push_back(static_cast<float>(attribute.value(row)));
-        panels.push_back({.cloud = &clouds[i].vertices, .caption = pairs[i].shape, .color_by = name});
+        shapes.push_back(&clouds[i].vertices);
+        captions.push_back(pairs[i].shape);
     }
-    const auto most = errors.begin() + static_cast<int64_t>(0.98 * static_cast<double>(errors.size() - 1));
-    std::nth_element(errors.begin(), most, errors.end());
-    picture::FigureStyle style;
-    style.panel_width = style.panel_height = panels.size() == 1 ? 900 : 420;
-    style.shared_camera = false;
-    style.legend_title = by_mesh ? "distance to the mesh" : "distance to the truth";
-    style.range = {0.0, *most > 0 ? static_cast<double>(*most) : 1.0};
-    return picture::draw_figure(panels, style).image;
+    if (pairs[0].mesh.empty())
+        return draw_values(shapes, captions, {"error_to_truth", "distance to the truth", false, up});
+    return draw_values(shapes, captions, {"error_to_mesh", "distance to the mesh", false, up});
 }
 
 /// Leaves the scores that were asked for.
@@ -173,7 +163,6 @@ Result run_metrics(const Options& options, const Common& common) {
     Common each = common;  // of many files only the count of shapes is shown
     if (report.pairs.size() > 1) each.progress = "never";
     std::vector<Mesh> clouds;  // with errors, as far as they are drawn
-    std::string written;
     {
         Progress progress("metrics", static_cast<int64_t>(report.pairs.size()), progress_mode(common), "shapes");
         for (size_t i = 0; i < report.pairs.size(); ++i) {
@@ -194,10 +183,11 @@ Result run_metrics(const Options& options, const Common& common) {
         }
     }
     save_picture(
-        options.picture, [&] { return draw_errors(clouds, report.pairs); }, common, result);
+        options.picture, [&] { return draw_errors(clouds, report.pairs, options.up); }, common, result);
 
-    report.scores = metrics::over_shapes(report.shapes);
-    report.floor = metrics::floor_over_shapes(report.shapes);
+    const bool many = report.pairs.size() > 1;
+    report.scores = many ? metrics::over_shapes(report.shapes) : report.shapes[0].scores;
+    report.floor = many ? metrics::floor_over_shapes(report.shapes) : report.shapes[0].floor;
     result.failure = check_limits(plan.limits, report.scores);
     keep_chosen(plan.choice, report.scores);
     for (metrics::Evaluation& shape : report.shapes) {
@@ -206,7 +196,6 @@ Result run_metrics(const Options& options, const Common& common) {
     }
     result.fields.update(report_json(report));
     for (const std::string& note : report_notes(report)) result.warnings.push_back(note);
-    const bool many = report.pairs.size() > 1;
     if (common.table.empty())
         result.text = report_text(report) + (result.text.empty() ? "" : "\n" + result.text);
     else
@@ -235,6 +224,7 @@ Command add_metrics(CLI::App& root, Common& common) {
     app->add_option("--errors-to", options->errors,
                     "Write the prediction with the error of each point; for folders: a folder");
     app->add_option("--picture", options->picture, "Draw the errors with a colour bar into this .png");
+    add_up(*app, options->up);
     app->add_flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
     app->add_flag("--list", options->list, "Print all metrics with their formulas and stop");
     app->footer(
