@@ -19,7 +19,7 @@ Mesh scene(int64_t n, uint64_t seed, double degrees = 0, const std::array<double
         const double u = rng.uniform(static_cast<uint64_t>(2 * i)) * 2,
                      v = rng.uniform(static_cast<uint64_t>(2 * i + 1));
         const double bump = 0.1 * std::sin(5 * u) * std::sin(4 * v);
-        double p[3];
+        double p[3] = {};
         if (i % 3 == 0) p[0] = u, p[1] = v, p[2] = bump;
         if (i % 3 == 1) p[0] = u, p[1] = bump, p[2] = v;
         if (i % 3 == 2) p[0] = bump, p[1] = v, p[2] = u / 2;
