@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,22 +35,29 @@ struct Result {
     Json fields = Json::object();  // merged into the JSON object
     std::string text;              // for people; ends with a line end unless empty
     io::Warnings warnings;
-    bool stdout_taken = false;  // the command has written its data to standard output: print nothing
+    bool stdout_taken = false;          // the command has written its data to standard output: print nothing
+    std::optional<Error> failure = {};  // of a check that the user asked for: the result is printed, then this
 };
 
-/// A command: its options live in the object that add_NAME makes, `run` does the work.
+/// A command: its options live in the object that add_NAME makes, `run` does the work. A group of commands has no run.
 struct Command {
-    std::string name;
+    std::string name;  // "sample", "mesh sample"
     CLI::App* app = nullptr;
     std::function<Result()> run;
     std::vector<CLI::Option*> required = {};  // checked when the configuration file has had its say, not by CLI11
+    std::vector<Command> commands = {};       // of a group
 };
 
 Command add_info(CLI::App& root, Common& common);
 Command add_convert(CLI::App& root, Common& common);
 Command add_picture(CLI::App& root, Common& common);
 Command add_sample(CLI::App& root, Common& common);
+Command add_register(CLI::App& root, Common& common);
+Command add_normals(CLI::App& root, Common& common);
+Command add_clean(CLI::App& root, Common& common);
 Command add_bench(CLI::App& root, Common& common);
+Command add_mesh(CLI::App& root, Common& common);
+Command add_metrics(CLI::App& root, Common& common);
 
 /// Writes to standard output; throws ClosedPipe when nobody reads, Error{cannot_write} when it cannot be written. A
 /// report of an interrupt is itself not `interruptible`.

@@ -113,6 +113,14 @@ std::string suggestion(std::string_view before, const std::string& word, const s
     return near.empty() ? "" : fmt::format("did you mean {}{}{}?", before, near, after);
 }
 
+/// Every command and group below, with the name of its table: "mesh", "mesh.sample".
+void collect_tables(CLI::App& app, std::vector<std::pair<std::string, CLI::App*>>& tables) {
+    for (CLI::App* known : app.get_subcommands([](CLI::App*) { return true; })) {
+        tables.emplace_back(path_of(*known, '.'), known);
+        collect_tables(*known, tables);
+    }
+}
+
 std::string section_of(CLI::App& app) {
     std::string text;
     for (const CLI::Option* option : configurable(app)) {
@@ -123,6 +131,12 @@ std::string section_of(CLI::App& app) {
 }
 
 }  // namespace
+
+std::string path_of(const CLI::App& app, char separator) {
+    if (!app.get_parent()) return "";
+    const std::string above = path_of(*app.get_parent(), separator);
+    return above.empty() ? app.get_name() : above + separator + app.get_name();
+}
 
 std::string nearest_name(const std::string& word, const std::vector<std::string>& names) {
     std::string best;
@@ -148,17 +162,19 @@ void apply_config(CLI::App& root, CLI::App& command, const std::string& path) {
         if (error.code() == ErrorCode::interrupted || error.code() == ErrorCode::terminated) throw;
         throw Error(ErrorCode::bad_config, error.place(), error.message(), error.hint()).at_path(path);
     }
+    std::vector<std::pair<std::string, CLI::App*>> tables = {{"", &root}};
+    collect_tables(root, tables);
     for (const TomlItem& item : items) {
         const Place place{path, item.line, {}};
-        CLI::App* section = item.table.empty() ? &root : nullptr;
-        std::vector<std::string> tables;
-        for (CLI::App* known : root.get_subcommands([](CLI::App*) { return true; })) {
-            tables.push_back(known->get_name());
-            if (known->get_name() == item.table) section = known;
+        CLI::App* section = nullptr;
+        std::vector<std::string> names;
+        for (const auto& [name, app] : tables) {
+            names.push_back(name);
+            if (name == item.table) section = app;
         }
         if (!section)
             throw Error(ErrorCode::bad_config, place, fmt::format("unknown table [{}]", item.table),
-                        suggestion("[", item.table, tables, "]"));
+                        suggestion("[", item.table, names, "]"));
         if (item.key.empty()) continue;
         const std::vector<CLI::Option*> options = configurable(*section);
         const auto found = std::find_if(options.begin(), options.end(),
@@ -174,7 +190,7 @@ void apply_config(CLI::App& root, CLI::App& command, const std::string& path) {
 }
 
 std::string resolved_config(CLI::App& root, CLI::App& command) {
-    return section_of(root) + fmt::format("\n[{}]\n", command.get_name()) + section_of(command);
+    return section_of(root) + fmt::format("\n[{}]\n", path_of(command, '.')) + section_of(command);
 }
 
 }  // namespace stipple::cli

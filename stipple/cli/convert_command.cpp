@@ -1,8 +1,5 @@
-#include <sys/stat.h>
-
-#include "stipple/cli/command.h"
+#include "stipple/cli/files.h"
 #include "stipple/cli/table.h"
-#include "stipple/core/terminal.h"
 
 namespace stipple::cli {
 namespace {
@@ -14,23 +11,10 @@ struct Options {
     bool ascii = false, compressed = false, drop_nonfinite = false;
 };
 
-bool is_folder(const std::string& path) {
-    struct stat status {};
-    return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-/// "a/b/scan.las" -> "scan"
-std::string stem_of(const std::string& path) {
-    const size_t slash = path.rfind('/');
-    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-    const size_t dot = name.rfind('.');
-    return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
-}
-
 /// The output of each input: the one named, or one a file inside the folder named.
 std::vector<std::string> output_paths(const Options& options) {
-    STIPPLE_REQUIRE(!options.output.empty(), "the output path is empty");
-    const bool folder = options.output != "-" && (options.output.back() == '/' || is_folder(options.output));
+    const bool folder =
+        !options.output.empty() && options.output != "-" && (options.output.back() == '/' || is_folder(options.output));
     if (!folder) {
         STIPPLE_REQUIRE(options.inputs.size() == 1, "{} inputs need a folder as output, got {}", options.inputs.size(),
                         options.output);
@@ -49,44 +33,17 @@ std::vector<std::string> output_paths(const Options& options) {
     return paths;
 }
 
-void write_one(const Mesh& mesh, const std::string& path, const io::Format format, const Options& options,
-               const Common& common, io::Warnings& warnings) {
-    const io::WriteOptions write_options{options.ascii, options.compressed};
-    io::Warnings found;
-    try {
-        if (path == "-") {
-            StdoutSink sink;
-            io::info_of(format).write(mesh, sink, write_options, found);
-        } else {
-            io::save(path, mesh, common.overwrite_mode(), write_options, found, &format);
-        }
-    } catch (const Error& error) {  // a cloud that the format cannot hold: which of several outputs was it?
-        if (!error.place().path.empty() || error.code() != ErrorCode::bad_argument) throw;
-        throw error.at_path(path);
-    }
-    for (const std::string& warning : found) warnings.push_back(fmt::format("{}: {}", path, warning));
-}
-
 Result run_convert(const Options& options, const Common& common) {
     require_one_stdin(options.inputs);
-    require_free_stdout(options.output, common);
-    const std::vector<std::string> outputs = output_paths(options);
     // Everything about the outputs is settled before the first byte is read.
+    std::vector<OutputFile> outputs;
     std::vector<io::Format> formats;
-    for (const std::string& path : outputs) {
-        STIPPLE_REQUIRE(path != "-" || !options.format.empty(), "-o - needs --format");
-        try {
-            formats.push_back(options.format.empty() ? io::format_by_extension(path)
-                                                     : io::format_by_name(options.format));
-        } catch (const Error& error) {  // an output that cannot be told is a wrong argument, not a bad file
-            throw Error(ErrorCode::bad_argument, error.place(), error.message(), error.hint());
-        }
-        STIPPLE_REQUIRE(path != "-" || io::info_of(formats.back()).write, "HDF5 cannot be written to standard output");
-        if (path != "-") require_writable(path, common.overwrite_mode());
+    for (const std::string& path : output_paths(options)) {
+        outputs.push_back({path, options.format, options.ascii, options.compressed});
+        formats.push_back(require_output(outputs.back(), common));
     }
     Result result;
     result.fields["inputs"] = options.inputs;
-    result.fields["outputs"] = Json::array();
     Table table{{"file", "format", "points", "faces", "written"}, {}};
     for (size_t i = 0; i < options.inputs.size(); ++i) {
         Mesh mesh = load_with_progress(options.inputs[i], options.from, options.item, common, result.warnings);
@@ -102,20 +59,13 @@ Result run_convert(const Options& options, const Common& common) {
                 result.warnings.push_back(fmt::format("{}: {} of {} points not finite, dropped", options.inputs[i],
                                                       grouped(before - mesh.vertices.size()), grouped(before)));
         }
-        if (!common.dry_run) write_one(mesh, outputs[i], formats[i], options, common, result.warnings);
-        result.fields["outputs"].push_back({{"path", outputs[i]},
-                                            {"format", io::info_of(formats[i]).name},
-                                            {"points", mesh.vertices.size()},
-                                            {"faces", mesh.faces()},
-                                            {"written", !common.dry_run}});
-        const std::string format(io::info_of(formats[i]).name);
-        table.rows.push_back({outputs[i], format, mesh.vertices.size(), mesh.faces(), !common.dry_run});
-        result.text += fmt::format("{} {}: {} points{}\n", common.dry_run ? "would write" : "wrote",
-                                   printable(outputs[i]), grouped(mesh.vertices.size()),
-                                   mesh.faces() ? fmt::format(", {} faces", grouped(mesh.faces())) : "");
+        std::string what = fmt::format("{} points", grouped(mesh.vertices.size()));
+        if (mesh.faces() > 0) what += fmt::format(", {} faces", grouped(mesh.faces()));
+        save_output(mesh, outputs[i], formats[i], what, common, result);
+        table.rows.push_back(
+            {outputs[i].path, io::info_of(formats[i]).name, mesh.vertices.size(), mesh.faces(), !common.dry_run});
     }
     if (!common.table.empty()) result.text = format_table(table, common.table);
-    result.stdout_taken = outputs[0] == "-" && !common.dry_run;
     return result;
 }
 

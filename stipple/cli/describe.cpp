@@ -89,23 +89,7 @@ void describe_geometry(const Mesh& mesh, Description& description) {
     fields["faces"] = mesh.faces();
     if (mesh.faces() > 0) pairs.emplace_back("faces", grouped(mesh.faces()));
     fields["non_finite"] = cloud.size() - bounds.finite;
-    if (bounds.finite > 0) {
-        double diagonal_sq = 0;
-        for (int axis = 0; axis < 3; ++axis) {
-            const double extent = bounds.max[axis] - bounds.min[axis];
-            diagonal_sq += extent * extent;
-            pairs.emplace_back(std::string(1, static_cast<char>('x' + axis)),
-                               fmt::format("{} to {}  ({:.6g} wide)", world_text(cloud.origin[axis], bounds.min[axis]),
-                                           world_text(cloud.origin[axis], bounds.max[axis]), extent));
-        }
-        fields["bounds"] = {{"min", bounds.min}, {"max", bounds.max}};
-        fields["diagonal"] = std::sqrt(diagonal_sq);
-        pairs.emplace_back("diagonal", fmt::format("{:.6g}", std::sqrt(diagonal_sq)));
-    }
-    fields["origin"] = cloud.origin;
-    if (cloud.origin != std::array<double, 3>{})
-        pairs.emplace_back("origin", fmt::format("{} {} {}", number_text(cloud.origin[0]), number_text(cloud.origin[1]),
-                                                 number_text(cloud.origin[2])));
+    describe_bounds(cloud, description);
     pairs.emplace_back("non-finite", grouped(cloud.size() - bounds.finite));
     describe_attributes(cloud.attributes, "attribute", description);
     describe_attributes(mesh.face_attributes, "face attribute", description);
@@ -164,6 +148,29 @@ Description describe_cloud_set(const std::string& path) {
 }
 
 }  // namespace
+
+void describe_bounds(const PointCloud& cloud, Description& description) {
+    const Bounds bounds = bounds_of(cloud);
+    auto& pairs = description.pairs;
+    Json& fields = description.fields;
+    if (bounds.finite > 0) {
+        double diagonal_sq = 0;
+        for (int axis = 0; axis < 3; ++axis) {
+            const double extent = bounds.max[axis] - bounds.min[axis];
+            diagonal_sq += extent * extent;
+            pairs.emplace_back(std::string(1, static_cast<char>('x' + axis)),
+                               fmt::format("{} to {}  ({:.6g} wide)", world_text(cloud.origin[axis], bounds.min[axis]),
+                                           world_text(cloud.origin[axis], bounds.max[axis]), extent));
+        }
+        fields["bounds"] = {{"min", bounds.min}, {"max", bounds.max}};
+        fields["diagonal"] = std::sqrt(diagonal_sq);
+        pairs.emplace_back("diagonal", fmt::format("{:.6g}", std::sqrt(diagonal_sq)));
+    }
+    fields["origin"] = cloud.origin;
+    if (cloud.origin != std::array<double, 3>{})
+        pairs.emplace_back("origin", fmt::format("{} {} {}", number_text(cloud.origin[0]), number_text(cloud.origin[1]),
+                                                 number_text(cloud.origin[2])));
+}
 
 Description describe_file(const std::string& path, const std::string& from, int64_t item, const Common& common,
                           io::Warnings& warnings) {

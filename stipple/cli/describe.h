@@ -12,6 +12,9 @@ struct Description {
     Json fields = Json::object();                            // for --json
 };
 
+/// x, y, z, diagonal and origin, as far as there are finite points.
+void describe_bounds(const PointCloud& cloud, Description& description);
+
 /// Any file that stipple reads. Throws as its reader does.
 Description describe_file(const std::string& path, const std::string& from, int64_t item, const Common& common,
                           io::Warnings& warnings);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <span>
 
 #include "stipple/cli/command.h"
 #include "stipple/cli/config.h"
@@ -42,19 +43,32 @@ void add_common_options(CLI::App& app, Common& common) {
     app.add_flag("-v,--verbose", common.verbose, "More messages");
 }
 
-void print_failure(const Error& error, const std::string& command, bool json) {
+void print_error_line(const Error& error) {
     std::string line = fmt::format("stipple: {}\n", error.what());
     if (!error.hint().empty()) line += fmt::format("  hint: {}\n", error.hint());
     std::fputs(line.c_str(), stderr);
-    if (!json) return;
+}
+
+Json error_json(const Error& error) {
     Json body = {{"code", rule_of(error.code()).name}, {"message", error.message()}};
     if (!error.place().path.empty()) body["path"] = error.place().path;
     if (error.place().line) body["line"] = *error.place().line;
     if (error.place().offset) body["offset"] = *error.place().offset;
     if (!error.hint().empty()) body["hint"] = error.hint();
-    const Json object = {{"schema_version", kSchemaVersion}, {"ok", false}, {"command", command}, {"error", body}};
+    return body;
+}
+
+std::string json_text(const Json& object) {
+    return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void print_failure(const Error& error, const std::string& command, bool json) {
+    print_error_line(error);
+    if (!json) return;
+    const Json object = {
+        {"schema_version", kSchemaVersion}, {"ok", false}, {"command", command}, {"error", error_json(error)}};
     try {
-        print(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", false);
+        print(json_text(object), false);
     } catch (const Error&) {  // standard output fails too; the failure that came first has been told
     }
 }
@@ -63,48 +77,62 @@ void print_result(const Result& result, const Common& common, Device device, con
                   double seconds) {
     if (!common.quiet)
         for (const std::string& warning : result.warnings) log_warn("{}", warning);
-    if (result.stdout_taken) return;
-    if (!common.json) return print(result.text);
-    Json object = {{"schema_version", kSchemaVersion}, {"ok", true}, {"command", command}};
-    object.update(result.fields);
-    object["timing"] = {{"seconds", seconds}};
-    object["device"] = to_string(device);
-    object["warnings"] = result.warnings;
-    print(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    if (!result.stdout_taken && !common.json) print(result.text);
+    if (!result.stdout_taken && common.json) {
+        Json object = {{"schema_version", kSchemaVersion}, {"ok", !result.failure}, {"command", command}};
+        object.update(result.fields);
+        object["timing"] = {{"seconds", seconds}};
+        object["device"] = to_string(device);
+        object["warnings"] = result.warnings;
+        if (result.failure) object["error"] = error_json(*result.failure);
+        print(json_text(object));
+    }
+    if (result.failure) print_error_line(*result.failure);
+}
+
+/// The innermost command that the command line names; the program itself when it names none.
+CLI::App& named_app(CLI::App& app) {
+    return app.get_subcommands().empty() ? app : named_app(*app.get_subcommands()[0]);
+}
+
+std::string help_call(const CLI::App& app) {
+    return fmt::format("stipple{}{} --help", app.get_parent() ? " " : "", path_of(app, ' '));
 }
 
 /// CLI11's words, made to name what was meant.
 Error usage_error(const CLI::ParseError& error, CLI::App& app) {
-    CLI::App* command = app.get_subcommands().empty() ? nullptr : app.get_subcommands()[0];
+    CLI::App& command = named_app(app);
+    const std::vector<CLI::App*> below = command.get_subcommands([](const CLI::App*) { return true; });
     std::string message = error.what(), near;
     const std::vector<std::string> rest = app.remaining(true);
     if (dynamic_cast<const CLI::ExtrasError*>(&error) && !rest.empty()) {
         std::vector<std::string> names;
         if (rest[0].size() > 1 && rest[0][0] == '-') {
             message = fmt::format("unknown option {}", rest[0].substr(0, rest[0].find('=')));
-            for (const CLI::App* section : {&app, command})
-                for (const CLI::Option* option : section ? section->get_options() : std::vector<const CLI::Option*>{})
+            for (const CLI::App* section = &command; section; section = section->get_parent())
+                for (const CLI::Option* option : section->get_options())
                     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-        } else if (!command) {
-            message = fmt::format("unknown command {}", rest[0]);
-            for (const CLI::App* known : app.get_subcommands([](const CLI::App*) { return true; }))
-                names.push_back(known->get_name());
+        } else if (!below.empty()) {
+            message = fmt::format("unknown {} command {}", path_of(command, ' '), rest[0]);
+            if (&command == &app) message = fmt::format("unknown command {}", rest[0]);
+            for (const CLI::App* known : below) names.push_back(known->get_name());
         } else {
             message = fmt::format("unexpected argument {}", rest[0]);
         }
-        near = nearest_name(message.substr(message.rfind(' ') + 1), names);
+        near = nearest_name(rest[0].substr(0, rest[0].find('=')), names);
     }
     if (constexpr std::string_view kWords = "Could not convert: "; message.rfind(kWords, 0) == 0)
         message = message.substr(kWords.size()) + ": not a valid value";
     if (const size_t at = message.find(" required "); at != std::string::npos && message.find(" missing") > at)
         message = message.substr(0, message.find(':')) + ": a value is missing";
-    const std::string help = fmt::format("stipple{}{} --help", command ? " " : "", command ? command->get_name() : "");
     return Error(ErrorCode::bad_argument, message,
-                 near.empty() ? fmt::format("see: {}", help) : fmt::format("did you mean {}? See: {}", near, help));
+                 near.empty() ? fmt::format("see: {}", help_call(command))
+                              : fmt::format("did you mean {}? See: {}", near, help_call(command)));
 }
 
 std::string help_of(const CLI::App& app) {
-    std::string text = app.help(app.get_parent() ? "stipple" : "");
+    const std::string above = app.get_parent() ? path_of(*app.get_parent(), ' ') : "";
+    std::string text = app.help(!app.get_parent() ? "" : above.empty() ? "stipple" : "stipple " + above);
     while (!text.empty() && text.back() == '\n') text.pop_back();
     return text + "\n";
 }
@@ -115,7 +143,34 @@ void require_all(const Command& command) {
             throw Error(ErrorCode::bad_argument,
                         option->get_positional() ? fmt::format("{} is missing: which file?", option->get_name())
                                                  : fmt::format("--{} is missing", option->get_lnames()[0]),
-                        fmt::format("see: stipple {} --help", command.name));
+                        fmt::format("see: {}", help_call(*command.app)));
+}
+
+/// What all commands have in their help, and that common options may follow them.
+void complete(const Command& command) {
+    command.app->fallthrough();
+    command.app->footer(
+        "Everywhere: --json --table md|csv|json --device --seed --threads --overwrite --dry-run\n"
+        "            --progress --color -q -v --config FILE --print-config (stipple --help)\n\n" +
+        command.app->get_footer());
+    if (!command.commands.empty()) command.app->require_subcommand(0, 1);
+    for (const Command& below : command.commands) complete(below);
+}
+
+/// For the words of the help only: require_all does the checking.
+void mark_required(const Command& command) {
+    for (CLI::Option* option : command.required) option->required();
+    for (const Command& below : command.commands) mark_required(below);
+}
+
+/// The innermost command that was parsed, or null.
+const Command* find_parsed(std::span<const Command> commands) {
+    for (const Command& command : commands) {
+        if (!command.app->parsed()) continue;
+        const Command* below = find_parsed(command.commands);
+        return below ? below : &command;
+    }
+    return nullptr;
 }
 
 /// A standard stream that is closed is opened in a way that fails: else the next file opened would take its place, and
@@ -144,17 +199,22 @@ int run(int argc, char** argv) {
     app.require_subcommand(0, 1);
     app.fallthrough();
     app.footer("Example:\n  stipple info scan.ply\n  stipple convert scan.las -o scan.ply\n  stipple COMMAND --help");
-    const Command commands[] = {add_info(app, common), add_convert(app, common), add_sample(app, common),
-                                add_picture(app, common), add_bench(app, common)};
-    for (const Command& command : commands) {
-        command.app->fallthrough();
-        command.app->footer(
-            "Everywhere: --json --table md|csv|json --device --seed --threads --overwrite --dry-run\n"
-            "            --progress --color -q -v --config FILE --print-config (stipple --help)\n\n" +
-            command.app->get_footer());
-    }
+    // clang-format off
+    const Command commands[] = {  // in the order of the help
+        add_info(app, common),
+        add_convert(app, common),
+        add_sample(app, common),
+        add_normals(app, common),
+        add_clean(app, common),
+        add_mesh(app, common),
+        add_metrics(app, common),
+        add_picture(app, common),
+        add_register(app, common),
+        add_bench(app, common),
+    };
+    // clang-format on
+    for (const Command& command : commands) complete(command);
 
-    std::string name;
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -163,33 +223,29 @@ int run(int argc, char** argv) {
             if (error.get_name() == "CallForVersion") {
                 text = std::string(error.what()) + "\n";
             } else {
-                const auto chosen = app.get_subcommands();
-                for (const Command& command : commands)
-                    for (CLI::Option* option : command.required) option->required();  // for the help's words only
-                text = chosen.empty() ? help_of(app) : help_of(*chosen[0]);
+                for (const Command& command : commands) mark_required(command);
+                text = help_of(named_app(app));
             }
             print(text);
             return 0;
         }
-        for (const CLI::App* chosen : app.get_subcommands()) name = chosen->get_name();
-        print_failure(usage_error(error, app), name, wants_json(argc, argv));
+        print_failure(usage_error(error, app), path_of(named_app(app), ' '), wants_json(argc, argv));
         return rule_of(ErrorCode::bad_argument).exit_code;
     }
 
-    const Command* chosen = nullptr;
-    for (const Command& command : commands)
-        if (command.app->parsed()) chosen = &command;
-    if (!chosen && print_config) {
-        print_failure(
-            Error(ErrorCode::bad_argument, "--print-config needs a command", "stipple convert --print-config"), name,
-            common.json);
+    const Command* chosen = find_parsed(commands);
+    if (!chosen || !chosen->run) {
+        CLI::App& asked = named_app(app);
+        if (!print_config) {
+            print(help_of(asked));
+            return 0;
+        }
+        const std::string hint = chosen ? "see: " + help_call(asked) : "stipple convert --print-config";
+        print_failure(Error(ErrorCode::bad_argument, "--print-config needs a command", hint), path_of(asked, ' '),
+                      common.json);
         return rule_of(ErrorCode::bad_argument).exit_code;
     }
-    if (!chosen) {
-        print(help_of(app));
-        return 0;
-    }
-    name = chosen->name;
+    const std::string& name = chosen->name;
     try {
         apply_config(app, *chosen->app, config_path);
         if (print_config) {
@@ -207,7 +263,7 @@ int run(int argc, char** argv) {
         const Result result = chosen->run();
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
         print_result(result, common, device, name, elapsed.count());
-        return 0;
+        return result.failure ? rule_of(result.failure->code()).exit_code : 0;
     } catch (const Error& error) {
         print_failure(error, name, common.json);
         return rule_of(error.code()).exit_code;

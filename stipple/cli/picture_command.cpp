@@ -1,4 +1,4 @@
-#include "stipple/cli/command.h"
+#include "stipple/cli/files.h"
 #include "stipple/core/terminal.h"
 #include "stipple/io/image_file.h"
 #include "stipple/io/text.h"
@@ -16,16 +16,6 @@ struct Options {
     bool dark = false, flat = false, edges = false, orthographic = false, own_scale = false, scale_bar = false,
          no_legend = false;
 };
-
-/// "800x600" or "800".
-std::pair<int64_t, int64_t> parse_size(const std::string& text) {
-    const size_t cross = text.find('x');
-    int64_t width = 0, height = 0;
-    const bool valid = io::parse_number(text.substr(0, cross), width) &&
-                       (cross == std::string::npos || io::parse_number(text.substr(cross + 1), height));
-    STIPPLE_REQUIRE(valid, "--size must be WIDTHxHEIGHT in pixels, got \"{}\"", text);
-    return {width, cross == std::string::npos ? width : height};
-}
 
 picture::FigureStyle style_of(const Options& options, size_t panels) {
     picture::FigureStyle style;

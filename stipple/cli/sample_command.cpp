@@ -1,22 +1,21 @@
 #include <cmath>
 
-#include "stipple/cli/command.h"
+#include "stipple/cli/files.h"
 #include "stipple/cli/sample_methods.h"
 #include "stipple/cli/table.h"
-#include "stipple/core/terminal.h"
-#include "stipple/io/image_file.h"
-#include "stipple/io/text.h"
 #include "stipple/picture/figure.h"
 
 namespace stipple::cli {
 namespace {
 
 struct Options {
-    std::string input, output, format, from, method = "fps", keep = "centroid", picture;
-    int64_t count = 0, start = 0, item = -1;
+    InputFile input;
+    OutputFile output;
+    std::string method = "fps", keep = "centroid", picture;
+    int64_t count = 0, start = 0;
     double ratio = 0, voxel = 0, radius = 0;
     int k = 16, dimension = 2;
-    bool ascii = false, progressive = false;
+    bool progressive = false;
 };
 
 /// Options of other methods than the chosen one are mistakes, unless they say what holds anyway (as --print-config
@@ -69,55 +68,6 @@ SampleSettings settings_of(const Options& options, const Common& common) {
     return settings;
 }
 
-io::Format output_format(const Options& options) {
-    STIPPLE_REQUIRE(!options.output.empty(), "the output path is empty");
-    STIPPLE_REQUIRE(options.output != "-" || !options.format.empty(), "-o - needs --format");
-    try {
-        const io::Format format =
-            options.format.empty() ? io::format_by_extension(options.output) : io::format_by_name(options.format);
-        STIPPLE_REQUIRE(options.output != "-" || io::info_of(format).write,
-                        "HDF5 cannot be written to standard output");
-        return format;
-    } catch (const Error& error) {  // an output that cannot be told is a wrong argument, not a bad file
-        throw Error(ErrorCode::bad_argument, error.place(), error.message(), error.hint());
-    }
-}
-
-/// The points of the input that have a place, and what was left out.
-PointCloud load_points(const Options& options, const Common& common, Result& result) {
-    Mesh mesh = load_with_progress(options.input, options.from, options.item, common, result.warnings);
-    const int64_t before = mesh.vertices.size();
-    if (mesh.faces() > 0)
-        result.warnings.push_back(fmt::format("{}: the {} faces are left out", options.input, grouped(mesh.faces())));
-    PointCloud cloud = drop_nonfinite(mesh.vertices);
-    if (cloud.size() == 0) throw Error(ErrorCode::bad_file, Place{options.input}, "has no finite points");
-    const int64_t dropped = before - cloud.size();
-    if (dropped > 0)
-        result.warnings.push_back(
-            fmt::format("{}: {} of {} points not finite, dropped", options.input, grouped(dropped), grouped(before)));
-    result.fields["points"] = before;
-    result.fields["non_finite"] = dropped;
-    return cloud;
-}
-
-void write_cloud(const Mesh& mesh, const Options& options, const io::Format format, const Common& common,
-                 Result& result) {
-    const io::WriteOptions write_options{options.ascii, false};
-    io::Warnings found;
-    try {
-        if (options.output == "-") {
-            StdoutSink sink;
-            io::info_of(format).write(mesh, sink, write_options, found);
-        } else {
-            io::save(options.output, mesh, common.overwrite_mode(), write_options, found, &format);
-        }
-    } catch (const Error& error) {
-        if (!error.place().path.empty() || error.code() != ErrorCode::bad_argument) throw;
-        throw error.at_path(options.output);
-    }
-    for (const std::string& warning : found) result.warnings.push_back(fmt::format("{}: {}", options.output, warning));
-}
-
 Image before_and_after(const PointCloud& before, const PointCloud& after, const std::string& method) {
     const picture::Panel panels[] = {
         {.cloud = &before, .caption = fmt::format("input, {} points", grouped(before.size()))},
@@ -129,52 +79,31 @@ Image before_and_after(const PointCloud& before, const PointCloud& after, const 
 
 Result run_sample(const Options& options, const Common& common) {
     SampleSettings settings = settings_of(options, common);
-    require_free_stdout(options.output, common);
     // Everything about the outputs is settled before the first byte is read.
-    const io::Format format = output_format(options);
-    if (options.output != "-") require_writable(options.output, common.overwrite_mode());
-    if (!options.picture.empty()) {
-        const size_t dot = options.picture.rfind('.');
-        STIPPLE_REQUIRE(dot != std::string::npos && io::lower_case(options.picture.substr(dot)) == ".png",
-                        "{}: pictures are PNG, name it .png", options.picture);
-        require_writable(options.picture, common.overwrite_mode());
-    }
+    const io::Format format = require_output(options.output, common);
+    require_picture(options.picture, common);
     Result result;
-    result.fields["inputs"] = Json::array({options.input});
-    const PointCloud cloud = load_points(options, common, result);
+    result.fields["inputs"] = Json::array({options.input.path});
+    const PointCloud cloud = load_points(options.input, common, result);
     settings.count = options.count;
     if (options.ratio > 0)
         settings.count = std::max<int64_t>(1, std::llround(options.ratio * static_cast<double>(cloud.size())));
     Mesh sampled;
-    try {
-        sampled.vertices = sample_cloud(cloud, settings, parse_device(common.device));
-    } catch (const Error& error) {  // the operations do not know the file
-        if (error.code() != ErrorCode::bad_argument) throw;
-        throw error.at_path(options.input);
-    }
+    sampled.vertices =
+        about_file(options.input.path, [&] { return sample_cloud(cloud, settings, parse_device(common.device)); });
     const int64_t points = sampled.vertices.size();
-    const std::string method(name_of(settings.method)), format_name(io::info_of(format).name);
+    const std::string method(name_of(settings.method));
     result.fields["method"] = method;
     result.fields["sampled"] = points;
     if (settings.method == SampleMethod::voxel) result.fields["voxel"] = settings.voxel;
-    result.fields["outputs"] = Json::array(
-        {{{"path", options.output}, {"format", format_name}, {"points", points}, {"written", !common.dry_run}}});
-    result.text = fmt::format("{} {}: {} of {} points by {}\n", common.dry_run ? "would write" : "wrote",
-                              printable(options.output), grouped(points), grouped(cloud.size()), method);
-    if (!common.dry_run) {
-        write_cloud(sampled, options, format, common, result);
-        if (!options.picture.empty())
-            io::save_png(options.picture, before_and_after(cloud, sampled.vertices, method), common.overwrite_mode());
-        result.stdout_taken = options.output == "-";
-    }
-    if (!options.picture.empty()) {
-        result.fields["outputs"].push_back(
-            {{"path", options.picture}, {"format", "png"}, {"written", !common.dry_run}});
-        result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(options.picture));
-    }
+    save_output(sampled, options.output, format,
+                fmt::format("{} of {} points by {}", grouped(points), grouped(cloud.size()), method), common, result);
+    save_picture(
+        options.picture, [&] { return before_and_after(cloud, sampled.vertices, method); }, common, result);
     if (!common.table.empty()) {
-        const Table table{{"file", "format", "method", "points", "sampled", "written"},
-                          {{options.output, format_name, method, cloud.size(), points, !common.dry_run}}};
+        const Table table{
+            {"file", "format", "method", "points", "sampled", "written"},
+            {{options.output.path, io::info_of(format).name, method, cloud.size(), points, !common.dry_run}}};
         result.text = format_table(table, common.table);
     }
     return result;
@@ -185,8 +114,8 @@ Result run_sample(const Options& options, const Common& common) {
 Command add_sample(CLI::App& root, Common& common) {
     auto options = std::make_shared<Options>();
     CLI::App* app = root.add_subcommand("sample", "Choose fewer points of a cloud");
-    CLI::Option* input = app->add_option("INPUT", options->input, "The file; - is standard input");
-    CLI::Option* output = app->add_option("-o,--output", options->output, "The file; - is standard output");
+    CLI::Option* input = app->add_option("INPUT", options->input.path, "The file; - is standard input");
+    CLI::Option* output = add_output(*app, options->output);
     app->add_option("-n,--count", options->count, "Points wanted")->check(from_zero());
     app->add_option("--ratio", options->ratio, "Points wanted, of those there are: 0.1");
     app->add_option("--method", options->method, "random, fps, voxel, poisson, inverse-density")->capture_default_str();
@@ -204,10 +133,8 @@ Command add_sample(CLI::App& root, Common& common) {
         ->capture_default_str();
     app->add_option("--dimension", options->dimension, "inverse-density: 1, 2 surface, 3 solid")->capture_default_str();
     app->add_option("--picture", options->picture, "Draw input and result side by side into this .png");
-    app->add_option("--format", options->format, "Format of the output, when its name does not tell");
-    app->add_option("--from", options->from, "Format of the input, when its name and content do not tell");
-    app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0")->check(from_zero());
-    app->add_flag("--ascii", options->ascii, "Text instead of binary (PLY, PCD)");
+    add_output_format(*app, options->output);
+    add_input_format(*app, options->input);
     app->footer(
         "Example:\n  stipple sample scan.ply -n 4096 -o few.ply --picture few.png\n"
         "  stipple sample scan.las --method voxel --voxel 0.05 -o thin.las");

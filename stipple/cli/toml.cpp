@@ -35,11 +35,12 @@ public:
             item.line = line_;
             if (peek() == '[') {
                 ++at_;
-                table = item.table = read_key("]");
+                table = item.table = read_table();
                 expect(']', "after the table's name");
             } else {
                 item.table = table;
                 item.key = read_key("=");
+                if (peek() == '.') fail(fmt::format("{}.: keys with dots are not used here", item.key));
                 expect('=', "after the key");
                 read_value(item.values);
             }
@@ -103,8 +104,17 @@ private:
             while (is_key_character(peek())) key += text_[at_++];
         }
         if (key.empty()) fail(fmt::format("expected a name and {}, found {}", follows, rest()));
-        if (peek() == '.') fail(fmt::format("{}.: tables inside tables are not used here", key));
         return key;
+    }
+
+    /// "mesh.sample"
+    std::string read_table() {
+        std::string table = read_key("]");
+        for (skip_space(); peek() == '.'; skip_space()) {
+            ++at_;
+            table += '.' + read_key("]");
+        }
+        return table;
     }
 
     void read_value(std::vector<std::string>& values) {

@@ -10,14 +10,14 @@
 namespace stipple::cli {
 
 struct TomlItem {
-    std::string table;  // empty before the first table
+    std::string table;  // empty before the first table; "a.b" for a table in a table
     std::string key;
     std::vector<std::string> values;  // one, or the elements of an array; strings without their quotes
     int64_t line = 0;
 };
 
 /// Keys in the order of the file, and one item without a key for each table. Throws Error{bad_config} with the line for
-/// what is no TOML, for what is not supported (dates, tables in tables, multi-line strings), and for repeated keys.
+/// what is no TOML, for what is not supported (dates, keys with dots, multi-line strings), and for repeated keys.
 std::vector<TomlItem> parse_toml(std::string_view text);
 
 /// A string in quotes that parse_toml reads back.

@@ -28,7 +28,11 @@ struct MeshCheck {
     }
 };
 
-/// By indices: vertices at one place are different unless merged. CPU only. O(m log m).
+/// By indices: vertices at one place are different unless merged. A face with a vertex twice has its edges like any
+/// other, among them one from the vertex to itself, so that no mesh with such a face is watertight. "Without area"
+/// means exactly 0 in float64. Two faces with the same vertices turned against each other are closed and manifold: they
+/// count as duplicate. CPU only; throws as require_mesh does. O(m log d) for vertices of d faces; threads do not
+/// matter.
 MeshCheck check_mesh(const MeshView& mesh);
 
 }  // namespace stipple::geometry

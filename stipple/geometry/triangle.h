@@ -7,24 +7,12 @@
 #include <cstdint>
 #include <limits>
 
-#include "stipple/core/numeric.h"
+#include "stipple/geometry/vec3.h"
 
 namespace stipple::geometry {
 
 constexpr double kFarAway = std::numeric_limits<double>::infinity();  // of distances and t where there is nothing
 
-struct Vec3 {
-    double x, y, z;
-};
-STIPPLE_HD Vec3 operator-(Vec3 a, Vec3 b) {
-    return {a.x - b.x, a.y - b.y, a.z - b.z};
-}
-STIPPLE_HD double dot(Vec3 a, Vec3 b) {
-    return a.x * b.x + a.y * b.y + a.z * b.z;
-}
-STIPPLE_HD Vec3 cross(Vec3 a, Vec3 b) {
-    return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
 STIPPLE_HD Vec3 combine(Vec3 a, double s, Vec3 b, double t, Vec3 c) {  // a + s b + t c
     return {a.x + s * b.x + t * c.x, a.y + s * b.y + t * c.y, a.z + s * b.z + t * c.z};
 }
@@ -169,7 +157,8 @@ STIPPLE_HD bool may_hit(const float* o, const float* d, float slack, const float
         volume[i] = d[0] * (ey * mz - ez * my) + d[1] * (ez * mx - ex * mz) + d[2] * (ex * my - ey * mx);
         longest = fmaxf(longest, fmaxf(fabsf(ex), fmaxf(fabsf(ey), fabsf(ez))));
     }
-    const float zero = slack * longest;
+    const float underflow = 1e-37f * (1 + fabsf(d[0]) + fabsf(d[1]) + fabsf(d[2]));  // more than products may lose
+    const float zero = slack * longest + underflow;
     const bool some_below = volume[0] < -zero || volume[1] < -zero || volume[2] < -zero;
     const bool some_above = volume[0] > zero || volume[1] > zero || volume[2] > zero;
     return !(some_below && some_above);
@@ -178,7 +167,7 @@ STIPPLE_HD bool may_hit(const float* o, const float* d, float slack, const float
 /// `largest`: of the coordinates of the mesh, without their sign.
 STIPPLE_HD float ray_slack(const float* o, const float* d, float largest) {
     const float far = fmaxf(fabsf(o[0]), fmaxf(fabsf(o[1]), fabsf(o[2]))) + largest;
-    return 0x1p-17f * far * (fabsf(d[0]) + fabsf(d[1]) + fabsf(d[2])) + 1e-37f;
+    return 0x1p-17f * far * (fabsf(d[0]) + fabsf(d[1]) + fabsf(d[2]));
 }
 
 /// The first hit so far: by t rounded to float, then by the lower face.

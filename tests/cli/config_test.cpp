@@ -50,7 +50,9 @@ TEST_F(CliConfig, WhatIsNoTomlIsNamedWithItsLine) {
     expect_error(with("[convert\n"), 2, "stipple.toml:1: expected ]");
     expect_error(with("[picture]\nrange = [1,\n2\n"), 2, "the array has no ]");
     expect_error(with("[picture]\nrange = [1 2]\n"), 2, "stipple.toml:2: expected ,");
-    expect_error(with("[picture.more]\n"), 2, "stipple.toml:1: picture.: tables inside tables");
+    expect_error(with("[picture.more]\n"), 2, "stipple.toml:1: unknown table [picture.more]");
+    expect_error(with("[picture.]\n"), 2, "stipple.toml:1: expected a name and ]");
+    expect_error(with("picture.size = 3\n"), 2, "stipple.toml:1: picture.: keys with dots");
     expect_error(with("[picture]\ntitle = \"a\\qb\"\n"), 2, "stipple.toml:2: the string has an unknown escape \\q");
     expect_error(with("[picture]\ntitle = \"\\ud800\"\n"), 2, "no code point");
     expect_error(with("date = 1979-05-27\n"), 2, "stipple.toml:1: ");

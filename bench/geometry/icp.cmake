@@ -1,0 +1,27 @@
+# icp_bench: ICP beside Open3D and PCL, each left out where it is not installed. icp_study: ICP on scans of known poses.
+find_package(PCL QUIET COMPONENTS common kdtree search registration)
+find_package(OpenMP QUIET COMPONENTS CXX)
+
+add_executable(icp_study icp_study.cpp)
+target_link_libraries(icp_study PRIVATE stipple::geometry stipple::io stipple_flags)
+add_executable(icp_bench icp_bench.cpp)
+target_link_libraries(icp_bench PRIVATE stipple_bench stipple::geometry stipple::io stipple_flags)
+
+function(stipple_icp_peer name found)
+    if(NOT found)
+        message(STATUS "icp_bench: without ${name}")
+        return()
+    endif()
+    add_library(bench_icp_${name} STATIC icp_peer_${name}.cpp)
+    target_compile_options(bench_icp_${name} PRIVATE -O3)
+    target_link_libraries(bench_icp_${name} PRIVATE ${ARGN})
+    string(TOUPPER ${name} upper)
+    target_compile_definitions(icp_bench PRIVATE STIPPLE_BENCH_${upper})
+    target_link_libraries(icp_bench PRIVATE bench_icp_${name})
+endfunction()
+
+stipple_icp_peer(open3d "${Open3D_FOUND}" Open3D::Open3D OpenMP::OpenMP_CXX)
+stipple_icp_peer(pcl "${PCL_FOUND}" ${PCL_LIBRARIES})
+if(TARGET bench_icp_pcl)
+    target_include_directories(bench_icp_pcl SYSTEM PRIVATE ${PCL_INCLUDE_DIRS})
+endif()

@@ -1,0 +1,72 @@
+#pragma once
+// The files of a command: how they are named on the command line, checked before any work, read, written and reported.
+
+#include "stipple/cli/command.h"
+#include "stipple/core/image.h"
+
+namespace stipple::cli {
+
+/// A cloud or mesh to read.
+struct InputFile {
+    std::string path, from;
+    int64_t item = -1;
+};
+
+/// A cloud or mesh to write.
+struct OutputFile {
+    std::string path, format;
+    bool ascii = false, compressed = false;
+};
+
+bool is_folder(const std::string& path);
+/// "a/b/scan.las" -> "scan"
+std::string stem_of(const std::string& path);
+
+/// --size: "800x600", or "800" for a square. Throws Error{bad_argument} for anything else.
+std::pair<int64_t, int64_t> parse_size(const std::string& text);
+
+/// --from and --item.
+void add_input_format(CLI::App& app, InputFile& input);
+/// -o.
+CLI::Option* add_output(CLI::App& app, OutputFile& output);
+/// --format and --ascii.
+void add_output_format(CLI::App& app, OutputFile& output);
+
+/// The format that the output will have. Throws Error{bad_argument} when neither its name nor --format tells one,
+/// Error{cannot_write} when the file exists and may not be replaced. Done before the first byte is read.
+io::Format require_output(const OutputFile& output, const Common& common);
+
+/// Throws Error{bad_argument} unless the path ends with .png, Error{cannot_write} as above; an empty one is no picture.
+void require_picture(const std::string& path, const Common& common);
+
+/// The points of the input that have a place, with a warning that counts what was left out; `points` and `non_finite`
+/// in the result's fields. Throws Error{bad_file} when no point is left.
+PointCloud load_points(const InputFile& input, const Common& common, Result& result);
+
+/// Moves the large part of coordinates that are far from 0 for their extent into the origin; nothing is rounded. Files
+/// of float32 leave it in the positions, where new points between them would be rounded to what float32 has there.
+void recentre(PointCloud& cloud);
+
+/// A mesh whose faces have finite corners, recentred. Throws Error{bad_file} for a file without faces, and for a corner
+/// that is not finite.
+Mesh load_faces(const InputFile& input, const Common& common, Result& result);
+
+/// Writes unless it is a dry run, and reports it: a line "wrote out.ply: WHAT" and an element of `outputs`.
+void save_output(const Mesh& mesh, const OutputFile& output, io::Format format, const std::string& what,
+                 const Common& common, Result& result);
+
+/// The same for a picture, which is drawn only when it is wanted; an empty path is none.
+void save_picture(const std::string& path, const std::function<Image()>& draw, const Common& common, Result& result);
+
+/// Runs `work`; an Error{bad_argument} that names no file is put at `path`: the library does not know it.
+template <class Work>
+auto about_file(const std::string& path, Work&& work) {
+    try {
+        return work();
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::bad_argument || !error.place().path.empty()) throw;
+        throw error.at_path(path);
+    }
+}
+
+}  // namespace stipple::cli

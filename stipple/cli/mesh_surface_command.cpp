@@ -1,0 +1,95 @@
+#include <cmath>
+
+#include "stipple/cli/mesh_commands.h"
+#include "stipple/cli/table.h"
+#include "stipple/geometry/normals.h"
+#include "stipple/geometry/reconstruct.h"
+
+namespace stipple::cli {
+namespace {
+
+struct Options {
+    InputFile input;
+    OutputFile output;
+    geometry::ReconstructOptions reconstruction;
+    int k = 16;
+};
+
+/// Those of the cloud, or estimated ones that agree with each other and point outwards.
+Array<float, 2> normals_of(const PointCloud& cloud, const Options& options, const Common& common, Result& result) {
+    Array<float, 2> normals({cloud.size(), 3});
+    const Attribute* given = find(cloud.attributes, "normal");
+    result.fields["normals"] = given ? "given" : "estimated";
+    if (given) {
+        if (given->components() != 3)
+            throw Error(ErrorCode::bad_file, Place{options.input.path}, "its normals have not three components");
+        for (int64_t i = 0; i < 3 * cloud.size(); ++i)
+            normals.data()[i] = static_cast<float>(given->value(i / 3, i % 3));
+        return normals;
+    }
+    const Device device = parse_device(common.device);
+    const Array<float, 2> points = cloud.positions.to(device);
+    Array<float, 2> estimated({cloud.size(), 3}, device);
+    geometry::estimate_normals(points.view(), estimated.view(), {}, options.k);
+    normals = estimated.to(Device{});
+    geometry::orient_consistently(cloud.positions.view(), normals.view(), options.k);
+    result.warnings.push_back(fmt::format("{}: has no normals: estimated from {} neighbours and turned outwards",
+                                          options.input.path, options.k));
+    return normals;
+}
+
+Result run_surface(const Options& options, const Common& common) {
+    STIPPLE_REQUIRE(options.k >= 3 && options.k <= 127, "--k must be 3 to 127, got {}", options.k);
+    const io::Format format = require_output(options.output, common);
+    Result result;
+    result.fields["inputs"] = Json::array({options.input.path});
+    PointCloud cloud = load_points(options.input, common, result);
+    recentre(cloud);
+    const Mesh mesh = about_file(options.input.path, [&] {
+        const Array<float, 2> normals = normals_of(cloud, options, common, result);
+        Mesh surface = geometry::reconstruct_surface(cloud.positions.view(), normals.view(), options.reconstruction);
+        surface.vertices.origin = cloud.origin;
+        return surface;
+    });
+    const geometry::MeshCheck check = geometry::check_mesh(mesh);
+    result.fields["surface"] = check_json(mesh, check);
+    save_output(mesh, options.output, format,
+                fmt::format("{} vertices, {} faces of {} points; watertight: {}", grouped(mesh.vertices.size()),
+                            grouped(mesh.faces()), grouped(cloud.size()), watertight_text(mesh, check)),
+                common, result);
+    if (!common.table.empty())
+        result.text = format_table({{"file", "points", "vertices", "faces", "watertight", "components", "written"},
+                                    {{options.output.path, cloud.size(), mesh.vertices.size(), mesh.faces(),
+                                      check.is_watertight(mesh) ? "yes" : "no", check.components, !common.dry_run}}},
+                                   common.table);
+    return result;
+}
+
+}  // namespace
+
+Command add_mesh_surface(CLI::App& group, Common& common) {
+    auto options = std::make_shared<Options>();
+    geometry::ReconstructOptions& reconstruction = options->reconstruction;
+    CLI::App* app = group.add_subcommand("surface", "Make a closed surface of points");
+    CLI::Option* input = app->add_option("CLOUD", options->input.path, "The file; - is standard input");
+    CLI::Option* output = add_output(*app, options->output);
+    app->add_option("--resolution", reconstruction.resolution,
+                    "Cells along the longest side; 0: by the points' spacing")
+        ->check(from_zero())
+        ->capture_default_str();
+    app->add_option("--softening", reconstruction.softening, "More is smoother, less keeps detail and noise")
+        ->capture_default_str();
+    app->add_option("--min-component", reconstruction.min_component,
+                    "Leave out parts of less than this share of the area")
+        ->capture_default_str();
+    app->add_option("--k", options->k, "Neighbours that tell a normal, where the cloud has none")
+        ->capture_default_str();
+    add_output_format(*app, options->output);
+    add_input_format(*app, options->input);
+    app->footer(
+        "Normals must point outwards; a cloud without normals gets estimated ones, and a warning says so.\n\n"
+        "Example:\n  stipple mesh surface scan.ply -o scan_mesh.ply");
+    return {"mesh surface", app, [options, &common] { return run_surface(*options, common); }, {input, output}};
+}
+
+}  // namespace stipple::cli

@@ -1,0 +1,84 @@
+#include "stipple/cli/mesh_commands.h"
+#include "stipple/cli/table.h"
+#include "stipple/geometry/watertight.h"
+
+namespace stipple::cli {
+namespace {
+
+struct Options {
+    InputFile input;
+    OutputFile output;
+    geometry::WatertightOptions conversion;
+    bool no_project = false;
+};
+
+Mesh convert(const Mesh& mesh, const Options& options) {
+    geometry::WatertightOptions conversion = options.conversion;
+    conversion.project = !options.no_project;
+    Mesh solid = geometry::watertight(mesh, conversion);
+    solid.vertices.origin = mesh.vertices.origin;
+    return solid;
+}
+
+/// The counts of both meshes side by side.
+Table comparison(const Mesh& before, const geometry::MeshCheck& check_before, const Mesh& after,
+                 const geometry::MeshCheck& check_after) {
+    Table table{{"", "before", "after"}, {}};
+    table.rows = {{"vertices", grouped(before.vertices.size()), grouped(after.vertices.size())},
+                  {"faces", grouped(before.faces()), grouped(after.faces())}};
+    const auto left = check_pairs(before, check_before), right = check_pairs(after, check_after);
+    for (size_t i = 0; i < left.size(); ++i) table.rows.push_back({left[i].first, left[i].second, right[i].second});
+    return table;
+}
+
+Result run_watertight(const Options& options, const Common& common) {
+    const io::Format format = require_output(options.output, common);
+    Result result;
+    result.fields["inputs"] = Json::array({options.input.path});
+    const Mesh mesh = load_faces(options.input, common, result);
+    if (!mesh.vertices.attributes.empty() || !mesh.face_attributes.empty())
+        result.warnings.push_back(fmt::format("{}: the new surface has no attributes", options.input.path));
+    const geometry::MeshCheck before = geometry::check_mesh(mesh);
+    const Mesh solid = about_file(options.input.path, [&] { return convert(mesh, options); });
+    const geometry::MeshCheck after = geometry::check_mesh(solid);
+    if (!after.is_watertight(solid))
+        throw Error(ErrorCode::check_failed, Place{options.input.path},
+                    fmt::format("the result is not watertight ({}): nothing is written", watertight_text(solid, after)),
+                    "try another --resolution");
+    result.fields["before"] = check_json(mesh, before);
+    result.fields["after"] = check_json(solid, after);
+    const Table table = comparison(mesh, before, solid, after);
+    result.text = format_table(table, "") + "\n";
+    save_output(solid, options.output, format,
+                fmt::format("{} vertices, {} faces", grouped(solid.vertices.size()), grouped(solid.faces())), common,
+                result);
+    if (!common.table.empty()) result.text = format_table(table, common.table);
+    return result;
+}
+
+}  // namespace
+
+Command add_mesh_watertight(CLI::App& group, Common& common) {
+    auto options = std::make_shared<Options>();
+    geometry::WatertightOptions& conversion = options->conversion;
+    CLI::App* app = group.add_subcommand("watertight", "Close any triangle soup: manifold, oriented, without holes");
+    CLI::Option* input = app->add_option("MESH", options->input.path, "The file; - is standard input");
+    CLI::Option* output = add_output(*app, options->output);
+    app->add_option("--resolution", conversion.resolution, "Voxels along the longest side, 2 to 2048")
+        ->capture_default_str();
+    app->add_option("--cap-holes", conversion.cap_holes, "Close gaps narrower than this many voxels; 0 closes none")
+        ->check(from_zero())
+        ->capture_default_str();
+    app->add_option("--offset", conversion.offset, "Voxels between surface and input; a sheet becomes twice as thick")
+        ->capture_default_str();
+    app->add_flag("--keep-inner", conversion.keep_inner, "Keep walls of cavities that the outside does not reach");
+    app->add_flag("--no-project", options->no_project, "Leave the steps of the voxels");
+    add_output_format(*app, options->output);
+    add_input_format(*app, options->input);
+    app->footer(
+        "Open surfaces become thin shells. What is written has been checked; stipple mesh info counts the same.\n\n"
+        "Example:\n  stipple mesh watertight chair.obj --resolution 256 -o solid.ply");
+    return {"mesh watertight", app, [options, &common] { return run_watertight(*options, common); }, {input, output}};
+}
+
+}  // namespace stipple::cli

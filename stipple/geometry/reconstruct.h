@@ -1,0 +1,31 @@
+#pragma once
+// A surface from oriented points: the level set of their winding number [Barill et al. 2018], by marching cubes.
+
+#include "stipple/core/point_cloud.h"
+
+namespace stipple::geometry {
+
+struct ReconstructOptions {
+    int resolution = 0;  // cells along the longest side of the points' bounds; 0: cells as wide as the points are apart
+    int k = 16;          // neighbours that tell the area of a point
+    float softening = 2.5f;    // in radii of the disc of a point: more is smoother, less keeps finer detail and noise
+    float accuracy = 2.0f;     // of the winding number
+    double min_component = 0;  // connected parts of less than this share of the whole area are left out
+};
+
+/// The surface of the points [n, 3] with outward normals [n, 3] of any length, contiguous, on the CPU.
+///
+/// Always closed, oriented and 2-manifold (by indices), normals outwards, whatever the points are: holes of the
+/// sampling are closed by the smoothest continuation of the field, an open sheet becomes the outside of a bubble behind
+/// it. Noise is averaged over about softening^2 points; sharp edges are rounded by about as much as the points are
+/// apart. The level is the median of the field at the points, so that the surface runs through them.
+///
+/// Only cells near the points, and where the surface goes from there, are looked at: time and memory grow with the
+/// area, not with the volume. The mesh is in the frame of the points; the origin of marching_cubes applies within it.
+/// Points with a non-finite coordinate or normal, or a normal of length 0, are left out. Deterministic, threads do not
+/// matter. Throws Error{bad_argument} for wrong shapes and devices, options out of range, fewer than 4 points left,
+/// points all in one place, and normals that point inwards.
+Mesh reconstruct_surface(View<const float, 2> points, View<const float, 2> normals,
+                         const ReconstructOptions& options = {});
+
+}  // namespace stipple::geometry

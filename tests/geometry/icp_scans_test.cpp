@@ -1,0 +1,44 @@
+// Registration of real scans to known poses. bench/geometry/icp_study.cpp does the same with all scans and ten seeds.
+
+#include <gtest/gtest.h>
+
+#include "stipple/geometry/icp.h"
+#include "tests/geometry/scans.h"
+
+namespace stipple::test {
+namespace {
+
+std::string data_folder() {
+    const char* named = std::getenv("STIPPLE_DATA");
+    return named ? named : STIPPLE_SOURCE_DIR "/../shared/data";
+}
+
+TEST(GeometryIcpScans, TheLidarPairMeetsItsGroundTruth) {
+    if (!std::filesystem::exists(data_folder() + "/scans/lidar_pair"))
+        GTEST_SKIP() << "no scans/lidar_pair in " << data_folder() << " (STIPPLE_DATA)";
+    const LidarPair pair = lidar_pair(data_folder());
+    const geometry::IcpResult found = geometry::icp(pair.source, pair.target);
+    EXPECT_TRUE(found.converged());
+    EXPECT_EQ(found.undetermined, 0);
+    const geometry::RigidTransform off = geometry::inverse(pair.truth) * found.transform;
+    EXPECT_LE(std::hypot(off.translation[0], off.translation[1], off.translation[2]), 0.1);
+    EXPECT_LE(geometry::rotation_angle(off) * 180 / M_PI, 0.3);
+}
+
+TEST(GeometryIcpScans, BunnyScansReturnToTheirPoses) {
+    if (!std::filesystem::exists(data_folder() + "/scans/bunny"))
+        GTEST_SKIP() << "no scans/bunny in " << data_folder() << " (STIPPLE_DATA)";
+    const std::vector<Scan> scans = bunny_scans(data_folder());
+    ASSERT_EQ(scans.size(), 10u);
+    for (size_t i = 0; i < scans.size(); ++i) {
+        SCOPED_TRACE(scans[i].name);
+        const geometry::RigidTransform start = perturbed(scans[i], 10, 0.01, i);
+        EXPECT_GT(displacement(scans[i].cloud, start, scans[i].pose).rms, 0.009);
+        const geometry::IcpResult found = geometry::icp(scans[i].cloud, other_scans(scans, i), {}, start);
+        EXPECT_TRUE(found.converged());
+        EXPECT_LE(displacement(scans[i].cloud, found.transform, scans[i].pose).rms, 0.0006);
+    }
+}
+
+}  // namespace
+}  // namespace stipple::test
