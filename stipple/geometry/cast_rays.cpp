@@ -148,8 +148,10 @@ RayOrder order_rays(const cpu::Triangles& triangles, const Rays& rays, int64_t b
 }
 
 /// Calls ask(rays, count, coherent, out) for batches of rays that can hit something, and write(row, out[i]) for all.
-template <class Result, class Ask, class Write>
-void cast(const cpu::MeshTree& tree, const Rays& rays, const Ask& ask, const Write& write_result) {
+/// Sorted rays are far apart in memory: expect(row) fetches what write(row, ...) will need, a batch ahead.
+template <class Result, class Ask, class Expect, class Write>
+void cast(const cpu::MeshTree& tree, const Rays& rays, const Ask& ask, const Expect& expect,
+          const Write& write_result) {
     const int64_t m = rays.origins.size(0);
     constexpr int64_t kBlock = 1 << 20;
     for (int64_t begin = 0; begin < m; begin += kBlock) {
@@ -162,6 +164,13 @@ void cast(const cpu::MeshTree& tree, const Rays& rays, const Ask& ask, const Wri
             int64_t rows[cpu::kRayBatch];
             Result results[cpu::kRayBatch];
             for (int64_t i = from; i < to; ++i) {
+                const auto ahead = std::min<int64_t>((i + 2) * cpu::kRayBatch, std::ssize(order.rows));
+                for (int64_t k = (i + 1) * cpu::kRayBatch; k < ahead; ++k) {
+                    const int64_t row = begin + order.rows[k];
+                    __builtin_prefetch(&rays.origins(row, 0));
+                    __builtin_prefetch(&rays.directions(row, 0));
+                    expect(row);
+                }
                 int count = 0;
                 for (int64_t k = i * cpu::kRayBatch; k < std::min(n, (i + 1) * cpu::kRayBatch); ++k) {
                     const int64_t row = begin + (order.rows.empty() ? k : order.rows[k]);
@@ -195,6 +204,11 @@ void first_hit(const MeshIndex& index, const Rays& rays, const RayHits& hits, [[
         [&](const cpu::Ray* batch, int count, bool coherent, FirstHit* out) {
             cpu::first_hits(tree, batch, count, coherent, out);
         },
+        [&](int64_t row) {
+            if (hits.t.data()) __builtin_prefetch(hits.t.data() + row, 1);
+            if (hits.faces.data()) __builtin_prefetch(hits.faces.data() + row, 1);
+            if (hits.barycentrics.data()) __builtin_prefetch(hits.barycentrics.data() + 3 * row, 1);
+        },
         [&](int64_t row, const FirstHit& hit) { write(hits, row, hit); });
 }
 
@@ -210,6 +224,7 @@ void any_hit(const MeshIndex& index, const Rays& rays, View<uint8_t, 1> hit, [[m
         [&](const cpu::Ray* batch, int count, bool coherent, bool* out) {
             cpu::any_hits(tree, batch, count, coherent, out);
         },
+        [&](int64_t row) { __builtin_prefetch(hit.data() + row, 1); },
         [&](int64_t row, bool any) { hit.data()[row] = any; });
 }
 

@@ -2,6 +2,7 @@
 
 #ifdef STIPPLE_WITH_EMBREE
 
+#include <array>
 #include <cmath>
 #include <embree3/rtcore.h>
 
@@ -11,8 +12,9 @@ namespace stipple::geometry::cpu {
 
 // Embree computes in single precision, and its rays do slip through vertices now and then. So it proposes and
 // triangle.h decides: Embree gets a copy of the mesh about the origin, of size 1 to 2, in which every face is a little
-// wider than it is, by more than its roundings. Whatever is hit is among its proposals; one well inside a face, before
-// all others, is taken at its word.
+// wider than it is, by more than its roundings. A proposal well inside a face, before all others, is taken at its word.
+// One at the very border of a face is a place of doubt: a neighbour seen all but edge-on may have been overlooked, so
+// the faces about it are tested.
 struct EmbreeScene {
     RTCDevice device = nullptr;
     RTCScene scene = nullptr;
@@ -20,7 +22,7 @@ struct EmbreeScene {
     double scale = 1;         // a power of two
     Array<float, 2> corners;  // [3 m, 4]
     Array<int32_t, 2> faces;  // [m, 3]: 0, 1, 2 ...
-    Array<float, 1> borders;  // [m]: a hit with all its weights above this is inside the face for sure
+    Array<float, 2> borders;  // [m, 2]: of a face, for Proposal::depth
 
     EmbreeScene() = default;
     EmbreeScene(const EmbreeScene&) = delete;
@@ -33,8 +35,10 @@ struct EmbreeScene {
 
 namespace {
 
-constexpr float kWiden = 0x1p-18f;  // roundings of Embree about a mesh of size 1 to 2 are below 2^-21
+constexpr float kWiden = 0x1p-16f;  // roundings of Embree about a mesh of size 1 to 2 are below 2^-21
 constexpr float kMostMiter = 4096;  // how far the corner of a sliver may move, in kWiden
+constexpr float kError = 0x1p-19f;  // of Embree across a ray, some times over
+constexpr float kAbout = 0x1p-11f;  // how far from a place of doubt faces are tested
 constexpr float kNear = 0x1p-14f;   // t that differ by less are compared in double
 constexpr double kFar = 4;          // origins farther than this are brought nearer along the ray
 
@@ -72,8 +76,10 @@ void widen_faces(EmbreeScene& scene, const Triangles& triangles, int64_t begin, 
         const float *e = edge[0], *f = edge[1];
         const float x = e[1] * f[2] - e[2] * f[1], y = e[2] * f[0] - e[0] * f[2], z = e[0] * f[1] - e[1] * f[0];
         const float area = std::sqrt(x * x + y * y + z * z);  // twice the triangle's
-        const float height = area / std::max(length[0], std::max(length[1], length[2]));
-        scene.borders.data()[face] = height > 0 ? std::min(1.0f, 4 * kWiden / height) : 1;
+        const float longest = std::max(length[0], std::max(length[1], length[2]));
+        const float height = longest > 0 ? area / longest : 0;
+        scene.borders.data()[2 * face] = height / (3 * kWiden);
+        scene.borders.data()[2 * face + 1] = longest > 0 ? 1 / (kError * longest) : 0;
         for (int k = 0; k < 3; ++k) {
             const int before = (k + 2) % 3;
             float* to = scene.corners.data() + 4 * (3 * face + k);
@@ -117,6 +123,12 @@ struct RayContext {
     float low[kRayBatch], high[kRayBatch];    // t of Embree between which the range is out of doubt
     float best[kRayBatch], reach[kRayBatch];  // t of Embree: of the first hit so far, and up to which to look on
     int32_t face[kRayBatch];                  // of the first hit so far
+    struct Doubt {
+        int ray;
+        float t;
+        std::array<float, 3> place;
+    };
+    std::vector<Doubt> doubts;
     std::vector<RayHit>* all = nullptr;
 
     RayContext(const EmbreeScene& of, const Triangles& from, const Ray* cast, bool coherent, RTCFilterFunctionN filter)
@@ -140,12 +152,14 @@ struct RayContext {
         Vec3 origin = to_local(scene, ray.origin);
         const float* d = ray.direction;
         const float longest = std::max(std::abs(d[0]), std::max(std::abs(d[1]), std::abs(d[2])));
-        const double length = longest >= 0.5f && longest < 8 ? 1 : std::ldexp(1.0, std::ilogb(longest));
-        const Vec3 direction = {d[0] / length, d[1] / length, d[2] / length};
-        const double rate = length * scene.scale;  // t of Embree = t * rate - shift
-        double shift = 0;
+        // Directions of about length 1, by powers of two, which round nothing.
+        const int exponent = longest >= 0.25f && longest < 16 ? 0 : std::ilogb(longest);
+        const double shrink = exponent == 0 ? 1 : std::ldexp(1.0, -exponent);
+        const Vec3 direction = {d[0] * shrink, d[1] * shrink, d[2] * shrink};
+        const double rate = scene.scale / shrink;  // t of Embree = t * rate - shift
+        double shift = -2 * kNear;                 // Embree takes no negative t: it starts a little before the origin
         if (std::max(std::abs(origin.x), std::max(std::abs(origin.y), std::abs(origin.z))) > kFar) {
-            double enter = 0, leave = kFarAway;
+            double enter = -kFarAway, leave = kFarAway;
             for (int axis = 0; axis < 3; ++axis) {
                 const double at = along_axis(origin, axis), step = along_axis(direction, axis);
                 constexpr double kSide = 1.25;
@@ -158,9 +172,9 @@ struct RayContext {
                 leave = std::min(leave, std::max(a, b));
             }
             if (enter > leave) return false;
-            shift = enter;
-            origin = combine(origin, shift, direction, 0, direction);
+            shift = std::max(shift, enter);
         }
+        origin = combine(origin, shift, direction, 0, direction);
         const auto near = static_cast<float>(ray.t_near * rate - shift);
         const auto far = static_cast<float>(ray.t_far * rate - shift);
         to.org_x = static_cast<float>(origin.x);
@@ -194,11 +208,39 @@ struct Proposal {
           face(static_cast<int32_t>(RTCHitN_primID(args->hit, args->N, lane))),
           t(RTCRayN_tfar(args->ray, args->N, lane)) {}
 
-    bool is_hit(const RTCFilterFunctionNArguments* args, unsigned lane, const RayContext& context) const {
-        const float u = RTCHitN_u(args->hit, args->N, lane), v = RTCHitN_v(args->hit, args->N, lane);
-        const float border = context.scene.borders.data()[face];
-        if (!(u > border && v > border && 1 - u - v > border) && !context.is_through(ray, face)) return false;
+    /// How far the place is inside the widened face: 1 and more, by more than it was widened and Embree errs; below
+    /// 0.5, within its errors of the true border. Its error across the ray counts the more the flatter the ray comes
+    /// in.
+    float depth(const RTCFilterFunctionNArguments* args, unsigned lane, const EmbreeScene& scene) const {
+        RTCRayN* at = args->ray;
+        RTCHitN* hit = args->hit;
+        const unsigned n = args->N;
+        const float u = RTCHitN_u(hit, n, lane), v = RTCHitN_v(hit, n, lane);
+        const float lowest = std::min(std::min(u, v), 1 - u - v);
+        const float x = RTCRayN_dir_x(at, n, lane), y = RTCRayN_dir_y(at, n, lane), z = RTCRayN_dir_z(at, n, lane);
+        const float across =
+            RTCHitN_Ng_x(hit, n, lane) * x + RTCHitN_Ng_y(hit, n, lane) * y + RTCHitN_Ng_z(hit, n, lane) * z;
+        const float* inverse = scene.borders.data() + 2 * int64_t{face};
+        const float length = std::abs(x) + std::abs(y) + std::abs(z), steep = inverse[1] * std::abs(across);
+        return steep > inverse[0] * length ? lowest * inverse[0] : lowest * steep / length;
+    }
+
+    bool is_hit(const RTCFilterFunctionNArguments* args, unsigned lane, RayContext& context) const {
+        const float inside = depth(args, lane, context.scene);
+        if (!(inside > 1)) {
+            const bool is_through = context.is_through(ray, face);
+            if (!is_through || !(inside > 0.5f)) context.doubts.push_back({ray, t, place(args, lane)});
+            if (!is_through) return false;
+        }
         return (t > context.low[ray] && t < context.high[ray]) || context.is_in_range(ray, context.meet(ray, face));
+    }
+
+    std::array<float, 3> place(const RTCFilterFunctionNArguments* args, unsigned lane) const {
+        RTCRayN* at = args->ray;
+        const unsigned n = args->N;
+        return {RTCRayN_org_x(at, n, lane) + t * RTCRayN_dir_x(at, n, lane),
+                RTCRayN_org_y(at, n, lane) + t * RTCRayN_dir_y(at, n, lane),
+                RTCRayN_org_z(at, n, lane) + t * RTCRayN_dir_z(at, n, lane)};
     }
 };
 
@@ -233,12 +275,36 @@ void keep_any(const RTCFilterFunctionNArguments* args) {
 
 void keep_all(const RTCFilterFunctionNArguments* args) {
     auto& context = *reinterpret_cast<RayContext*>(args->context);
-    const int32_t face = Proposal(args, 0).face;
-    if (context.is_through(0, face)) {
-        const OnRay met = context.meet(0, face);
-        if (context.is_in_range(0, met)) context.all->push_back({met, face});
-    }
+    const Proposal proposal(args, 0);
+    if (proposal.is_hit(args, 0, context)) context.all->push_back({context.meet(0, proposal.face), proposal.face});
     args->valid[0] = 0;  // go on
+}
+
+/// Calls take(met, face) for every face about a place of doubt that is hit.
+template <class Take>
+void resolve(const RayContext& context, const RayContext::Doubt& doubt, Take& take) {
+    struct Search {
+        const RayContext* context;
+        int ray;
+        Take* take;
+    } search{&context, doubt.ray, &take};
+    RTCPointQuery point;
+    point.x = doubt.place[0], point.y = doubt.place[1], point.z = doubt.place[2];
+    point.time = 0;
+    point.radius = kAbout;
+    RTCPointQueryContext stack;
+    rtcInitPointQueryContext(&stack);
+    rtcPointQuery(
+        context.scene.scene, &point, &stack,
+        [](RTCPointQueryFunctionArguments* args) {
+            const auto& of = *static_cast<const Search*>(args->userPtr);
+            const auto face = static_cast<int32_t>(args->primID);
+            if (!of.context->is_through(of.ray, face)) return false;
+            const OnRay met = of.context->meet(of.ray, face);
+            if (of.context->is_in_range(of.ray, met)) (*of.take)(met, face);
+            return false;
+        },
+        &search);
 }
 
 constexpr int kPacket = 4;  // native on every machine
@@ -271,15 +337,14 @@ std::shared_ptr<const EmbreeScene> build_embree(const Triangles& triangles) {
     if (extent > 0) built->scale = std::ldexp(1.0, -std::ilogb(extent));
     built->corners = Array<float, 2>({3 * m, 4});
     built->faces = Array<int32_t, 2>({m, 3});
-    built->borders = Array<float, 1>({m});
+    built->borders = Array<float, 2>({m, 2});
     parallel_for(m, 4096, [&](int64_t begin, int64_t end) { widen_faces(*built, triangles, begin, end); });
 
     built->device = rtcNewDevice(nullptr);
     check(built->device);
     built->scene = rtcNewScene(built->device);
     check(built->device);
-    rtcSetSceneFlags(built->scene,
-                     static_cast<RTCSceneFlags>(RTC_SCENE_FLAG_ROBUST | RTC_SCENE_FLAG_CONTEXT_FILTER_FUNCTION));
+    rtcSetSceneFlags(built->scene, static_cast<RTCSceneFlags>(RTC_SCENE_FLAG_CONTEXT_FILTER_FUNCTION));
     const RTCGeometry geometry = rtcNewGeometry(built->device, RTC_GEOMETRY_TYPE_TRIANGLE);
     check(built->device);
     rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, built->corners.data(), 0, 16,
@@ -342,6 +407,10 @@ void first_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray*
         const auto ray = static_cast<int>(queries[i].ray.id);
         if (context.face[ray] >= 0) hits[ray].offer(context.meet(ray, context.face[ray]), context.face[ray]);
     }
+    for (const RayContext::Doubt& doubt : context.doubts) {
+        const auto offer = [&](const OnRay& met, int32_t face) { hits[doubt.ray].offer(met, face); };
+        if (doubt.t < context.best[doubt.ray] + kNear) resolve(context, doubt, offer);
+    }
 }
 
 void any_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray* rays, int count, bool coherent,
@@ -369,6 +438,10 @@ void any_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray* r
         }
     }
     for (int i = 0; i < cast; ++i) hits[queries[i].id] = queries[i].tfar < 0;
+    for (const RayContext::Doubt& doubt : context.doubts) {
+        const auto found = [&](const OnRay&, int32_t) { hits[doubt.ray] = true; };
+        if (!hits[doubt.ray]) resolve(context, doubt, found);
+    }
 }
 
 void all_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray& ray, std::vector<RayHit>& hits) {
@@ -377,7 +450,16 @@ void all_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray& r
     RTCRayHit query;
     if (!context.localise(0, query.ray)) return;
     forget_hit(query.hit);
+    const size_t before = hits.size();
     rtcIntersect1(scene.scene, &context.embree, &query);
+    for (const RayContext::Doubt& doubt : context.doubts) {
+        const auto add = [&](const OnRay& met, int32_t face) {
+            const auto is_same = [face](const RayHit& hit) { return hit.face == face; };
+            if (std::none_of(hits.begin() + static_cast<int64_t>(before), hits.end(), is_same))
+                hits.push_back({met, face});
+        };
+        resolve(context, doubt, add);
+    }
 }
 
 }  // namespace stipple::geometry::cpu
