@@ -74,6 +74,24 @@ void fill(float* points, int64_t n, uint64_t seed) {
 
 }  // namespace
 
+Mesh wavy_torus_mesh() {
+    Mesh mesh;
+    mesh.vertices = PointCloud(kGrid * kGrid);
+    mesh.triangles = Array<int32_t, 2>({2 * kGrid * kGrid, 3});
+    int32_t* corner = mesh.triangles.data();
+    for (int i = 0; i < kGrid; ++i)
+        for (int j = 0; j < kGrid; ++j) {
+            const Vec p = vertex(i, j);
+            float* place = mesh.vertices.positions.data() + 3 * (i * kGrid + j);
+            place[0] = static_cast<float>(p.x), place[1] = static_cast<float>(p.y), place[2] = static_cast<float>(p.z);
+            const int next_i = (i + 1) % kGrid, next_j = (j + 1) % kGrid;
+            const int corners[] = {i * kGrid + j, next_i * kGrid + j,      next_i * kGrid + next_j,
+                                   i * kGrid + j, next_i * kGrid + next_j, i * kGrid + next_j};
+            corner = std::copy(std::begin(corners), std::end(corners), corner);
+        }
+    return mesh;
+}
+
 Array<float, 2> wavy_torus(int64_t n, uint64_t seed) {
     Array<float, 2> points({n, 3});
     fill(points.data(), n, seed);

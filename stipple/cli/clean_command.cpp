@@ -162,8 +162,8 @@ Result run_clean(const Options& options, const Common& common) {
     result.fields["removed"] = removed.size();
     Mesh cleaned, rest;
     cleaned.vertices = part_of(cloud, left);
-    if (left.empty() && cloud.size() > 0)
-        result.warnings.push_back(fmt::format("{}: no point is left", options.input.path));
+    if (left.empty())
+        throw Error(ErrorCode::bad_file, Place{options.input.path}, fmt::format("no point is left; removed: {}", told));
     save_output(
         cleaned, options.output, format,
         fmt::format("{} of {} points; removed: {}", grouped(cleaned.vertices.size()), grouped(cloud.size()), told),

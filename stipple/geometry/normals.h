@@ -39,7 +39,7 @@ void orient_towards(View<const float, 2> points, View<float, 2> normals, const s
 /// finite, and those of non-finite points, stay and take no part. k as in estimate_normals. Deterministic for any
 /// number of threads. CPU. Throws Error{bad_argument} for wrong shapes, k and arrays on a GPU. O(n k log n).
 ///
-/// Right for 99.7 to 100 % of the normals of 100,000 points on smooth closed shapes; sheets thinner than a tenth of the
+/// Right for 99.7 to 100 % of the normals of 100,000 points on smooth closed shapes; sheets thinner than a fifth of the
 /// distance between points are a matter of chance.
 void orient_consistently(View<const float, 2> points, View<float, 2> normals, int k = 16);
 

@@ -6,18 +6,13 @@
 #include "stipple/core/parallel.h"
 #include "stipple/geometry/normals.h"
 #include "stipple/geometry/orient_normals_votes.h"
+#include "stipple/geometry/vec3.h"
 #include "stipple/ops/knn.h"
 #include "stipple/ops/require.h"
 
 namespace stipple::geometry {
 namespace {
 
-struct Vec3 {
-    double x, y, z;
-};
-double dot(const Vec3& a, const Vec3& b) {
-    return a.x * b.x + a.y * b.y + a.z * b.z;
-}
 Vec3 row_of(View<const float, 2> rows, int64_t i) {
     const float* row = rows.data() + i * rows.stride(0);
     return {row[0], row[1], row[2]};
@@ -44,7 +39,7 @@ struct Relation {
     double length_sq, cosine, stacked;
 
     Relation(const Vec3& from, const Vec3& to, const Vec3& n, const Vec3& m) {
-        const Vec3 e{to.x - from.x, to.y - from.y, to.z - from.z};
+        const Vec3 e = to - from;
         length_sq = dot(e, e);
         cosine = dot(n, m);
         stacked = length_sq > 0 ? dot(n, e) * dot(m, e) / length_sq * (cosine < 0 ? -1 : 1) : 0;
@@ -71,8 +66,7 @@ double noise_of(const Cloud& cloud) {
         for (int64_t c = 0; c < k; ++c) {
             const int64_t j = cloud.neighbours(i, c);
             if (j < 0 || j == i || !cloud.oriented(i) || !cloud.oriented(j)) continue;
-            const Vec3 from = row_of(cloud.points, i), to = row_of(cloud.points, j);
-            const Vec3 e{to.x - from.x, to.y - from.y, to.z - from.z};
+            const Vec3 e = row_of(cloud.points, j) - row_of(cloud.points, i);
             const Vec3 a = row_of(cloud.normals, i), b = row_of(cloud.normals, j);
             const double length_sq = dot(e, e), height = (dot(a, e) + (dot(a, b) < 0 ? -1 : 1) * dot(b, e)) / 2;
             if (length_sq > 0) heights.push_back(height * height / length_sq);
@@ -136,18 +130,15 @@ std::vector<int8_t> outwards(const Cloud& cloud, const Signs& signs) {
         const Vec3 at = row_of(cloud.points, i), normal = row_of(cloud.normals, i);
         const double area = area_of(cloud, i), turned = area * signs.sign[i];
         part.area += area;
-        part.middle = {part.middle.x + area * at.x, part.middle.y + area * at.y, part.middle.z + area * at.z};
-        part.normal = {part.normal.x + turned * normal.x, part.normal.y + turned * normal.y,
-                       part.normal.z + turned * normal.z};
+        part.middle = part.middle + area * at;
+        part.normal = part.normal + turned * normal;
     }
     for (Part& part : parts)
-        if (part.area > 0)
-            part.middle = {part.middle.x / part.area, part.middle.y / part.area, part.middle.z / part.area};
+        if (part.area > 0) part.middle = (1 / part.area) * part.middle;
     for (int64_t i = 0; i < n; ++i) {
         if (!cloud.oriented(i)) continue;
         Part& part = parts[signs.part[i]];
-        const Vec3 at = row_of(cloud.points, i);
-        const Vec3 from{at.x - part.middle.x, at.y - part.middle.y, at.z - part.middle.z};
+        const Vec3 from = row_of(cloud.points, i) - part.middle;
         part.flux += area_of(cloud, i) * signs.sign[i] * dot(from, row_of(cloud.normals, i));
         part.extent += area_of(cloud, i) * std::sqrt(dot(from, from));
     }
@@ -191,7 +182,7 @@ void orient_consistently(View<const float, 2> points, View<float, 2> normals, in
             const int32_t farthest = neighbours.data()[i * columns + last];
             reach_sq.data()[i] = 0;
             if (farthest < 0) continue;
-            const Vec3 to = row_of(points, farthest), e{to.x - at.x, to.y - at.y, to.z - at.z};
+            const Vec3 e = row_of(points, farthest) - at;
             reach_sq.data()[i] = static_cast<float>(dot(e, e));
         }
     });

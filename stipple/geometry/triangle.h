@@ -157,7 +157,8 @@ STIPPLE_HD bool may_hit(const float* o, const float* d, float slack, const float
         volume[i] = d[0] * (ey * mz - ez * my) + d[1] * (ez * mx - ex * mz) + d[2] * (ex * my - ey * mx);
         longest = fmaxf(longest, fmaxf(fabsf(ex), fmaxf(fabsf(ey), fabsf(ez))));
     }
-    const float zero = slack * longest;
+    const float underflow = 1e-37f * (1 + fabsf(d[0]) + fabsf(d[1]) + fabsf(d[2]));  // more than products may lose
+    const float zero = slack * longest + underflow;
     const bool some_below = volume[0] < -zero || volume[1] < -zero || volume[2] < -zero;
     const bool some_above = volume[0] > zero || volume[1] > zero || volume[2] > zero;
     return !(some_below && some_above);
@@ -166,7 +167,7 @@ STIPPLE_HD bool may_hit(const float* o, const float* d, float slack, const float
 /// `largest`: of the coordinates of the mesh, without their sign.
 STIPPLE_HD float ray_slack(const float* o, const float* d, float largest) {
     const float far = fmaxf(fabsf(o[0]), fmaxf(fabsf(o[1]), fabsf(o[2]))) + largest;
-    return 0x1p-17f * far * (fabsf(d[0]) + fabsf(d[1]) + fabsf(d[2])) + 1e-37f;
+    return 0x1p-17f * far * (fabsf(d[0]) + fabsf(d[1]) + fabsf(d[2]));
 }
 
 /// The first hit so far: by t rounded to float, then by the lower face.

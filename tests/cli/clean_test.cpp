@@ -46,6 +46,8 @@ TEST_F(CliClean, EachStep) {
     using Counts = std::map<std::string, int>;
     EXPECT_EQ(removed(cleaned(input, {"--method", "nonfinite"})), (Counts{{"nonfinite", 2}}));
     EXPECT_EQ(xs(folder / "out.ply").size(), 42u);
+    cleaned(file("clean.xyz", "0 0 0\n1 0 0\n"), {"--method", "nonfinite"});  // nothing went: a file of no points
+    EXPECT_TRUE(contains(read_file(folder / "rest.ply"), "element vertex 0\n"));
     EXPECT_EQ(removed(cleaned(input, {"--method", "duplicates"})), (Counts{{"duplicates", 1}}));
     EXPECT_EQ(xs(folder / "rest.ply"), std::vector<double>{7});
     EXPECT_EQ(removed(cleaned(input, {"--method", "duplicates", "--distance", "1.5"})), (Counts{{"duplicates", 21}}));
@@ -105,10 +107,9 @@ TEST_F(CliClean, FacesAreLeftOutAndNothingMayBeLeft) {
     const LaunchResult mesh = stipple({"clean", save_as("a.ply", random_mesh(30)), "-o", folder / "b.ply"});
     EXPECT_EQ(mesh.exit_code, 0);
     EXPECT_TRUE(contains(mesh.err, "faces are left out"));
-    const LaunchResult none = stipple({"clean", file("n.xyz", "nan 0 0\n"), "-o", folder / "c.ply"});
-    EXPECT_EQ(none.exit_code, 0) << report(none);
-    EXPECT_TRUE(contains(none.err, "no point is left"));
-    EXPECT_EQ(load(folder / "c.ply").size(), 0);
+    expect_error(stipple({"clean", file("n.xyz", "nan 0 0\n"), "-o", folder / "c.ply"}), 3,
+                 "n.xyz: no point is left; removed: nonfinite 1, statistical 0");
+    expect_entries({"a.ply", "b.ply", "n.xyz"});
 }
 
 TEST_F(CliClean, TextTableDryRunAndPicture) {

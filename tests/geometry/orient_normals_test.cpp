@@ -189,7 +189,7 @@ TEST(GeometryOrientNormals, ThreadsDoNotMatter) {
 }
 
 TEST(GeometryOrientNormals, ShapesOfTheDataSet) {
-    // Sheets thinner than a tenth of the spacing are a matter of chance; casting, m32 and m60 have many (faces that
+    // Sheets thinner than a fifth of the spacing are a matter of chance; casting, m32 and m60 have many (faces that
     // coincide, fins, tail feathers): 98.6, 97.7 and 98.7 of 100 at 100,000 points.
     for (const auto& [name, least] : std::vector<std::pair<std::string, double>>{
              {"kitten", 99.9}, {"chair", 99.9}, {"camel", 99}, {"elk", 99.5}, {"genus3", 99.9}, {"m60", 97}}) {

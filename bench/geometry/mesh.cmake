@@ -1,0 +1,27 @@
+# mesh_bench: mesh queries and surface samples beside bare Embree, Open3D and CGAL, each left out where it is not installed.
+find_package(CGAL QUIET)
+find_package(TBB QUIET)
+find_package(OpenMP QUIET COMPONENTS CXX)
+
+add_executable(mesh_bench mesh_bench.cpp)
+target_link_libraries(mesh_bench PRIVATE stipple_bench stipple::geometry stipple::io stipple_flags)
+
+function(stipple_mesh_peer name found)
+    if(NOT found)
+        message(STATUS "mesh_bench: without ${name}")
+        return()
+    endif()
+    add_library(bench_mesh_${name} STATIC mesh_peer_${name}.cpp)
+    target_compile_options(bench_mesh_${name} PRIVATE -O3)
+    target_link_libraries(bench_mesh_${name} PRIVATE OpenMP::OpenMP_CXX ${ARGN})
+    string(TOUPPER ${name} upper)
+    target_compile_definitions(mesh_bench PRIVATE STIPPLE_BENCH_${upper})
+    target_link_libraries(mesh_bench PRIVATE bench_mesh_${name})
+endfunction()
+
+stipple_mesh_peer(embree "${STIPPLE_WITH_EMBREE}" embree)
+stipple_mesh_peer(open3d "${Open3D_FOUND}" Open3D::Open3D TBB::tbb)
+stipple_mesh_peer(cgal "${CGAL_FOUND}" CGAL::CGAL)
+if(TARGET bench_mesh_cgal)
+    target_compile_options(bench_mesh_cgal PRIVATE -march=native -Wno-psabi)
+endif()
