@@ -31,7 +31,17 @@ Table comparison(const Mesh& before, const geometry::MeshCheck& check_before, co
     return table;
 }
 
+void require_ranges(const geometry::WatertightOptions& options) {
+    STIPPLE_REQUIRE(options.resolution >= 2 && options.resolution <= 2048, "--resolution must be 2 to 2048, got {}",
+                    options.resolution);
+    STIPPLE_REQUIRE(options.cap_holes <= options.resolution, "--cap-holes must be 0 to the resolution, {}, got {}",
+                    options.resolution, options.cap_holes);
+    STIPPLE_REQUIRE(options.offset >= 0.01 && options.offset <= 0.5, "--offset must be 0.01 to 0.5, got {}",
+                    options.offset);
+}
+
 Result run_watertight(const Options& options, const Common& common) {
+    require_ranges(options.conversion);
     const io::Format format = require_output(options.output, common);
     Result result;
     result.fields["inputs"] = Json::array({options.input.path});
