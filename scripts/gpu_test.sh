@@ -20,49 +20,40 @@ STIPPLE_PYTHON=$(command -v python3)
 export STIPPLE_PYTHON
 export PATH=$PATH:/usr/local/cuda/bin
 
-# The CUDA tests of a program that ran, shortest first, until their times add up: a sanitizer is 10 to 50 times slower.
-short_cuda_tests() {  # short_cuda_tests REPORT.json SECONDS SECONDS_OF_A_SUITE: a gtest filter
+# The CUDA tests of a program that ran, suite by suite, shortest first, until their times add up: a sanitizer is 10 to 50
+# times slower, and racecheck, which watches every access to shared memory, ten times as slow again.
+short_cuda_tests() {  # short_cuda_tests REPORT.json SECONDS_OF_A_SUITE: lines of suite and gtest filter
     python3 - "$@" <<'PYTHON'
 import json, sys
-tests, most, most_of_suite = [], float(sys.argv[2]), float(sys.argv[3])
 for suite in json.load(open(sys.argv[1]))["testsuites"]:
+    tests = []
     for test in suite["testsuite"]:
         name = suite["name"] + "." + test["name"]
         wanted = name.endswith("/cuda") or suite["name"] == "CoreCuda"
         if wanted and test.get("result") == "COMPLETED" and "TooMuch" not in name and not test.get("failures"):
-            tests.append((float(test["time"].rstrip("s")), suite["name"], name))
-chosen, total, of_suite = [], 0.0, {}
-for seconds, suite, name in sorted(tests):
-    first = suite not in of_suite  # every op gets its shortest test
-    if total + seconds <= most and of_suite.get(suite, 0.0) + seconds <= most_of_suite or first and seconds <= most / 4:
+            tests.append((float(test["time"].rstrip("s")), name))
+    chosen, total = [], 0.0
+    for seconds, name in sorted(tests):
+        if chosen and total + seconds > float(sys.argv[2]): break
         chosen.append(name)
         total += seconds
-        of_suite[suite] = of_suite.get(suite, 0.0) + seconds
-print(f"{len(chosen)} of {len(tests)} CUDA tests, {total:.1f} s without a sanitizer", file=sys.stderr)
-print(":".join(chosen))
+    if chosen and suite["name"] != "Endurance": print(suite["name"], ":".join(chosen))
 PYTHON
 }
 
-sanitize() {  # sanitize PROGRAM: the tools side by side, three minutes at most
-    local filter tool pids=()
-    for tool in memcheck racecheck initcheck; do
-        # Watching every access to shared memory takes ten times as long again.
-        if [ $tool = racecheck ]; then set -- "$1" 0.8 0.05; else set -- "$1" 4 0.4; fi
-        filter=$(short_cuda_tests "build/gpu-$1.json" "$2" "$3") || return 1
-        if [ -z "$filter" ]; then return; fi
-        timeout 180 compute-sanitizer --tool $tool --error-exitcode 9 "build/gpu/bin/$1" --gtest_filter="$filter" \
-            --gtest_brief=1 >"build/gpu-$1-$tool.log" 2>&1 &
-        pids+=($!)
-    done
-    for tool in memcheck racecheck initcheck; do
-        wait "${pids[0]}"
-        echo "compute-sanitizer $tool, $1: exit $?"
-        pids=("${pids[@]:1}")
-        if ! grep -q -E 'ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards' "build/gpu-$1-$tool.log"; then
-            grep -m 20 -E '=========' "build/gpu-$1-$tool.log"
-        fi
-        tail -3 "build/gpu-$1-$tool.log"
-    done
+check() {  # check TOOL PROGRAM SUITE FILTER: one suite under one tool, 110 seconds at most; one line
+    local log="build/gpu-$1-$3.log"
+    timeout 110 compute-sanitizer --tool "$1" --error-exitcode 9 "build/gpu/bin/$2" --gtest_filter="$4" \
+        --gtest_brief=1 >"$log" 2>&1
+    echo "$1 $3: exit $?, $(sed -n 's/^=* *\(.*SUMMARY.*\)/\1/p' "$log" | head -1), $(sed -n 's/^\[  \(PASSED\)  \]/\1/p' "$log")"
+}
+export -f check
+
+sanitize() {  # sanitize PROGRAM
+    local tool
+    for tool in memcheck initcheck racecheck; do
+        short_cuda_tests "build/gpu-$1.json" $([ $tool = racecheck ] && echo 0.02 || echo 0.15) | sed "s/^/$tool $1 /"
+    done | xargs -P "$(nproc)" -L 1 bash -c 'check "$@"' _ | sort
 }
 
 {
