@@ -36,6 +36,7 @@ void require_ranges(const geometry::WatertightOptions& options) {
                     options.resolution);
     STIPPLE_REQUIRE(options.cap_holes <= options.resolution, "--cap-holes must be 0 to the resolution, {}, got {}",
                     options.resolution, options.cap_holes);
+    STIPPLE_REQUIRE(options.cap_holes == 0 || !options.keep_inner, "--cap-holes fills what --keep-inner would keep");
     STIPPLE_REQUIRE(options.offset >= 0.01 && options.offset <= 0.5, "--offset must be 0.01 to 0.5, got {}",
                     options.offset);
 }

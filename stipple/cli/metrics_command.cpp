@@ -75,11 +75,12 @@ std::vector<OutputFile> error_outputs(const Options& options, const std::vector<
     return outputs;
 }
 
-PointCloud load_cloud(const std::string& path, const Options& options, const Common& common, Result& result) {
+/// `with_faces` receives the path when the file is a mesh.
+PointCloud load_cloud(const std::string& path, const Options& options, const Common& common, Result& result,
+                      std::vector<std::string>& with_faces) {
     Mesh mesh = load_with_progress(path, "", -1, common, result.warnings);
     if (mesh.vertices.size() == 0) throw Error(ErrorCode::bad_file, Place{path}, "has no points");
-    if (mesh.faces() > 0)
-        result.warnings.push_back(fmt::format("{}: the {} faces are left out", path, grouped(mesh.faces())));
+    if (mesh.faces() > 0) with_faces.push_back(path);
     const int64_t finite = bounds_of(mesh.vertices).finite, size = mesh.vertices.size();
     if (finite == 0) throw Error(ErrorCode::bad_file, Place{path}, "has no finite points");
     if (finite < size && !options.drop_nonfinite)
@@ -89,9 +90,8 @@ PointCloud load_cloud(const std::string& path, const Options& options, const Com
     return std::move(mesh.vertices);
 }
 
-metrics::Evaluation evaluate_pair(const MetricsPair& pair, const PointCloud& prediction, const Plan& plan,
-                                  const Options& options, const Common& common, Result& result) {
-    const PointCloud truth = load_cloud(pair.truth, options, common, result);
+metrics::Evaluation evaluate_pair(const MetricsPair& pair, const PointCloud& prediction, const PointCloud& truth,
+                                  const Plan& plan, const Common& common, Result& result) {
     Mesh mesh;
     if (!pair.mesh.empty()) mesh = load_faces({pair.mesh, "", -1}, common, result);
     try {
@@ -162,14 +162,16 @@ Result run_metrics(const Options& options, const Common& common) {
     if (!options.mesh.empty()) result.fields["inputs"].push_back(options.mesh);
     Common each = common;  // of many files only the count of shapes is shown
     if (report.pairs.size() > 1) each.progress = "never";
+    std::vector<std::string> with_faces;
     std::vector<Mesh> clouds;  // with errors, as far as they are drawn
     {
         Progress progress("metrics", static_cast<int64_t>(report.pairs.size()), progress_mode(common), "shapes");
         for (size_t i = 0; i < report.pairs.size(); ++i) {
             check_interrupted();
             const MetricsPair& pair = report.pairs[i];
-            PointCloud prediction = load_cloud(pair.prediction, options, each, result);
-            metrics::Evaluation shape = evaluate_pair(pair, prediction, plan, options, each, result);
+            PointCloud prediction = load_cloud(pair.prediction, options, each, result, with_faces);
+            const PointCloud truth = load_cloud(pair.truth, options, each, result, with_faces);
+            metrics::Evaluation shape = evaluate_pair(pair, prediction, truth, plan, each, result);
             if (plan.evaluate.errors) {
                 Mesh cloud = with_errors(std::move(prediction), shape);
                 if (!outputs.empty())
@@ -195,6 +197,11 @@ Result run_metrics(const Options& options, const Common& common) {
         keep_chosen(plan.choice, shape.floor);
     }
     result.fields.update(report_json(report));
+    if (!with_faces.empty())
+        result.warnings.push_back(fmt::format(
+            "{}{}: only {} vertices are compared", with_faces[0],
+            with_faces.size() == 1 ? " has faces" : fmt::format(" and {} more have faces", with_faces.size() - 1),
+            with_faces.size() == 1 ? "its" : "their"));
     for (const std::string& note : report_notes(report)) result.warnings.push_back(note);
     if (common.table.empty())
         result.text = report_text(report) + (result.text.empty() ? "" : "\n" + result.text);

@@ -50,14 +50,14 @@ Table score_table(const MetricsReport& report, const std::string& style) {
     if (has_floor) table.columns.push_back("floor");
     if (has_thousandths) table.columns.push_back("x1e-3");
     if (has_thousandths && has_floor) table.columns.push_back("floor x1e-3");
-    for (const char* column : {"unit", "convention", "normalisation"}) table.columns.push_back(column);
+    for (const char* column : {"unit", "normalisation", "convention"}) table.columns.push_back(column);
     for (const Score& score : report.scores) {
         std::vector<Json> row = {score.name, score.value};
         const bool thousandth = is_thousandth(report.protocol, score);
         if (has_floor) row.push_back(value_in(report.floor, score.name));
         if (has_thousandths) row.push_back(thousandth ? Json(1e3 * score.value) : Json());
         if (has_thousandths && has_floor) row.push_back(thousandth ? value_in(report.floor, score.name, 1e3) : Json());
-        for (const std::string& text : {score.unit, score.convention, score.normalisation}) row.push_back(text);
+        for (const std::string& text : {score.unit, score.normalisation, score.convention}) row.push_back(text);
         table.rows.push_back(std::move(row));
     }
     return table;

@@ -86,7 +86,7 @@ TEST_F(CliMetrics, PeopleReadUnitsAndConventions) {
     EXPECT_FALSE(contains(raw.out, "x1e-3")) << raw.out;  // plain numbers
     const LaunchResult table = stipple({"metrics", pred, truth, "--protocol", "pudm", "--table", "csv"});
     expect_success(table);
-    EXPECT_EQ(lines_of(table.out)[0], "score,value,unit,convention,normalisation");
+    EXPECT_EQ(lines_of(table.out)[0], "score,value,unit,normalisation,convention");
     EXPECT_EQ(lines_of(table.out)[1].rfind("cd,0.01", 0), 0u) << table.out;
 }
 
@@ -114,6 +114,11 @@ TEST_F(CliMetrics, FoldersArePairedByName) {
     ASSERT_EQ(rows.size(), 4u);
     EXPECT_EQ(rows[0], "shape,points,truth,cd,hd,p2f");
     EXPECT_EQ(rows[3].rfind("all 2,8,8,0.05", 0), 0u) << rows[3];
+    // Clouds of meshes are their vertices, and that is told once.
+    const LaunchResult meshes = stipple({"metrics", folder / "meshes", folder / "truth", "--protocol", "pudm"});
+    EXPECT_EQ(meshes.exit_code, 0);
+    EXPECT_EQ(meshes.err, "stipple: warning: " + (folder / "meshes/a.off") +
+                              " and 1 more have faces: only their vertices are compared\n");
     // Extensions do not matter.
     fs::rename(folder / "pred/a.xyz", folder / "pred/a.txt");
     EXPECT_EQ(json(call)["shapes"], 2);
