@@ -329,7 +329,7 @@ TEST_P(CastRays, CameraRaysGoTheSameWayAsSingleOnes) {
     // In rows of pixels: cast in groups where that pays. One at a time they must hit the same.
     const Mesh mesh = wavy_torus(60, 40);
     const MeshIndex index(upload(mesh));
-    const int64_t side = 100;
+    const int64_t side = 48;
     HostRays rays{Array<float, 2>({side * side, 3}), Array<float, 2>({side * side, 3})};
     for (int64_t i = 0; i < side * side; ++i) {
         std::copy_n(std::array{0.0f, 0.0f, 2.6f}.begin(), 3, rays.origins.data() + 3 * i);
@@ -377,6 +377,43 @@ TEST_P(CastRays, EveryEngineGivesTheSameBits) {
             geometry::cpu::all_hits(*own, ray, all);
             ASSERT_EQ(static_cast<int64_t>(all.size()), found.all.offsets[i + 1] - found.all.offsets[i]);
         }
+    }
+}
+
+TEST_P(CastRays, RaysAtVerticesAndEdgesGoTheSameWayInEveryEngine) {
+    // The worst rays: at corners and edges, many of them at a silhouette, from near, far and round places.
+    for (const Mesh& mesh : {sphere(4), wavy_torus(60, 40), cube()}) {
+        const int64_t m = 12000;
+        HostRays rays{Array<float, 2>({m, 3}), Array<float, 2>({m, 3})};
+        const Rng rng(11, 1);
+        for (int64_t i = 0; i < m; ++i) {
+            const int64_t face = rng.below(9 * i, static_cast<uint32_t>(mesh.faces()));
+            const int32_t* corner = mesh.triangles.data() + 3 * face;
+            const auto a = row(mesh.vertices.positions, corner[i % 3]),
+                       b = row(mesh.vertices.positions, corner[(i + 1) % 3]);
+            const float along = i % 4 == 0 ? 0 : i % 4 == 1 ? 0.5f : rng.uniform(9 * i + 1);
+            const float far = i % 5 == 0 ? 100.0f : i % 5 == 1 ? 0.1f : 3.0f;
+            for (int axis = 0; axis < 3; ++axis) {
+                float start = far * rng.normal(9 * i + 2 + axis);
+                if (i % 7 == 0) start = 0.25f * std::round(4 * start);
+                rays.origins.data()[3 * i + axis] = start;
+                rays.directions.data()[3 * i + axis] =
+                    static_cast<float>(a[axis] + along * (b[axis] - a[axis])) - start;
+            }
+        }
+        const auto own = geometry::cpu::build(mesh, geometry::cpu::Engine::own);
+        const Found found = cast(MeshIndex(upload(mesh)), rays);
+        int64_t unlike = 0;
+        for (int64_t i = 0; i < m; ++i) {
+            geometry::cpu::Ray ray{{}, {}, 0, std::numeric_limits<float>::max()};
+            std::copy_n(rays.origins.data() + 3 * i, 3, ray.origin);
+            std::copy_n(rays.directions.data() + 3 * i, 3, ray.direction);
+            geometry::FirstHit hit;
+            geometry::cpu::first_hits(*own, &ray, 1, false, &hit);
+            unlike += hit.face != found.faces.data()[i] || hit.t != found.t.data()[i];
+        }
+        // Embree may overlook a face that a ray meets at a corner and all but edge-on: seen once in 800000 such rays.
+        EXPECT_LE(unlike, device().type == DeviceType::cpu ? 1 : 0);
     }
 }
 
