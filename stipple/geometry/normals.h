@@ -39,8 +39,8 @@ void orient_towards(View<const float, 2> points, View<float, 2> normals, const s
 /// finite, and those of non-finite points, stay and take no part. k as in estimate_normals. Deterministic for any
 /// number of threads. CPU. Throws Error{bad_argument} for wrong shapes, k and arrays on a GPU. O(n k log n).
 ///
-/// Right for 99.7 to 100 % of the normals of 100,000 points on most closed shapes. The two sides of a sheet thinner than
-/// about two distances between points are a matter of chance.
+/// Right for 99.7 to 100 % of the normals of 100,000 points on most closed shapes. The two sides of a sheet thinner
+/// than about two distances between points are a matter of chance.
 void orient_consistently(View<const float, 2> points, View<float, 2> normals, int k = 16);
 
 }  // namespace stipple::geometry
