@@ -154,7 +154,7 @@ TEST(GeometryIcp, PointToPointNeverGetsWorse) {
     const IcpResult found = icp(source, target, one_level(IcpMetric::point, 100, 60));
     for (size_t i = 1; i < found.history.size(); ++i)
         EXPECT_LE(found.history[i].rmse, found.history[i - 1].rmse * (1 + 1e-7)) << i;
-    EXPECT_LE(found.rmse, found.history.back().rmse);
+    EXPECT_LE(found.rmse, found.history.back().rmse * (1 + 1e-12));  // equal but for the rounding of the sum
     EXPECT_EQ(found.fitness, 1);
 }
 
