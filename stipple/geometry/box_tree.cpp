@@ -118,8 +118,8 @@ void cast(const BoxTree& tree, const Triangles& triangles, const Ray& ray, const
         tree, [&](const Box& box) { return box_ray.enter(box, low, high); },
         [&] { return std::min(high, std::numeric_limits<double>::max()); },
         [&](int32_t face) {
-            if (!may_hit(ray.origin, ray.direction, slack, triangles.vertex(face, 0), triangles.vertex(face, 1),
-                         triangles.vertex(face, 2)))
+            if (!may_hit(ray.origin, ray.direction, slack, triangles.corner(face, 0), triangles.corner(face, 1),
+                         triangles.corner(face, 2)))
                 return true;
             const Triangle triangle = triangles(face);
             if (!passes_through(sheared, triangle)) return true;
@@ -135,7 +135,7 @@ void cast(const BoxTree& tree, const Triangles& triangles, const Ray& ray, const
 
 BoxTree build_boxes(const Triangles& triangles) {
     BoxTree tree;
-    const int64_t m = triangles.faces();
+    const int64_t m = triangles.size();
     if (m == 0) return tree;
     Array<float, 2> centers({m, 3});
     tree.faces.resize(static_cast<size_t>(m));
@@ -143,8 +143,8 @@ BoxTree build_boxes(const Triangles& triangles) {
         const auto face = static_cast<int32_t>(i);
         tree.faces[i] = face;
         for (int axis = 0; axis < 3; ++axis) {
-            centers.data()[3 * i + axis] = triangles.vertex(face, 0)[axis] / 3 + triangles.vertex(face, 1)[axis] / 3 +
-                                           triangles.vertex(face, 2)[axis] / 3;
+            centers.data()[3 * i + axis] = triangles.corner(face, 0)[axis] / 3 + triangles.corner(face, 1)[axis] / 3 +
+                                           triangles.corner(face, 2)[axis] / 3;
         }
     }
     ops::cpu::spatial_order(std::as_const(centers).view(), tree.faces, kFanout);
@@ -152,7 +152,7 @@ BoxTree build_boxes(const Triangles& triangles) {
     std::vector<Box>* level = &tree.levels.emplace_back(static_cast<size_t>((m + kFanout - 1) / kFanout), empty_box());
     for (int64_t i = 0; i < m; ++i) {
         for (int corner = 0; corner < 3; ++corner) {
-            const float* p = triangles.vertex(tree.faces[i], corner);
+            const float* p = triangles.corner(tree.faces[i], corner);
             grow((*level)[i / kFanout], p, p);
         }
     }

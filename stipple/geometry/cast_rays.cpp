@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "stipple/core/parallel.h"
@@ -29,8 +30,7 @@ void require_rays(const char* who, const MeshIndex& index, const Rays& rays) {
 }
 
 /// False for rays that hit nothing by contract.
-bool take_ray(const Rays& rays, int64_t row, cpu::Ray& ray) {
-    const float *origin = &rays.origins(row, 0), *direction = &rays.directions(row, 0);
+bool take_ray(const Rays& rays, const float* origin, const float* direction, cpu::Ray& ray) {
     bool is_finite = true, has_direction = false;
     for (int axis = 0; axis < 3; ++axis) {
         ray.origin[axis] = origin[axis];
@@ -66,7 +66,8 @@ AllHits all_hits_on_cpu(const cpu::MeshTree& tree, const Rays& rays) {
             std::vector<cpu::RayHit>& hits = found[chunk];
             for (int64_t row = chunk * kGrain; row < std::min(m, (chunk + 1) * kGrain); ++row) {
                 const auto before = static_cast<int64_t>(hits.size());
-                if (tree.triangles.faces() > 0 && take_ray(rays, row, ray)) cpu::all_hits(tree, ray, hits);
+                if (tree.triangles.size() > 0 && take_ray(rays, &rays.origins(row, 0), &rays.directions(row, 0), ray))
+                    cpu::all_hits(tree, ray, hits);
                 std::sort(hits.begin() + before, hits.end(), [](const cpu::RayHit& a, const cpu::RayHit& b) {
                     return a.met.t != b.met.t ? a.met.t < b.met.t : a.face < b.face;
                 });
@@ -93,12 +94,6 @@ AllHits all_hits_on_cpu(const cpu::MeshTree& tree, const Rays& rays) {
     return result;
 }
 
-/// The order in which the rays of a block are cast, and whether neighbours in it go the same way.
-struct RayOrder {
-    std::vector<int32_t> rows;  // empty: as they come
-    bool coherent = false;
-};
-
 /// Rays of a camera or a scanner come in a good order already: most neighbours have like keys.
 bool is_coherent(const Rays& rays, const RayGrid& grid, int64_t begin, int64_t end) {
     constexpr int64_t kSamples = 256;
@@ -113,78 +108,133 @@ bool is_coherent(const Rays& rays, const RayGrid& grid, int64_t begin, int64_t e
     return 4 * like >= 3 * tried;
 }
 
-RayOrder order_rays(const cpu::Triangles& triangles, const Rays& rays, int64_t begin, int64_t end) {
-    const RayGrid grid = make_ray_grid(triangles.low, triangles.high);
-    RayOrder order;
-    order.coherent = is_coherent(rays, grid, begin, end);
-    if (order.coherent || end - begin <= cpu::kRayBatch) return order;
-    struct Item {
-        uint32_t key;
-        int32_t row;
-    };
-    const int64_t n = end - begin;
-    std::vector<Item> items(static_cast<size_t>(n)), other(static_cast<size_t>(n));
-    parallel_for(n, kGrain, [&](int64_t from, int64_t to) {
-        for (int64_t i = from; i < to; ++i) {
-            items[i] = {ray_key(grid, &rays.origins(begin + i, 0), &rays.directions(begin + i, 0)),
-                        static_cast<int32_t>(i)};
-        }
-    });
+struct RayItem {
+    uint32_t key;
+    int32_t row;
+};
+
+/// Least significant digit first, stable.
+void sort_by_key(std::unique_ptr<RayItem[]>& items, std::unique_ptr<RayItem[]>& other, int64_t n) {
     constexpr int kDigitBits = 10, kDigits = 3;
-    for (int digit = 0; digit < kDigits; ++digit) {  // least significant first, stable
-        const auto digit_of = [&](const Item& item) {
+    for (int digit = 0; digit < kDigits; ++digit) {
+        const auto digit_of = [&](const RayItem& item) {
             return item.key >> (digit * kDigitBits) & ((1 << kDigitBits) - 1);
         };
         std::array<int32_t, 1 << kDigitBits> at{};
-        for (const Item& item : items) ++at[digit_of(item)];
+        for (int64_t i = 0; i < n; ++i) ++at[digit_of(items[i])];
         int32_t sum = 0;
         for (int32_t& count : at) sum += std::exchange(count, sum);
-        for (const Item& item : items) other[at[digit_of(item)]++] = item;
+        for (int64_t i = 0; i < n; ++i) other[at[digit_of(items[i])]++] = items[i];
         items.swap(other);
     }
-    order.rows.resize(static_cast<size_t>(n));
-    for (int64_t i = 0; i < n; ++i) order.rows[i] = items[i].row;
-    return order;
 }
 
+/// A ray of a block and, later, what it hit: half a line of the cache, since sorted rays are far apart in memory.
+template <class Result>
+union alignas(32) RaySlot {
+    struct {
+        float origin[3], direction[3];
+    } ray;
+    Result result;
+
+    RaySlot() {}
+};
+
 /// Calls ask(rays, count, coherent, out) for batches of rays that can hit something, and write(row, out[i]) for all.
-/// Sorted rays are far apart in memory: expect(row) fetches what write(row, ...) will need, a batch ahead.
-template <class Result, class Ask, class Expect, class Write>
-void cast(const cpu::MeshTree& tree, const Rays& rays, const Ask& ask, const Expect& expect,
-          const Write& write_result) {
-    const int64_t m = rays.origins.size(0);
-    constexpr int64_t kBlock = 1 << 20;
-    for (int64_t begin = 0; begin < m; begin += kBlock) {
-        const int64_t n = std::min(kBlock, m - begin);
-        RayOrder order;
-        if (tree.triangles.faces() > 0) order = order_rays(tree.triangles, rays, begin, begin + n);
-        const int64_t batches = (n + cpu::kRayBatch - 1) / cpu::kRayBatch;
-        parallel_for(batches, kGrain / cpu::kRayBatch, [&](int64_t from, int64_t to) {
-            cpu::Ray batch[cpu::kRayBatch];
-            int64_t rows[cpu::kRayBatch];
-            Result results[cpu::kRayBatch];
-            for (int64_t i = from; i < to; ++i) {
-                const auto ahead = std::min<int64_t>((i + 2) * cpu::kRayBatch, std::ssize(order.rows));
-                for (int64_t k = (i + 1) * cpu::kRayBatch; k < ahead; ++k) {
-                    const int64_t row = begin + order.rows[k];
-                    __builtin_prefetch(&rays.origins(row, 0));
-                    __builtin_prefetch(&rays.directions(row, 0));
-                    expect(row);
-                }
+template <class Result, class Ask, class Write>
+class RayCaster {
+public:
+    RayCaster(const cpu::MeshTree& tree, const Rays& rays, const Ask& ask, const Write& write_result)
+        : rays_(rays), ask_(ask), write_(write_result) {
+        const int64_t m = rays.origins.size(0);
+        const RayGrid grid = make_ray_grid(tree.triangles.low, tree.triangles.high);
+        for (int64_t begin = 0; begin < m; begin += kBlock) {
+            const int64_t end = std::min(begin + kBlock, m);
+            if (tree.triangles.size() == 0) {
+                for (int64_t row = begin; row < end; ++row) write_(row, Result{});
+            } else if (is_coherent(rays, grid, begin, end)) {
+                cast_in_order(begin, end);
+            } else {
+                cast_sorted(grid, begin, end);
+            }
+        }
+    }
+
+private:
+    static constexpr int64_t kBlock = 1 << 20;
+    static constexpr int kBatch = cpu::kRayBatch;
+
+    void cast_in_order(int64_t begin, int64_t end) {
+        parallel_for(end - begin, kGrain, [&](int64_t from, int64_t to) {
+            cpu::Ray batch[kBatch];
+            int64_t rows[kBatch];
+            Result results[kBatch];
+            for (int64_t row = begin + from; row < begin + to;) {
                 int count = 0;
-                for (int64_t k = i * cpu::kRayBatch; k < std::min(n, (i + 1) * cpu::kRayBatch); ++k) {
-                    const int64_t row = begin + (order.rows.empty() ? k : order.rows[k]);
-                    if (tree.triangles.faces() > 0 && take_ray(rays, row, batch[count])) {
+                for (const int64_t stop = std::min(row + kBatch, begin + to); row < stop; ++row) {
+                    if (take_ray(rays_, &rays_.origins(row, 0), &rays_.directions(row, 0), batch[count])) {
                         rows[count++] = row;
                     } else {
-                        write_result(row, Result{});
+                        write_(row, Result{});
                     }
                 }
-                if (count > 0) ask(batch, count, order.coherent, results);
-                for (int k = 0; k < count; ++k) write_result(rows[k], results[k]);
+                ask_(batch, count, /*coherent=*/true, results);
+                for (int k = 0; k < count; ++k) write_(rows[k], results[k]);
             }
         });
     }
+
+    void cast_sorted(const RayGrid& grid, int64_t begin, int64_t end) {
+        const int64_t n = end - begin;
+        if (!slots_) {  // the first block is the largest
+            items_ = std::make_unique_for_overwrite<RayItem[]>(static_cast<size_t>(n));
+            other_ = std::make_unique_for_overwrite<RayItem[]>(static_cast<size_t>(n));
+            slots_ = std::make_unique_for_overwrite<RaySlot<Result>[]>(static_cast<size_t>(n));
+        }
+        parallel_for(n, kGrain, [&](int64_t from, int64_t to) {
+            for (int64_t i = from; i < to; ++i) {
+                auto& ray = slots_[i].ray;
+                std::copy_n(&rays_.origins(begin + i, 0), 3, ray.origin);
+                std::copy_n(&rays_.directions(begin + i, 0), 3, ray.direction);
+                items_[i] = {ray_key(grid, ray.origin, ray.direction), static_cast<int32_t>(i)};
+            }
+        });
+        sort_by_key(items_, other_, n);
+        parallel_for(n, kGrain, [&](int64_t from, int64_t to) {
+            cpu::Ray batch[kBatch];
+            RaySlot<Result>* slots[kBatch];
+            Result results[kBatch];
+            for (int64_t i = from; i < to;) {
+                for (int64_t k = i + kBatch; k < std::min(i + 2 * kBatch, n); ++k)
+                    __builtin_prefetch(&slots_[items_[k].row], 1);
+                int count = 0;
+                for (const int64_t stop = std::min(i + kBatch, to); i < stop; ++i) {
+                    RaySlot<Result>& slot = slots_[items_[i].row];
+                    if (take_ray(rays_, slot.ray.origin, slot.ray.direction, batch[count])) {
+                        slots[count++] = &slot;
+                    } else {
+                        slot.result = {};
+                    }
+                }
+                ask_(batch, count, /*coherent=*/false, results);
+                for (int k = 0; k < count; ++k) slots[k]->result = results[k];
+            }
+        });
+        parallel_for(n, kGrain, [&](int64_t from, int64_t to) {
+            for (int64_t i = from; i < to; ++i) write_(begin + i, slots_[i].result);
+        });
+    }
+
+    const Rays& rays_;
+    const Ask& ask_;
+    const Write& write_;
+    std::unique_ptr<RayItem[]> items_, other_;
+    std::unique_ptr<RaySlot<Result>[]> slots_;
+};
+
+template <class Result, class Ask, class Write>
+void cast(const cpu::MeshTree& tree, const Rays& rays, const Ask& ask, const Write& write_result) {
+    RayCaster<Result, Ask, Write>(tree, rays, ask, write_result);
 }
 
 }  // namespace
@@ -204,11 +254,6 @@ void first_hit(const MeshIndex& index, const Rays& rays, const RayHits& hits, [[
         [&](const cpu::Ray* batch, int count, bool coherent, FirstHit* out) {
             cpu::first_hits(tree, batch, count, coherent, out);
         },
-        [&](int64_t row) {
-            if (hits.t.data()) __builtin_prefetch(hits.t.data() + row, 1);
-            if (hits.faces.data()) __builtin_prefetch(hits.faces.data() + row, 1);
-            if (hits.barycentrics.data()) __builtin_prefetch(hits.barycentrics.data() + 3 * row, 1);
-        },
         [&](int64_t row, const FirstHit& hit) { write(hits, row, hit); });
 }
 
@@ -224,7 +269,6 @@ void any_hit(const MeshIndex& index, const Rays& rays, View<uint8_t, 1> hit, [[m
         [&](const cpu::Ray* batch, int count, bool coherent, bool* out) {
             cpu::any_hits(tree, batch, count, coherent, out);
         },
-        [&](int64_t row) { __builtin_prefetch(hit.data() + row, 1); },
         [&](int64_t row, bool any) { hit.data()[row] = any; });
 }
 

@@ -48,7 +48,7 @@ void find_block(const cpu::MeshTree& tree, View<const float, 2> queries, int64_t
     std::vector<int32_t> order;
     order.reserve(static_cast<size_t>(end - begin));
     for (int64_t i = 0; i < end - begin; ++i) {
-        if (tree.triangles.faces() > 0 && is_finite(&block(i, 0))) {
+        if (tree.triangles.size() > 0 && is_finite(&block(i, 0))) {
             order.push_back(static_cast<int32_t>(i));
         } else {
             write(found, begin + i, {}, tree.triangles);

@@ -18,9 +18,9 @@ struct EmbreeScene {
     RTCScene scene = nullptr;
     Vec3 center = {0, 0, 0};  // a place p of the mesh is (p - center) * scale to Embree
     double scale = 1;         // a power of two
+    float longest = 0;        // edge of any face, to Embree
     Array<float, 2> corners;  // [3 m, 4]
     Array<int32_t, 2> faces;  // [m, 3]: 0, 1, 2 ...
-    Array<float, 2> borders;  // [m, 2]: of a face, for Proposal::depth
 
     EmbreeScene() = default;
     EmbreeScene(const EmbreeScene&) = delete;

@@ -1,8 +1,8 @@
 #include "stipple/geometry/mesh_tree.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "stipple/core/parallel.h"
 #include "stipple/geometry/box_tree.h"
 #include "stipple/geometry/mesh_index.h"
 #include "stipple/geometry/mesh_tree_embree.h"
@@ -11,24 +11,36 @@ namespace stipple::geometry {
 namespace cpu {
 namespace {
 
+constexpr int64_t kGrain = 4096;
+
 Triangles copy(const MeshView& mesh) {
     Triangles copied;
-    const int64_t n = mesh.vertices.size(0), m = mesh.faces();
-    copied.vertices = Array<float, 2>({n, 4});
-    const float* from = mesh.vertices.data();
-    float* to = copied.vertices.data();
-    for (int64_t i = 0; i < n; ++i, from += 3, to += 4) to[0] = from[0], to[1] = from[1], to[2] = from[2], to[3] = 0;
-    copied.corners = Array<int32_t, 2>({m, 3});
-    if (m > 0) std::memcpy(copied.corners.data(), mesh.triangles.data(), m * 3 * sizeof(int32_t));
+    const int64_t m = mesh.faces();
+    copied.faces = Array<float, 2>({m, 16});
+    struct Bounds {
+        float low[3], high[3];
+    };
+    std::vector<Bounds> bounds(static_cast<size_t>((m + kGrain - 1) / kGrain));
+    parallel_for(m, kGrain, [&](int64_t begin, int64_t end) {
+        const auto inf = static_cast<float>(kFarAway);
+        Bounds box = {{inf, inf, inf}, {-inf, -inf, -inf}};
+        for (int64_t i = 3 * begin; i < 3 * end; ++i) {
+            const float* from = mesh.vertices.data() + 3 * int64_t{mesh.triangles.data()[i]};
+            float* to = copied.faces.data() + 16 * (i / 3) + 3 * (i % 3);
+            for (int axis = 0; axis < 3; ++axis) {
+                to[axis] = from[axis];
+                box.low[axis] = std::min(box.low[axis], from[axis]);
+                box.high[axis] = std::max(box.high[axis], from[axis]);
+            }
+        }
+        bounds[begin / kGrain] = box;
+    });
     for (int axis = 0; axis < 3 && m > 0; ++axis) {
-        copied.low[axis] = static_cast<float>(kFarAway);
-        copied.high[axis] = -copied.low[axis];
-    }
-    for (int64_t i = 0; i < 3 * m; ++i) {
-        const float* p = copied.vertices.data() + 4 * int64_t{copied.corners.data()[i]};
-        for (int axis = 0; axis < 3; ++axis) {
-            copied.low[axis] = std::min(copied.low[axis], p[axis]);
-            copied.high[axis] = std::max(copied.high[axis], p[axis]);
+        copied.low[axis] = bounds[0].low[axis];
+        copied.high[axis] = bounds[0].high[axis];
+        for (const Bounds& box : bounds) {
+            copied.low[axis] = std::min(copied.low[axis], box.low[axis]);
+            copied.high[axis] = std::max(copied.high[axis], box.high[axis]);
         }
     }
     return copied;

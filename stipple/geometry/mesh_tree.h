@@ -12,25 +12,22 @@
 
 namespace stipple::geometry::cpu {
 
-/// A copy of the mesh. Vertices are 16 bytes apart, as Embree wants them.
+/// A copy of the mesh, face by face: all that is asked about one is in one line of the cache.
 struct Triangles {
-    Array<float, 2> vertices;         // [n, 4]
-    Array<int32_t, 2> corners;        // [m, 3]
-    float low[3] = {}, high[3] = {};  // the box of the vertices that faces have
+    Array<float, 2> faces;            // [m, 16]: three corners, two numbers for Proposal::depth, the rest not used
+    float low[3] = {}, high[3] = {};  // the box of all corners
 
+    int64_t size() const { return faces.size(0); }
+    const float* corner(int32_t face, int k) const { return faces.data() + 16 * int64_t{face} + 3 * k; }
+    const float* borders(int32_t face) const { return faces.data() + 16 * int64_t{face} + 9; }
+    Triangle operator()(int32_t face) const {
+        const float* p = corner(face, 0);
+        return {{p[0], p[1], p[2]}, {p[3], p[4], p[5]}, {p[6], p[7], p[8]}};
+    }
     float largest() const {  // coordinate, without its sign
         float most = 0;
         for (int axis = 0; axis < 3; ++axis) most = std::max(most, std::max(-low[axis], high[axis]));
         return most;
-    }
-
-    int64_t faces() const { return corners.size(0); }
-    const float* vertex(int32_t face, int corner) const {
-        return vertices.data() + 4 * int64_t{corners.data()[3 * int64_t{face} + corner]};
-    }
-    Triangle operator()(int32_t face) const {
-        const float *a = vertex(face, 0), *b = vertex(face, 1), *c = vertex(face, 2);
-        return {{a[0], a[1], a[2]}, {b[0], b[1], b[2]}, {c[0], c[1], c[2]}};
     }
 };
 

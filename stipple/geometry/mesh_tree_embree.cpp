@@ -1,5 +1,6 @@
 #ifdef STIPPLE_WITH_EMBREE
 
+#include <algorithm>
 #include <cmath>
 
 #include "stipple/core/parallel.h"
@@ -8,6 +9,7 @@
 namespace stipple::geometry::cpu {
 namespace {
 
+constexpr int64_t kGrain = 4096;
 constexpr float kMostMiter = 4096;  // how far the corner of a sliver may move, in kWiden
 
 void check(RTCDevice device) {
@@ -17,12 +19,13 @@ void check(RTCDevice device) {
     throw Error(ErrorCode::internal, fmt::format("MeshIndex: Embree failed with code {}", static_cast<int>(code)));
 }
 
-/// Every edge moved outwards by kWiden.
-void widen_faces(EmbreeScene& scene, const Triangles& triangles, int64_t begin, int64_t end) {
+/// Every edge moved outwards by kWiden. The longest edge, before that.
+float widen_faces(EmbreeScene& scene, Triangles& triangles, int64_t begin, int64_t end) {
+    float longest_of_all = 0;
     for (int64_t face = begin; face < end; ++face) {
         float corner[3][3];
         for (int k = 0; k < 3; ++k) {
-            const Vec3 p = to_local(scene, triangles.vertex(static_cast<int32_t>(face), k));
+            const Vec3 p = to_local(scene, triangles.corner(static_cast<int32_t>(face), k));
             corner[k][0] = static_cast<float>(p.x);
             corner[k][1] = static_cast<float>(p.y);
             corner[k][2] = static_cast<float>(p.z);
@@ -40,9 +43,10 @@ void widen_faces(EmbreeScene& scene, const Triangles& triangles, int64_t begin, 
         const float x = e[1] * f[2] - e[2] * f[1], y = e[2] * f[0] - e[0] * f[2], z = e[0] * f[1] - e[1] * f[0];
         const float area = std::sqrt(x * x + y * y + z * z);  // twice the triangle's
         const float longest = std::max(length[0], std::max(length[1], length[2]));
+        longest_of_all = std::max(longest_of_all, longest);
         const float height = longest > 0 ? area / longest : 0;
-        scene.borders.data()[2 * face] = height / (3 * kWiden);
-        scene.borders.data()[2 * face + 1] = longest > 0 ? 1 / (kError * longest) : 0;
+        triangles.faces.data()[16 * face + 9] = height / (3 * kWiden);
+        triangles.faces.data()[16 * face + 10] = longest > 0 ? 1 / (kError * longest) : 0;
         for (int k = 0; k < 3; ++k) {
             const int before = (k + 2) % 3;
             float* to = scene.corners.data() + 4 * (3 * face + k);
@@ -56,6 +60,7 @@ void widen_faces(EmbreeScene& scene, const Triangles& triangles, int64_t begin, 
             scene.faces.data()[3 * face + k] = static_cast<int32_t>(3 * face + k);
         }
     }
+    return longest_of_all;
 }
 
 struct PointContext {
@@ -83,8 +88,8 @@ std::string embree_version() {
     return fmt::format("Embree {}.{}.{}", RTC_VERSION_MAJOR, RTC_VERSION_MINOR, RTC_VERSION_PATCH);
 }
 
-std::shared_ptr<const EmbreeScene> build_embree(const Triangles& triangles) {
-    const int64_t m = triangles.faces();
+std::shared_ptr<const EmbreeScene> build_embree(Triangles& triangles) {
+    const int64_t m = triangles.size();
     if (m == 0 || m > INT32_MAX / 3) return nullptr;  // its corners are numbered by 32 bits
     auto built = std::make_shared<EmbreeScene>();
     const float *low = triangles.low, *high = triangles.high;
@@ -94,8 +99,11 @@ std::shared_ptr<const EmbreeScene> build_embree(const Triangles& triangles) {
     if (extent > 0) built->scale = std::ldexp(1.0, -std::ilogb(extent));
     built->corners = Array<float, 2>({3 * m, 4});
     built->faces = Array<int32_t, 2>({m, 3});
-    built->borders = Array<float, 2>({m, 2});
-    parallel_for(m, 4096, [&](int64_t begin, int64_t end) { widen_faces(*built, triangles, begin, end); });
+    std::vector<float> longest(static_cast<size_t>((m + kGrain - 1) / kGrain));
+    parallel_for(m, kGrain, [&](int64_t begin, int64_t end) {
+        longest[begin / kGrain] = widen_faces(*built, triangles, begin, end);
+    });
+    built->longest = *std::max_element(longest.begin(), longest.end());
 
     built->device = rtcNewDevice(nullptr);
     check(built->device);

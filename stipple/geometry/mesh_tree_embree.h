@@ -10,7 +10,8 @@ namespace stipple::geometry::cpu {
 std::string embree_version();
 
 /// Null for a mesh without faces, and for one of more faces than Embree can number.
-std::shared_ptr<const EmbreeScene> build_embree(const Triangles& triangles);
+/// Fills in the borders.
+std::shared_ptr<const EmbreeScene> build_embree(Triangles& triangles);
 
 NearestFace nearest_face(const EmbreeScene& scene, const Triangles& triangles, const float* query, int32_t guess);
 void first_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray* rays, int count, bool coherent,

@@ -21,6 +21,7 @@ struct RayContext {
     float low[kRayBatch], high[kRayBatch];    // t of Embree between which the range is out of doubt
     float best[kRayBatch], reach[kRayBatch];  // t of Embree: of the first hit so far, and up to which to look on
     int32_t face[kRayBatch];                  // of the first hit so far
+    bool is_clear[kRayBatch];                 // whether that is beyond doubt
     struct Doubt {
         int ray;
         float t;
@@ -91,6 +92,7 @@ struct RayContext {
         high[id] = far - kNear;
         best[id] = reach[id] = static_cast<float>(kFarAway);
         face[id] = -1;
+        is_clear[id] = false;
         return to.tfar >= to.tnear;
     }
 };
@@ -108,23 +110,25 @@ struct Proposal {
 
     /// How far the place is inside the widened face: 1 and more, by more than it was widened and Embree errs; below
     /// 0.5, within its errors of the true border. Its error across the ray counts the more the flatter the ray comes
-    /// in.
-    float depth(const RTCFilterFunctionNArguments* args, unsigned lane, const EmbreeScene& scene) const {
+    /// in. Most places are so deep inside that the longest edge of the mesh will do for the face's own.
+    float depth(const RTCFilterFunctionNArguments* args, unsigned lane, const RayContext& context) const {
         RTCRayN* at = args->ray;
         RTCHitN* hit = args->hit;
         const unsigned n = args->N;
         const float u = RTCHitN_u(hit, n, lane), v = RTCHitN_v(hit, n, lane);
         const float lowest = std::min(std::min(u, v), 1 - u - v);
         const float x = RTCRayN_dir_x(at, n, lane), y = RTCRayN_dir_y(at, n, lane), z = RTCRayN_dir_z(at, n, lane);
-        const float across =
-            RTCHitN_Ng_x(hit, n, lane) * x + RTCHitN_Ng_y(hit, n, lane) * y + RTCHitN_Ng_z(hit, n, lane) * z;
-        const float* inverse = scene.borders.data() + 2 * int64_t{face};
-        const float length = std::abs(x) + std::abs(y) + std::abs(z), steep = inverse[1] * std::abs(across);
-        return steep > inverse[0] * length ? lowest * inverse[0] : lowest * steep / length;
+        const float across = std::abs(RTCHitN_Ng_x(hit, n, lane) * x + RTCHitN_Ng_y(hit, n, lane) * y +
+                                      RTCHitN_Ng_z(hit, n, lane) * z);  // the face's area, times a sine
+        const float length = std::abs(x) + std::abs(y) + std::abs(z);
+        if (lowest * across > 3 * kWiden * context.scene.longest * length) return 1.1f;
+        const float* inverse = context.triangles.borders(face);
+        return lowest * std::min(inverse[0], inverse[1] * across / length);
     }
 
-    bool is_hit(const RTCFilterFunctionNArguments* args, unsigned lane, RayContext& context) const {
-        const float inside = depth(args, lane, context.scene);
+    /// `inside` becomes the depth.
+    bool is_hit(const RTCFilterFunctionNArguments* args, unsigned lane, RayContext& context, float& inside) const {
+        inside = depth(args, lane, context);
         if (!(inside > 1)) {
             const bool is_through = context.is_through(ray, face);
             if (!is_through || !(inside > 0.5f)) context.doubts.push_back({ray, t, place(args, lane)});
@@ -148,7 +152,8 @@ void keep_first(const RTCFilterFunctionNArguments* args) {
         if (args->valid[lane] != -1) continue;
         const Proposal proposal(args, lane);
         const int ray = proposal.ray;
-        bool is_first = proposal.is_hit(args, lane, context);
+        float inside;
+        bool is_first = proposal.is_hit(args, lane, context, inside);
         if (is_first && context.face[ray] >= 0 && proposal.t > context.best[ray] - kNear) {
             const float t = context.meet(ray, proposal.face).t, other = context.meet(ray, context.face[ray]).t;
             is_first = t < other || (t == other && proposal.face < context.face[ray]);
@@ -159,6 +164,7 @@ void keep_first(const RTCFilterFunctionNArguments* args) {
         }
         context.best[ray] = proposal.t;
         context.face[ray] = proposal.face;
+        context.is_clear[ray] = inside > 0.5f;
         context.reach[ray] = std::min(context.reach[ray], proposal.t + kNear);
         RTCRayN_tfar(args->ray, args->N, lane) = context.reach[ray];
     }
@@ -167,14 +173,17 @@ void keep_first(const RTCFilterFunctionNArguments* args) {
 void keep_any(const RTCFilterFunctionNArguments* args) {
     auto& context = *reinterpret_cast<RayContext*>(args->context);
     for (unsigned lane = 0; lane < args->N; ++lane) {
-        if (args->valid[lane] == -1 && !Proposal(args, lane).is_hit(args, lane, context)) args->valid[lane] = 0;
+        float inside;
+        if (args->valid[lane] == -1 && !Proposal(args, lane).is_hit(args, lane, context, inside)) args->valid[lane] = 0;
     }
 }
 
 void keep_all(const RTCFilterFunctionNArguments* args) {
     auto& context = *reinterpret_cast<RayContext*>(args->context);
     const Proposal proposal(args, 0);
-    if (proposal.is_hit(args, 0, context)) context.all->push_back({context.meet(0, proposal.face), proposal.face});
+    float inside;
+    if (proposal.is_hit(args, 0, context, inside))
+        context.all->push_back({context.meet(0, proposal.face), proposal.face});
     args->valid[0] = 0;  // go on
 }
 
@@ -251,7 +260,8 @@ void first_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray*
     }
     for (const RayContext::Doubt& doubt : context.doubts) {
         const auto offer = [&](const OnRay& met, int32_t face) { hits[doubt.ray].offer(met, face); };
-        if (doubt.t < context.best[doubt.ray] + kNear) resolve(context, doubt, offer);
+        const float margin = context.is_clear[doubt.ray] ? -kNear : kNear;
+        if (doubt.t < context.best[doubt.ray] + margin) resolve(context, doubt, offer);
     }
 }
 

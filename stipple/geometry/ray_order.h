@@ -1,6 +1,7 @@
 #pragma once
 // The order in which rays are cast: rays that enter and leave the mesh's box at like places go through the same nodes.
 
+#include <cmath>
 #include <cstdint>
 
 #include "stipple/core/numeric.h"
@@ -31,20 +32,17 @@ STIPPLE_HD uint32_t ray_key(const RayGrid& grid, const float* origin, const floa
     for (int axis = 0; axis < 3; ++axis) {
         const float inverse = 1 / direction[axis];
         const float a = (grid.low[axis] - origin[axis]) * inverse, b = (grid.high[axis] - origin[axis]) * inverse;
-        const float first = a < b ? a : b, last = a < b ? b : a;
-        enter = first > enter ? first : enter;
-        leave = last < leave ? last : leave;
+        enter = fmaxf(enter, fminf(a, b));
+        leave = fminf(leave, fmaxf(a, b));
     }
-    leave = leave > enter ? leave : enter;
+    leave = fmaxf(leave, enter);
     uint32_t key = 0;
     for (int axis = 0; axis < 6; ++axis) {
         const int of = axis % 3;
         const float place = origin[of] + (axis < 3 ? enter : leave) * direction[of];
-        const float cell = (place - grid.low[of]) * grid.scale;
-        uint32_t bits = cell > 0 ? (cell < 31 ? static_cast<uint32_t>(cell) : 31u) : 0u;
+        const auto cell = static_cast<uint32_t>(fminf(fmaxf((place - grid.low[of]) * grid.scale, 0.0f), 31.0f));
         // Five zero bits between any two.
-        bits = (bits & 1) | (bits & 2) << 5 | (bits & 4) << 10 | (bits & 8) << 15 | (bits & 16) << 20;
-        key |= bits << (5 - axis);
+        key |= ((cell & 1) | (cell & 2) << 5 | (cell & 4) << 10 | (cell & 8) << 15 | (cell & 16) << 20) << (5 - axis);
     }
     return key;
 }
