@@ -113,18 +113,28 @@ struct RayItem {
     int32_t row;
 };
 
-/// Least significant digit first, stable.
+/// Least significant digit first, stable; in parts that do not depend on the number of threads.
 void sort_by_key(std::unique_ptr<RayItem[]>& items, std::unique_ptr<RayItem[]>& other, int64_t n) {
     constexpr int kDigitBits = 10, kDigits = 3;
+    constexpr int64_t kPart = 1 << 16;
+    std::vector<std::array<int32_t, 1 << kDigitBits>> at(static_cast<size_t>((n + kPart - 1) / kPart));
     for (int digit = 0; digit < kDigits; ++digit) {
         const auto digit_of = [&](const RayItem& item) {
             return item.key >> (digit * kDigitBits) & ((1 << kDigitBits) - 1);
         };
-        std::array<int32_t, 1 << kDigitBits> at{};
-        for (int64_t i = 0; i < n; ++i) ++at[digit_of(items[i])];
+        parallel_for(n, kPart, [&](int64_t from, int64_t to) {
+            auto& counts = at[from / kPart];
+            counts.fill(0);
+            for (int64_t i = from; i < to; ++i) ++counts[digit_of(items[i])];
+        });
         int32_t sum = 0;
-        for (int32_t& count : at) sum += std::exchange(count, sum);
-        for (int64_t i = 0; i < n; ++i) other[at[digit_of(items[i])]++] = items[i];
+        for (int value = 0; value < 1 << kDigitBits; ++value) {
+            for (auto& part : at) sum += std::exchange(part[value], sum);
+        }
+        parallel_for(n, kPart, [&](int64_t from, int64_t to) {
+            auto& place = at[from / kPart];
+            for (int64_t i = from; i < to; ++i) other[place[digit_of(items[i])]++] = items[i];
+        });
         items.swap(other);
     }
 }

@@ -24,10 +24,11 @@ struct RayHits {
 };
 
 /// The first hit of every ray; of several at the same t (rounded to float) the lowest face. Both sides of a face count.
-/// No ray slips through an edge or a vertex between faces. A face seen exactly edge-on may count or not. A ray with a
-/// non-finite number or a zero direction hits nothing. t and barycentrics are computed in double from the float32
-/// corners. Throws Error{bad_argument} for wrong shapes, mixed devices and an empty range of t. About O(log faces) a
-/// ray.
+/// No ray slips through an edge or a vertex between faces: exact tests decide, and give the same bits on every device.
+/// With Embree a face seen all but edge-on, at a corner, may be overlooked: of rays aimed at corners and edges one in
+/// 800,000. A face seen exactly edge-on may count or not. A ray with a non-finite number or a zero direction hits
+/// nothing. t and barycentrics are computed in double from the float32 corners. Throws Error{bad_argument} for wrong
+/// shapes, mixed devices and an empty range of t. About O(log faces) a ray, in any order: they are sorted inside.
 void first_hit(const MeshIndex& index, const Rays& rays, const RayHits& hits, Stream stream = {});
 
 /// Whether each ray hits anything: 1 or 0. Cheaper than first_hit.

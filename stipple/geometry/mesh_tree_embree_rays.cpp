@@ -47,6 +47,7 @@ struct RayContext {
 
     /// A ray as Embree gets it; false when it passes the mesh by.
     bool localise(int id, RTCRay& to) {
+        face[id] = -1;
         const Ray& ray = rays[id];
         Vec3 origin = to_local(scene, ray.origin);
         const float* d = ray.direction;
@@ -91,7 +92,6 @@ struct RayContext {
         low[id] = near + kNear;
         high[id] = far - kNear;
         best[id] = reach[id] = static_cast<float>(kFarAway);
-        face[id] = -1;
         is_clear[id] = false;
         return to.tfar >= to.tnear;
     }
@@ -167,6 +167,7 @@ void keep_first(const RTCFilterFunctionNArguments* args) {
         context.is_clear[ray] = inside > 0.5f;
         context.reach[ray] = std::min(context.reach[ray], proposal.t + kNear);
         RTCRayN_tfar(args->ray, args->N, lane) = context.reach[ray];
+        __builtin_prefetch(context.triangles.corner(proposal.face, 0));  // for the numbers in the end
     }
 }
 
@@ -232,31 +233,36 @@ void forget_hit(RTCHit& hit) {
 void first_hits(const EmbreeScene& scene, const Triangles& triangles, const Ray* rays, int count, bool coherent,
                 FirstHit* hits) {
     RayContext context(scene, triangles, rays, coherent, keep_first);
-    RTCRayHit queries[kRayBatch];
     int cast = 0;
-    for (int i = 0; i < count; ++i) {
-        hits[i] = {};
-        if (!context.localise(i, queries[cast].ray)) continue;
-        forget_hit(queries[cast++].hit);
-    }
     if (coherent) {  // as a stream, which shares the traversal
+        RTCRayHit queries[kRayBatch];
+        for (int i = 0; i < count; ++i) {
+            if (!context.localise(i, queries[cast].ray)) continue;
+            forget_hit(queries[cast++].hit);
+        }
         rtcIntersect1M(scene.scene, &context.embree, queries, static_cast<unsigned>(cast), sizeof(RTCRayHit));
     } else {
-        for (int first = 0; first < cast; first += kPacket) {
+        RTCRayHit4 packet;
+        const auto trace = [&](int lanes) {
             alignas(16) int valid[kPacket];
-            RTCRayHit4 packet;
             for (int lane = 0; lane < kPacket; ++lane) {
-                valid[lane] = first + lane < cast ? -1 : 0;
-                put(packet.ray, lane, queries[std::min(first + lane, cast - 1)].ray);
+                valid[lane] = lane < lanes ? -1 : 0;
                 packet.hit.geomID[lane] = packet.hit.primID[lane] = packet.hit.instID[0][lane] =
                     RTC_INVALID_GEOMETRY_ID;
             }
             rtcIntersect4(valid, scene.scene, &context.embree, &packet);
+        };
+        for (int i = 0; i < count; ++i) {
+            RTCRay ray;
+            if (!context.localise(i, ray)) continue;
+            put(packet.ray, cast++ % kPacket, ray);
+            if (cast % kPacket == 0) trace(kPacket);
         }
+        if (cast % kPacket != 0) trace(cast % kPacket);
     }
-    for (int i = 0; i < cast; ++i) {
-        const auto ray = static_cast<int>(queries[i].ray.id);
-        if (context.face[ray] >= 0) hits[ray].offer(context.meet(ray, context.face[ray]), context.face[ray]);
+    for (int i = 0; i < count; ++i) {
+        hits[i] = {};
+        if (context.face[i] >= 0) hits[i].offer(context.meet(i, context.face[i]), context.face[i]);
     }
     for (const RayContext::Doubt& doubt : context.doubts) {
         const auto offer = [&](const OnRay& met, int32_t face) { hits[doubt.ray].offer(met, face); };
