@@ -37,7 +37,7 @@ struct Row {
     std::string name;
     peer::MeshRun run;
     double best[2] = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
-    std::vector<float> values;
+    std::vector<float> values = {};
 };
 using Compare = std::function<std::string(const std::vector<float>& ours, const std::vector<float>& theirs)>;
 
