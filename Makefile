@@ -1,12 +1,15 @@
 # The two commands: make demo, make test. The rest is for those who work on stipple.
 
-.PHONY: demo test fuzz bench format package clean help
+.PHONY: demo test sanitize fuzz bench format package clean help
 
 demo:  ## install what is missing, build the program, read, convert, describe and draw a scan
 	@scripts/demo.sh
 
 test:  ## install what is missing, build everything, run every test
 	@scripts/test.sh
+
+sanitize:  ## every test of the library under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/sanitize.sh
 
 fuzz:  ## fuzz every parser for 60 seconds
 	@scripts/fuzz.sh 60

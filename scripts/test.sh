@@ -69,11 +69,9 @@ else
 fi
 say "sanitizers (preset asan)"
 # One process a program: the leak check at the end of each takes seconds. core_test forks hundreds, which skip it.
-if step "build asan" build asan --target io_test core_test ops_test geometry_test metrics_test; then
+# The other folders: make sanitize.
+if step "build asan" build asan --target io_test core_test; then
     program "sanitized io" build/asan/bin/io_test
-    program "sanitized ops" build/asan/bin/ops_test
-    program "sanitized geometry" build/asan/bin/geometry_test
-    program "sanitized metrics" build/asan/bin/metrics_test
     ASAN_OPTIONS=detect_leaks=0 program "sanitized core" build/asan/bin/core_test
 fi
 say "fuzzing (preset fuzz), 5 s a parser"
