@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "tests/cli/cli.h"
+#include "tests/support/data_sets.h"
 
 namespace stipple::test {
 namespace {
@@ -297,10 +298,8 @@ TEST_F(CliMetrics, HelpFitsAScreenAndConfigReadsBack) {
 }
 
 TEST_F(CliMetrics, TheDevelopmentSet) {
-    const char* given = std::getenv("STIPPLE_DATA");
-    const std::string data = given ? given : std::string(STIPPLE_SOURCE_DIR) + "/../shared/data";
-    const std::string set = data + "/upsample_dev";
-    if (!fs::exists(set)) GTEST_SKIP() << "no data set at " << set << " (STIPPLE_DATA)";
+    STIPPLE_NEEDS_DATA("upsample_dev");
+    const std::string set = *data_file("upsample_dev");
     const Json result = json({set + "/input_2048", set + "/gt_8192", "--mesh", set + "/meshes", "-q"});
     EXPECT_EQ(result["shapes"], 14);
     // Inputs are subsets of the truth: one direction of the raw chamfer distance is 0.

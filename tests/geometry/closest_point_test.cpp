@@ -344,8 +344,8 @@ TEST(ClosestPointCpu, MemoryStaysFlat) {
 }
 
 TEST(ClosestPointCpu, AgreesWithOpen3dOnARealMesh) {
+    STIPPLE_NEEDS_DATA("upsample_dev/meshes/camel.off");
     const std::optional<std::string> file = data_file("upsample_dev/meshes/camel.off");
-    if (!file) GTEST_SKIP() << "the data sets are not here (STIPPLE_DATA)";
     io::Warnings warnings;
     const Mesh mesh = io::load_mesh(*file, {}, warnings);
     const Array<float, 2> queries = uniform_points(5000, -1, 1);

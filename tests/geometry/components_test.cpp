@@ -125,7 +125,7 @@ TEST(GeometryComponents, SmallOnesAreRemovedWithTheirVertices) {
     limits.min_area = 0.6;
     EXPECT_EQ(values_of(geometry::remove_small_components(mesh, limits).faces), (std::vector<int32_t>{1, 3}));
     limits.largest = -1;
-    EXPECT_EQ(refusal_of([&] { geometry::remove_small_components(mesh, limits); }),
+    EXPECT_EQ(bad_argument_of([&] { geometry::remove_small_components(mesh, limits); }),
               "remove_small_components: the largest -1 components");
 }
 

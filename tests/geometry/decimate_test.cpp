@@ -135,7 +135,7 @@ TEST(GeometryDecimate, TakesAnyMeshAndRefusesNonsense) {
     const MeshPart part = decimate(mesh, 4);
     EXPECT_EQ(values_of(part.faces), (std::vector<int32_t>{0, 1, 2}));
     EXPECT_EQ(part.mesh.vertices.size(), 6);
-    EXPECT_EQ(refusal_of([&] { decimate(mesh, -1); }), "decimate: -1 faces");
+    EXPECT_EQ(bad_argument_of([&] { decimate(mesh, -1); }), "decimate: -1 faces");
 }
 
 }  // namespace

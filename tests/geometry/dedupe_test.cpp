@@ -148,9 +148,9 @@ TEST(GeometryDedupe, SoupBecomesAMesh) {
 
 TEST(GeometryDedupe, RefusesNonsense) {
     const Array<float, 2> points = random_points(3, 1);
-    EXPECT_EQ(refusal_of([&] { unique_points(points.view(), -1); }), "unique_points: distance -1");
-    EXPECT_EQ(refusal_of([&] { unique_points(points.view(), NAN); }), "unique_points: distance nan");
-    EXPECT_EQ(refusal_of([&] {
+    EXPECT_EQ(bad_argument_of([&] { unique_points(points.view(), -1); }), "unique_points: distance -1");
+    EXPECT_EQ(bad_argument_of([&] { unique_points(points.view(), NAN); }), "unique_points: distance nan");
+    EXPECT_EQ(bad_argument_of([&] {
                   unique_points(View<const float, 2>(points.data(), {4, 2}), 0);
               }),
               "unique_points: points must be [n, 3], got [4, 2]");

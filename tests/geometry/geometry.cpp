@@ -11,22 +11,6 @@
 
 namespace stipple::test {
 
-std::vector<Device> test_devices() {
-    std::vector<Device> devices = {Device{}};
-    for (const DeviceInfo& info : list_devices()) {
-        if (info.device.type == DeviceType::cuda && devices.size() == 1) devices.push_back(info.device);
-    }
-    return devices;
-}
-
-Mesh OnDevice::upload(const Mesh& host) const {
-    Mesh mesh;
-    mesh.vertices.positions = upload(host.vertices.positions);
-    mesh.vertices.origin = host.vertices.origin;
-    mesh.triangles = upload(host.triangles);
-    return mesh;
-}
-
 Mesh make_mesh(const std::vector<float>& positions, const std::vector<int32_t>& triangles) {
     Mesh mesh;
     mesh.vertices = PointCloud(static_cast<int64_t>(positions.size()) / 3);
@@ -139,39 +123,6 @@ Array<float, 2> uniform_points(int64_t n, float low, float high, uint64_t seed) 
     const Rng rng(seed, 55);
     for (int64_t i = 0; i < 3 * n; ++i) points.data()[i] = low + (high - low) * rng.uniform(i);
     return points;
-}
-
-std::optional<std::string> data_file(const std::string& relative) {
-    const char* folder = std::getenv("STIPPLE_DATA");
-    const std::string path = (folder ? std::string(folder) : STIPPLE_SOURCE_DIR "/../shared/data") + "/" + relative;
-    if (!std::filesystem::exists(path)) return std::nullopt;
-    return path;
-}
-
-std::string bad_argument_of(const std::function<void()>& f) {
-    try {
-        f();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::bad_argument) << error.what();
-        return error.what();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
-}
-
-void expect_same_on_threads(const std::function<std::vector<Array<float, 2>>()>& f) {
-    const int before = threads();
-    set_threads(1);
-    const std::vector<Array<float, 2>> one = f();
-    set_threads(3);
-    const std::vector<Array<float, 2>> three = f();
-    set_threads(before);
-    ASSERT_EQ(one.size(), three.size());
-    for (size_t i = 0; i < one.size(); ++i) {
-        ASSERT_EQ(one[i].shape(), three[i].shape());
-        if (one[i].elements() == 0) continue;
-        EXPECT_EQ(0, std::memcmp(one[i].data(), three[i].data(), one[i].elements() * sizeof(float))) << "result " << i;
-    }
 }
 
 }  // namespace stipple::test

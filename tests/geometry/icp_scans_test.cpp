@@ -4,19 +4,14 @@
 
 #include "stipple/geometry/icp.h"
 #include "tests/geometry/scans.h"
+#include "tests/support/data_sets.h"
 
 namespace stipple::test {
 namespace {
 
-std::string data_folder() {
-    const char* named = std::getenv("STIPPLE_DATA");
-    return named ? named : STIPPLE_SOURCE_DIR "/../shared/data";
-}
-
 TEST(GeometryIcpScans, TheLidarPairMeetsItsGroundTruth) {
-    if (!std::filesystem::exists(data_folder() + "/scans/lidar_pair"))
-        GTEST_SKIP() << "no scans/lidar_pair in " << data_folder() << " (STIPPLE_DATA)";
-    const LidarPair pair = lidar_pair(data_folder());
+    STIPPLE_NEEDS_DATA("scans/lidar_pair");
+    const LidarPair pair = lidar_pair(*data_file("."));
     const geometry::IcpResult found = geometry::icp(pair.source, pair.target);
     EXPECT_TRUE(found.converged());
     EXPECT_EQ(found.undetermined, 0);
@@ -26,9 +21,8 @@ TEST(GeometryIcpScans, TheLidarPairMeetsItsGroundTruth) {
 }
 
 TEST(GeometryIcpScans, BunnyScansReturnToTheirPoses) {
-    if (!std::filesystem::exists(data_folder() + "/scans/bunny"))
-        GTEST_SKIP() << "no scans/bunny in " << data_folder() << " (STIPPLE_DATA)";
-    const std::vector<Scan> scans = bunny_scans(data_folder());
+    STIPPLE_NEEDS_DATA("scans/bunny");
+    const std::vector<Scan> scans = bunny_scans(*data_file("."));
     ASSERT_EQ(scans.size(), 10u);
     for (size_t i = 0; i < scans.size(); ++i) {
         SCOPED_TRACE(scans[i].name);

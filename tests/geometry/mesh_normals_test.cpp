@@ -90,9 +90,9 @@ TEST(GeometryMeshNormals, AgreeWithAPlainSumOnAnyThreads) {
 TEST(GeometryMeshNormals, RefuseOtherShapes) {
     const Mesh mesh = geometry::cube_mesh();
     Array<float, 2> normals({8, 3});
-    EXPECT_EQ(refusal_of([&] { geometry::face_normals(mesh, normals.view()); }),
+    EXPECT_EQ(bad_argument_of([&] { geometry::face_normals(mesh, normals.view()); }),
               "face_normals: normals must be [12, 3], got [8, 3]");
-    EXPECT_EQ(refusal_of([&] { geometry::vertex_normals(mesh, normals.view().slice(0, 7)); }),
+    EXPECT_EQ(bad_argument_of([&] { geometry::vertex_normals(mesh, normals.view().slice(0, 7)); }),
               "vertex_normals: normals must be [8, 3], got [7, 3]");
 }
 

@@ -84,9 +84,9 @@ TEST(GeometryMeshParts, SelectFacesAndVertices) {
     EXPECT_EQ(values_of(kept.new_vertices), (std::vector<int32_t>{0, 1, 2, 3, -1, 4}));
 
     const int32_t wrong[] = {7};
-    EXPECT_EQ(refusal_of([&] { geometry::select_faces(mesh, View<const int32_t, 1>(wrong, {1})); }),
+    EXPECT_EQ(bad_argument_of([&] { geometry::select_faces(mesh, View<const int32_t, 1>(wrong, {1})); }),
               "select_faces: face 7 of 7");
-    EXPECT_EQ(refusal_of([&] { geometry::select_vertices(mesh, View<const uint8_t, 1>(keep, {5})); }),
+    EXPECT_EQ(bad_argument_of([&] { geometry::select_vertices(mesh, View<const uint8_t, 1>(keep, {5})); }),
               "select_vertices: 5 marks for 6 vertices");
 }
 
@@ -102,7 +102,7 @@ TEST(GeometryMeshParts, MeshesWithoutFacesOrVertices) {
 TEST(GeometryMeshParts, BrokenMeshesAreRefused) {
     Mesh mesh = messy_mesh();
     mesh.triangles.data()[0] = 6;
-    EXPECT_EQ(refusal_of([&] { geometry::drop_unreferenced_vertices(mesh); }), "triangle index 6 of 6 vertices");
+    EXPECT_EQ(bad_argument_of([&] { geometry::drop_unreferenced_vertices(mesh); }), "triangle index 6 of 6 vertices");
 }
 
 TEST(GeometryMergeMeshes, KeepsEverythingInOrder) {
@@ -188,7 +188,7 @@ TEST(GeometryMergeMeshes, NamesWhatDoesNotFit) {
     add_colors(a.vertices, 3);
     add_colors(b.vertices, 4);
     const Mesh* both[] = {&a, &b};
-    EXPECT_EQ(refusal_of([&] { geometry::merge_meshes(both); }),
+    EXPECT_EQ(bad_argument_of([&] { geometry::merge_meshes(both); }),
               "merge_meshes: vertex attribute color is uint8 x 3 in mesh 0 and uint8 x 4 in mesh 1");
     EXPECT_EQ(geometry::merge_meshes({}).vertices.size(), 0);
 }

@@ -11,6 +11,7 @@
 #include "stipple/core/parallel.h"
 #include "stipple/core/point_cloud.h"
 #include "stipple/geometry/primitives.h"
+#include "tests/support/devices.h"
 
 namespace stipple::test {
 
@@ -54,18 +55,6 @@ inline void number_parts(Mesh& mesh) {
 template <class T, int Rank>
 std::vector<T> values_of(const Array<T, Rank>& array) {
     return {array.span().begin(), array.span().end()};
-}
-
-/// The message of the Error{bad_argument} that f throws; "" and a test failure when it throws none.
-inline std::string refusal_of(const std::function<void()>& f) {
-    try {
-        f();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::bad_argument);
-        return error.message();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
 }
 
 /// What f gives with 1 thread and with 3.

@@ -37,13 +37,14 @@ TEST(GeometryPrimitives, AreClosedAndFaceOutwards) {
 }
 
 TEST(GeometryPrimitives, RefuseNonsense) {
-    EXPECT_EQ(refusal_of([] { geometry::sphere_mesh(0); }), "sphere_mesh: radius 0");
-    EXPECT_EQ(refusal_of([] { geometry::sphere_mesh(1, 11); }), "sphere_mesh: 11 subdivisions, not 0 to 10");
-    EXPECT_EQ(refusal_of([] { geometry::cube_mesh(1, -1, 1); }), "cube_mesh: edge -1");
-    EXPECT_EQ(refusal_of([] { geometry::cube_mesh(1, 1e300, 1); }), "cube_mesh: edge 1e+300");
-    EXPECT_EQ(refusal_of([] { geometry::cylinder_mesh(1, 1, 2); }), "cylinder_mesh: 2 segments, not 3 to 10000000");
-    EXPECT_EQ(refusal_of([] { geometry::cone_mesh(1, NAN); }), "cone_mesh: height nan");
-    EXPECT_EQ(refusal_of([] { geometry::torus_mesh(1, 1); }),
+    EXPECT_EQ(bad_argument_of([] { geometry::sphere_mesh(0); }), "sphere_mesh: radius 0");
+    EXPECT_EQ(bad_argument_of([] { geometry::sphere_mesh(1, 11); }), "sphere_mesh: 11 subdivisions, not 0 to 10");
+    EXPECT_EQ(bad_argument_of([] { geometry::cube_mesh(1, -1, 1); }), "cube_mesh: edge -1");
+    EXPECT_EQ(bad_argument_of([] { geometry::cube_mesh(1, 1e300, 1); }), "cube_mesh: edge 1e+300");
+    EXPECT_EQ(bad_argument_of([] { geometry::cylinder_mesh(1, 1, 2); }),
+              "cylinder_mesh: 2 segments, not 3 to 10000000");
+    EXPECT_EQ(bad_argument_of([] { geometry::cone_mesh(1, NAN); }), "cone_mesh: height nan");
+    EXPECT_EQ(bad_argument_of([] { geometry::torus_mesh(1, 1); }),
               "torus_mesh: the minor radius 1 is not below the major 1");
 }
 
@@ -125,13 +126,13 @@ TEST(GeometrySmoothMesh, LooseVerticesStayAndNonsenseIsRefused) {
     EXPECT_EQ(smooth(mesh, {}).data()[10], 8);
     geometry::SmoothOptions options;
     options.step = 1.5;
-    EXPECT_EQ(refusal_of([&] { smooth(mesh, options); }), "smooth_mesh: step 1.5, not 0 to 1");
+    EXPECT_EQ(bad_argument_of([&] { smooth(mesh, options); }), "smooth_mesh: step 1.5, not 0 to 1");
     options = {};
     options.back_step = 0.1;
-    EXPECT_EQ(refusal_of([&] { smooth(mesh, options); }), "smooth_mesh: back step 0.1, not -1 to 0");
+    EXPECT_EQ(bad_argument_of([&] { smooth(mesh, options); }), "smooth_mesh: back step 0.1, not -1 to 0");
     options = {};
     options.iterations = -1;
-    EXPECT_EQ(refusal_of([&] { smooth(mesh, options); }), "smooth_mesh: -1 iterations");
+    EXPECT_EQ(bad_argument_of([&] { smooth(mesh, options); }), "smooth_mesh: -1 iterations");
 }
 
 }  // namespace

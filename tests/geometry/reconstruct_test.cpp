@@ -168,8 +168,8 @@ TEST(GeometryReconstruct, ThreadsDoNotMatter) {
 
 // A fifth of the points for which the same bound is promised.
 TEST(GeometryReconstruct, RealShapes) {
+    STIPPLE_NEEDS_DATA("upsample_dev/meshes");
     const std::optional<std::string> folder = data_file("upsample_dev/meshes");
-    if (!folder) GTEST_SKIP() << "no data set upsample_dev";
     int shapes = 0;
     for (const auto& file : std::filesystem::directory_iterator(*folder)) {
         io::Warnings warnings;

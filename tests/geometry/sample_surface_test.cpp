@@ -182,19 +182,19 @@ TEST(GeometrySampleSurface, NoSamplesAndNoArea) {
         EXPECT_EQ(sample_surface(*mesh, 0, 1).points.size(0), 0);
         EXPECT_EQ(sample_surface_poisson(*mesh, 0, 1).points.size(0), 0);
     }
-    EXPECT_EQ(refusal_of([&] { sample_surface(flat, 1, 1); }), "sample_surface: the mesh of 1 faces has no area");
-    EXPECT_EQ(refusal_of([&] { sample_surface_poisson(empty, 1, 1); }),
+    EXPECT_EQ(bad_argument_of([&] { sample_surface(flat, 1, 1); }), "sample_surface: the mesh of 1 faces has no area");
+    EXPECT_EQ(bad_argument_of([&] { sample_surface_poisson(empty, 1, 1); }),
               "sample_surface_poisson: the mesh of 0 faces has no area");
-    EXPECT_EQ(refusal_of([&] { sample_surface(torus, -1, 1); }), "sample_surface: -1 samples");
-    EXPECT_EQ(refusal_of([&] { sample_surface_poisson(torus, 10, 1, 0.9); }),
+    EXPECT_EQ(bad_argument_of([&] { sample_surface(torus, -1, 1); }), "sample_surface: -1 samples");
+    EXPECT_EQ(bad_argument_of([&] { sample_surface_poisson(torus, 10, 1, 0.9); }),
               "sample_surface_poisson: oversampling 0.9 of 10 samples; at least 1, at most 715827882 candidates");
-    EXPECT_EQ(refusal_of([&] { sample_surface_poisson(torus, 1 << 30, 1, 5); }),
+    EXPECT_EQ(bad_argument_of([&] { sample_surface_poisson(torus, 1 << 30, 1, 5); }),
               "sample_surface_poisson: oversampling 5 of 1073741824 samples; at least 1, at most 715827882 candidates");
-    EXPECT_EQ(refusal_of([&] { sample_surface_poisson(torus, 10, 1, NAN); }),
+    EXPECT_EQ(bad_argument_of([&] { sample_surface_poisson(torus, 10, 1, NAN); }),
               "sample_surface_poisson: oversampling nan of 10 samples; at least 1, at most 715827882 candidates");
     const geometry::MeshView elsewhere(torus.vertices.positions.view(),
                                        View<const int32_t, 2>(torus.triangles.data(), {1, 3}, {DeviceType::cuda, 0}));
-    EXPECT_EQ(refusal_of([&] { sample_surface(elsewhere, 1, 1); }),
+    EXPECT_EQ(bad_argument_of([&] { sample_surface(elsewhere, 1, 1); }),
               "sample_surface: works on the CPU, the mesh is on cuda:0");
 }
 
@@ -280,14 +280,14 @@ TEST(GeometrySampleSurface, InterpolationWithoutAFaceIsNaN) {
     const Array<float, 2> found = interpolate(mesh, View<const int32_t, 1>(faces, {2}), b, positions);
     EXPECT_EQ(found.view()(0, 0), 0.25f);
     for (int axis = 0; axis < 3; ++axis) EXPECT_TRUE(std::isnan(found.view()(1, axis)));
-    EXPECT_EQ(refusal_of([&] { interpolate(mesh, View<const int32_t, 1>(faces, {3}), b, positions); }),
+    EXPECT_EQ(bad_argument_of([&] { interpolate(mesh, View<const int32_t, 1>(faces, {3}), b, positions); }),
               "interpolate: barycentrics must be [3, 3], got [2, 3]");
-    EXPECT_EQ(refusal_of([&] {
+    EXPECT_EQ(bad_argument_of([&] {
                   interpolate(mesh, View<const int32_t, 1>(faces, {3}), View<const float, 2>(barycentrics, {3, 3}),
                               positions);
               }),
               "interpolate: row 2 has face 1 of 1");
-    EXPECT_EQ(refusal_of([&] { interpolate(mesh, View<const int32_t, 1>(faces, {2}), b, positions.slice(0, 2)); }),
+    EXPECT_EQ(bad_argument_of([&] { interpolate(mesh, View<const int32_t, 1>(faces, {2}), b, positions.slice(0, 2)); }),
               "interpolate: 2 rows of values for 3 vertices");
 }
 

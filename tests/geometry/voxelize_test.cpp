@@ -106,8 +106,8 @@ TEST(GeometryVoxelize, FacesBetweenLayersBelongToTheUpperOne) {
     const Mesh mesh = mesh_of({{0.5f, 0.5f, 2}, {1.5f, 0.5f, 2}, {0.5f, 0.75f, 2}}, {{0, 1, 2}});
     EXPECT_EQ(cells_of(geometry::voxelize_mesh(mesh, 1)), (std::set<Cell>{{0, 0, 2}, {1, 0, 2}}));
     EXPECT_EQ(geometry::voxelize_mesh(mesh_of({}, {}), 1).size(0), 0);
-    EXPECT_EQ(refusal_of([&] { geometry::voxelize_mesh(mesh, 0); }), "voxelize_mesh: cells of size 0");
-    EXPECT_EQ(refusal_of([&] { geometry::voxelize_mesh(mesh, 1e-9); }),
+    EXPECT_EQ(bad_argument_of([&] { geometry::voxelize_mesh(mesh, 0); }), "voxelize_mesh: cells of size 0");
+    EXPECT_EQ(bad_argument_of([&] { geometry::voxelize_mesh(mesh, 1e-9); }),
               "voxelize_mesh: face 0 is more than 2^28 cells of size 1e-09 from the origin");
 }
 
@@ -130,7 +130,8 @@ TEST(GeometryVoxelize, BoundaryAndCubesOfABlock) {
     const Bounds bounds = bounds_of(cubes.vertices);
     EXPECT_EQ(bounds.min, (std::array<double, 3>{10.25, 20.25, 20.25}));
     EXPECT_EQ(bounds.max, (std::array<double, 3>{15.75, 25.75, 25.75}));
-    EXPECT_EQ(refusal_of([&] { geometry::voxel_mesh(block.view(), 2, {}, 1); }), "voxel_mesh: gap 1, not 0 to below 1");
+    EXPECT_EQ(bad_argument_of([&] { geometry::voxel_mesh(block.view(), 2, {}, 1); }),
+              "voxel_mesh: gap 1, not 0 to below 1");
 }
 
 TEST(GeometryVoxelize, FloodFillStopsAtWalls) {
@@ -143,7 +144,7 @@ TEST(GeometryVoxelize, FloodFillStopsAtWalls) {
     EXPECT_EQ(grid.view()(2, 0, 0), 1);
     EXPECT_EQ(grid.view()(3, 0, 0), 0);
     EXPECT_EQ(geometry::flood_fill(grid.view(), {0, 0, 0}, 7), 0);
-    EXPECT_EQ(refusal_of([&] {
+    EXPECT_EQ(bad_argument_of([&] {
                   geometry::flood_fill(grid.view(), {4, 0, 0}, 7);
               }),
               "flood_fill: start [4, 0, 0] of a grid of [4, 5, 6]");
@@ -171,12 +172,12 @@ TEST(GeometryGlyphs, SpheresAndDiscsStandAtTheirPoints) {
             EXPECT_NEAR(found.view()(f, axis),
                         f < 100 ? (axis == 2 ? -1 : 0) : (axis == 2 ? 0 : std::numbers::sqrt2 / 2), 1e-5);
     const float none[] = {0, 0, 0, 0, 0, 1};
-    EXPECT_EQ(refusal_of([&] {
+    EXPECT_EQ(bad_argument_of([&] {
                   geometry::surfel_glyphs(points, View<const float, 2>(none, {2, 3}), radii);
               }),
               "surfel_glyphs: normal 0 has no direction");
     const float flat[] = {1, 0};
-    EXPECT_EQ(refusal_of([&] { geometry::sphere_glyphs(points, View<const float, 1>(flat, {2})); }),
+    EXPECT_EQ(bad_argument_of([&] { geometry::sphere_glyphs(points, View<const float, 1>(flat, {2})); }),
               "sphere_glyphs: radius 0 of point 1");
 }
 

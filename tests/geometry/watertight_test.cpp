@@ -160,10 +160,10 @@ TEST(Watertight, BrokenMeshes) {
 
 TEST(Watertight, MeshesOfTheDataSet) {
     for (const char* name : {"cgal_tripod", "cgal_p", "libigl_decimated_knight", "psb_hand_185"}) {
-        const auto path = data_file(std::string("upsample_train_meshes/") + name + ".ply");
-        if (!path) GTEST_SKIP() << "the data sets are not there";
+        const std::string file = std::string("upsample_train_meshes/") + name + ".ply";
+        STIPPLE_NEEDS_DATA(file);
         io::Warnings warnings;
-        const Mesh mesh = io::load_mesh(*path, {}, warnings);
+        const Mesh mesh = io::load_mesh(*data_file(file), {}, warnings);
         expect_sound(name, mesh, watertight(mesh, at_resolution(32)), 32);
     }
 }

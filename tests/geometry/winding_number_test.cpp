@@ -33,6 +33,8 @@ protected:
     }
 };
 STIPPLE_ON_EVERY_DEVICE(GeometryWinding);
+class GeometryWindingOfTwoDevices : public GeometryWinding {};
+STIPPLE_ON_EVERY_GPU(GeometryWindingOfTwoDevices);
 
 /// The sum over all triangles, in double.
 double exact_winding(const Mesh& mesh, const float* q) {
@@ -354,8 +356,7 @@ TEST_P(GeometryWinding, AreasOfAThinWallCountOneSide) {
     EXPECT_NEAR(sum_of(areas), 2, 0.2);
 }
 
-TEST_P(GeometryWinding, DevicesAgree) {
-    if (device().type == DeviceType::cpu) GTEST_SKIP() << "no second device";
+TEST_P(GeometryWindingOfTwoDevices, DevicesAgree) {
     const Mesh mesh = without_some_faces(wavy_torus(120, 120), 6);
     const Array<float, 2> queries = uniform_points(20000, -1.4f, 1.4f);
     Array<float, 1> on_cpu({queries.size(0)});

@@ -39,7 +39,7 @@ TEST(MetricsClassification, NothingHasNoAccuracy) {
 TEST(MetricsClassification, NamesWhatIsWrong) {
     const int32_t two[] = {0, 1}, bad[] = {0, 2}, negative[] = {-1, 0};
     const auto message = [](std::span<const int32_t> p, std::span<const int32_t> t) {
-        return refusal([&] { metrics::confusion(p, t, {"a", "b"}); });
+        return bad_argument_of([&] { metrics::confusion(p, t, {"a", "b"}); });
     };
     EXPECT_EQ(message(two, {}), "confusion: 2 predictions for 0 labels");
     EXPECT_EQ(message(two, bad), "confusion: label 1 is 2, of 2 classes");

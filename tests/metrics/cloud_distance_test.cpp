@@ -66,8 +66,8 @@ TEST(MetricsFScore, CountsBothSharesAndTheBorderIn) {
         metrics::nearest_between(points_of(cloud_of({0, 0, 0})), points_of(cloud_of({9, 0, 0, NAN, 0, 0})));
     EXPECT_EQ(metrics::f_score(far, 1).f, 0);
     EXPECT_EQ(metrics::f_score(far, 9).recall, 0.5) << "a point that is not finite is far";
-    EXPECT_EQ(refusal([&] { metrics::f_score(far, -1); }), "f_score: the radius must be from 0, got -1");
-    EXPECT_EQ(refusal([&] { metrics::f_score(far, NAN); }), "f_score: the radius must be from 0, got nan");
+    EXPECT_EQ(bad_argument_of([&] { metrics::f_score(far, -1); }), "f_score: the radius must be from 0, got -1");
+    EXPECT_EQ(bad_argument_of([&] { metrics::f_score(far, NAN); }), "f_score: the radius must be from 0, got nan");
 }
 
 TEST(MetricsNormalConsistency, IsTheMeanCosineOfBothWays) {
@@ -84,7 +84,7 @@ TEST(MetricsNormalConsistency, IsTheMeanCosineOfBothWays) {
     const metrics::NormalConsistency oriented = metrics::normal_consistency(nearest, a, b, true);
     EXPECT_DOUBLE_EQ(oriented.to_truth, -0.5);
     EXPECT_NEAR(oriented.from_truth, -0.1, 1e-7);
-    EXPECT_EQ(refusal([&] { metrics::normal_consistency(nearest, b, b); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::normal_consistency(nearest, b, b); }),
               "normal_consistency: normals must be [2, 3] on the CPU, got [3, 3] on cpu");
 }
 

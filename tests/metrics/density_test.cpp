@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-class MetricsDensity : public MetricOnDevice {};
-STIPPLE_METRIC_ON_EVERY_DEVICE(MetricsDensity);
+class MetricsDensity : public OnDevice {};
+STIPPLE_ON_EVERY_DEVICE(MetricsDensity);
 
 TEST_P(MetricsDensity, IsThatOfSortedDistances) {
     const PointCloud cloud = cube_cloud(400, 7);
@@ -79,7 +79,7 @@ TEST(MetricsDensityCases, OfDuplicatesFewAndNonFinitePoints) {
         EXPECT_TRUE(std::isnan(metrics::density_of(points_of(few)).spacing_mean));
         EXPECT_TRUE(std::isnan(metrics::density_of(points_of(few)).density_variation));
     }
-    EXPECT_EQ(refusal([] { metrics::density_of(points_of(PointCloud(0)), 0); }),
+    EXPECT_EQ(bad_argument_of([] { metrics::density_of(points_of(PointCloud(0)), 0); }),
               "density_of: k must be 1 to 127, got 0");
 }
 

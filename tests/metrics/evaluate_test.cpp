@@ -21,7 +21,7 @@ using metrics::NonFinite;
 using metrics::Protocol;
 using metrics::Score;
 
-class MetricsEvaluate : public MetricOnDevice {
+class MetricsEvaluate : public OnDevice {
 protected:
     EvaluateOptions here() const {
         EvaluateOptions options;
@@ -29,7 +29,7 @@ protected:
         return options;
     }
 };
-STIPPLE_METRIC_ON_EVERY_DEVICE(MetricsEvaluate);
+STIPPLE_ON_EVERY_DEVICE(MetricsEvaluate);
 
 double value(const std::vector<Score>& scores, std::string_view name) {
     const Score* score = metrics::find(scores, name);
@@ -139,10 +139,10 @@ TEST(MetricsEvaluateScores, RawWithoutMeshOrNormalsTellsWhatIsLeftOut) {
     EXPECT_EQ(value(raw.scores, "f_score"), 1);
     EvaluateOptions options;
     options.extras = {Extra::nuc};
-    EXPECT_EQ(refusal([&] { metrics::evaluate(cloud, cloud, nullptr, Protocol::raw, options); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::evaluate(cloud, cloud, nullptr, Protocol::raw, options); }),
               "evaluate: nuc needs a mesh");
     options.extras = {Extra::normals};
-    EXPECT_EQ(refusal([&] { metrics::evaluate(cloud, cloud, nullptr, Protocol::pudm, options); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::evaluate(cloud, cloud, nullptr, Protocol::pudm, options); }),
               "evaluate: normals needs normals of both clouds");
 }
 
@@ -215,11 +215,11 @@ TEST(MetricsEvaluateScores, CountsAndNonFinitePoints) {
                                  "over each cloud's own"});
     EvaluateOptions options;
     options.equal_counts = true;
-    EXPECT_EQ(refusal([&] { metrics::evaluate(small, truth, nullptr, Protocol::pu_gan, options); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::evaluate(small, truth, nullptr, Protocol::pu_gan, options); }),
               "evaluate: a prediction of 100 points against a truth of 120");
-    EXPECT_EQ(refusal([&] { metrics::evaluate(empty, truth, nullptr, Protocol::raw); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::evaluate(empty, truth, nullptr, Protocol::raw); }),
               "evaluate: the prediction has no points");
-    EXPECT_EQ(refusal([&] { metrics::evaluate(truth, empty, nullptr, Protocol::raw); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::evaluate(truth, empty, nullptr, Protocol::raw); }),
               "evaluate: the truth has no points");
 
     const double before = value(metrics::evaluate(small, truth, nullptr, Protocol::pudm).scores, "cd");
@@ -227,9 +227,9 @@ TEST(MetricsEvaluateScores, CountsAndNonFinitePoints) {
     std::copy_n(small.positions.data(), 300, holed.positions.data() + 3);
     holed.positions.data()[0] = NAN;
     holed.positions.data()[3 * 101 + 1] = INFINITY;
-    EXPECT_EQ(refusal([&] { metrics::evaluate(holed, truth, nullptr, Protocol::pudm); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::evaluate(holed, truth, nullptr, Protocol::pudm); }),
               "evaluate: 2 of 102 points of the prediction are not finite");
-    EXPECT_EQ(refusal([&] {
+    EXPECT_EQ(bad_argument_of([&] {
                   metrics::evaluate(cloud_of({NAN, 0, 0}), truth, nullptr, Protocol::pudm);
               }),
               "evaluate: none of the 1 points of the prediction is finite");
@@ -247,17 +247,18 @@ TEST(MetricsEvaluateScores, MeshesWithoutFacesAndWrongOptions) {
     const PointCloud cloud = sphere_cloud(20, 1);
     Mesh mesh = square_mesh(1);
     mesh.triangles = Array<int32_t, 2>({0, 3});
-    EXPECT_EQ(refusal([&] { metrics::evaluate(cloud, cloud, &mesh, Protocol::pu_gan); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::evaluate(cloud, cloud, &mesh, Protocol::pu_gan); }),
               "IndexedMesh: the mesh has no faces");
     EvaluateOptions options;
     options.f_score_radius = -1;
-    EXPECT_EQ(refusal([&] { metrics::evaluate(cloud, cloud, nullptr, Protocol::raw, options); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::evaluate(cloud, cloud, nullptr, Protocol::raw, options); }),
               "evaluate: the radius of the f_score must be from 0, got -1");
     options.f_score_radius = 0;
     options.surface_samples = -1;
-    EXPECT_EQ(refusal([&] { metrics::evaluate(cloud, cloud, nullptr, Protocol::raw, options); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::evaluate(cloud, cloud, nullptr, Protocol::raw, options); }),
               "evaluate: -1 samples of the mesh");
-    EXPECT_EQ(refusal([] { metrics::protocol_by_name("pugan"); }), "protocol pugan: there are pu-gan, pudm, raw");
+    EXPECT_EQ(bad_argument_of([] { metrics::protocol_by_name("pugan"); }),
+              "protocol pugan: there are pu-gan, pudm, raw");
     for (const Extra extra : metrics::all_extras()) EXPECT_EQ(metrics::extra_by_name(metrics::name_of(extra)), extra);
     EXPECT_EQ(metrics::floor_sampling_by_name("uniform"), metrics::FloorSampling::uniform);
 }

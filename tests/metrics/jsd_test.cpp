@@ -74,16 +74,17 @@ TEST(MetricsJsd, CountsWhatLiesOutsideAndLeavesOutWhatIsNotFinite) {
 
 TEST(MetricsJsd, NamesWhatIsWrong) {
     const metrics::Points a = points_of(cube_cloud(5, 1)), none = points_of(cloud_of({NAN, 0, 0}));
-    EXPECT_EQ(refusal([&] { metrics::jensen_shannon(a, none); }), "jensen_shannon: a cloud has no finite points");
-    EXPECT_EQ(refusal([&] {
+    EXPECT_EQ(bad_argument_of([&] { metrics::jensen_shannon(a, none); }),
+              "jensen_shannon: a cloud has no finite points");
+    EXPECT_EQ(bad_argument_of([&] {
                   metrics::jensen_shannon(a, a, {1, 1, true});
               }),
               "jensen_shannon: a resolution of 2 to 256, got 1");
-    EXPECT_EQ(refusal([&] {
+    EXPECT_EQ(bad_argument_of([&] {
                   metrics::jensen_shannon(a, a, {28, 0, true});
               }),
               "jensen_shannon: the half extent must be above 0, got 0");
-    EXPECT_EQ(refusal([&] {
+    EXPECT_EQ(bad_argument_of([&] {
                   metrics::jensen_shannon(a, a, {2, 1, true});
               }),
               "jensen_shannon: no point of the lattice lies within the sphere");

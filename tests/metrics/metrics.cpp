@@ -10,13 +10,6 @@
 
 namespace stipple::test {
 
-std::vector<Device> metric_devices() {
-    std::vector<Device> devices = {Device{}};
-    for (const DeviceInfo& info : list_devices())
-        if (info.device.type == DeviceType::cuda && devices.size() == 1) devices.push_back(info.device);
-    return devices;
-}
-
 PointCloud cloud_of(std::initializer_list<float> values) {
     PointCloud cloud(static_cast<int64_t>(values.size()) / 3);
     std::copy(values.begin(), values.end(), cloud.positions.data());
@@ -194,23 +187,6 @@ double brute_to_mesh(const Double3& p, const Mesh& mesh) {
         least = std::min(least, distance_to_triangle(p, corner[0], corner[1], corner[2]));
     }
     return least;
-}
-
-std::string data_folder() {
-    const char* named = std::getenv("STIPPLE_DATA");
-    const std::string folder = named ? named : STIPPLE_SOURCE_DIR "/../shared/data";
-    return std::filesystem::is_directory(folder) ? folder : "";
-}
-
-std::string refusal(const std::function<void()>& f) {
-    try {
-        f();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::bad_argument) << error.what();
-        return error.message();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
 }
 
 }  // namespace stipple::test

@@ -10,18 +10,10 @@
 
 #include "stipple/core/point_cloud.h"
 #include "stipple/metrics/nearest.h"
+#include "tests/support/data_sets.h"
+#include "tests/support/devices.h"
 
 namespace stipple::test {
-
-/// The CPU, and the first GPU where there is one.
-std::vector<Device> metric_devices();
-
-class MetricOnDevice : public testing::TestWithParam<Device> {};
-
-#define STIPPLE_METRIC_ON_EVERY_DEVICE(suite)                          \
-    INSTANTIATE_TEST_SUITE_P(                                          \
-        , suite, testing::ValuesIn(::stipple::test::metric_devices()), \
-        [](const auto& parameter) { return std::string(parameter.param == Device{} ? "cpu" : "cuda"); })
 
 PointCloud cloud_of(std::initializer_list<float> values);
 
@@ -48,11 +40,5 @@ double brute_max(const std::vector<double>& values);
 
 /// Distance of a point to a mesh: all faces, by Ericson's regions.
 double brute_to_mesh(const Double3& p, const Mesh& mesh);
-
-/// Folder of the data sets, or "" where there is none.
-std::string data_folder();
-
-/// The message of the Error{bad_argument} that f throws; a failure when it throws none or another.
-std::string refusal(const std::function<void()>& f);
 
 }  // namespace stipple::test

@@ -14,8 +14,8 @@ namespace {
 using metrics::Distances;
 using metrics::NearestBoth;
 
-class MetricsNearest : public MetricOnDevice {};
-STIPPLE_METRIC_ON_EVERY_DEVICE(MetricsNearest);
+class MetricsNearest : public OnDevice {};
+STIPPLE_ON_EVERY_DEVICE(MetricsNearest);
 
 TEST_P(MetricsNearest, AreThoseOfAllPairsInFloat64) {
     for (const auto& [n, m] : {std::pair{1, 1}, {2, 1}, {257, 1000}, {3001, 777}}) {

@@ -14,8 +14,8 @@ namespace {
 using metrics::FaceDistances;
 using metrics::IndexedMesh;
 
-class MetricsPointToFace : public MetricOnDevice {};
-STIPPLE_METRIC_ON_EVERY_DEVICE(MetricsPointToFace);
+class MetricsPointToFace : public OnDevice {};
+STIPPLE_ON_EVERY_DEVICE(MetricsPointToFace);
 
 TEST_P(MetricsPointToFace, IsTheLeastOverAllFacesInFloat64) {
     Mesh mesh = sphere_mesh(3);
@@ -61,11 +61,11 @@ TEST(MetricsPointToFaceErrors, NameWhatIsWrong) {
     Mesh mesh = square_mesh(1);
     EXPECT_DOUBLE_EQ(IndexedMesh(mesh).area(), 4);
     mesh.triangles.data()[0] = 99;
-    EXPECT_EQ(refusal([&] { IndexedMesh indexed(mesh); }), "IndexedMesh: face 0 has vertex 99 of 4");
+    EXPECT_EQ(bad_argument_of([&] { IndexedMesh indexed(mesh); }), "IndexedMesh: face 0 has vertex 99 of 4");
     mesh.triangles = Array<int32_t, 2>({0, 3});
-    EXPECT_EQ(refusal([&] { IndexedMesh indexed(mesh); }), "IndexedMesh: the mesh has no faces");
+    EXPECT_EQ(bad_argument_of([&] { IndexedMesh indexed(mesh); }), "IndexedMesh: the mesh has no faces");
     const Mesh square = square_mesh(1);
-    EXPECT_EQ(refusal([&] { metrics::face_to_point(IndexedMesh(square), points_of(cube_cloud(3, 1)), 0, 1); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::face_to_point(IndexedMesh(square), points_of(cube_cloud(3, 1)), 0, 1); }),
               "face_to_point: 0 samples");
 }
 

@@ -18,7 +18,7 @@ TEST(MetricsReconstruction, NamesWhatIsWrong) {
     const double two[] = {1, 2}, one[] = {1}, zero[] = {0}, nan[] = {NAN};
     const std::string who = "normalised_reconstruction_error: ";
     const auto message = [&](std::span<const double> a, std::span<const double> b) {
-        return refusal([&] { metrics::normalised_reconstruction_error(a, b); });
+        return bad_argument_of([&] { metrics::normalised_reconstruction_error(a, b); });
     };
     EXPECT_EQ(message(two, one), who + "2 errors of samples, 1 of wholes");
     EXPECT_EQ(message({}, {}), who + "no clouds");

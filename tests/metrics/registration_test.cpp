@@ -68,14 +68,14 @@ TEST(MetricsRegistration, AreaUnderThePrecisionCurve) {
     // Trapezoids of width 0.5 from 89.5 to 90 and all after: (90.5 - 0.25) / 180.
     EXPECT_NEAR(metrics::precision_auc(half), 90.25 / 180, 1e-12);
     EXPECT_NEAR(metrics::precision_auc(half, 100, 30), (0.5 * 30 + 10) / 100, 1e-12) << "0 30 60 90 100";
-    EXPECT_EQ(refusal([] { metrics::precision_auc({}); }), "precision_auc: no errors");
-    EXPECT_EQ(refusal([&] { metrics::precision_auc(zero, 0, 1); }), "precision_auc: thresholds to 0 by 1");
+    EXPECT_EQ(bad_argument_of([] { metrics::precision_auc({}); }), "precision_auc: no errors");
+    EXPECT_EQ(bad_argument_of([&] { metrics::precision_auc(zero, 0, 1); }), "precision_auc: thresholds to 0 by 1");
 }
 
 TEST(MetricsRegistration, SuccessNeedsBoth) {
     const double rotations[] = {1, 1, 9, NAN}, translations[] = {0.01, 0.9, 0.01, 0};
     EXPECT_DOUBLE_EQ(metrics::success_rate(rotations, translations, 5, 0.05), 0.25);
-    EXPECT_EQ(refusal([&] { metrics::success_rate(rotations, {}, 5, 1); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::success_rate(rotations, {}, 5, 1); }),
               "success_rate: 4 rotations, 0 translations");
 }
 
@@ -86,7 +86,7 @@ TEST(MetricsRegistration, RefusesWhatIsNoRigidMotion) {
     for (int i = 0; i < 3; ++i) mirrored[i] = -mirrored[i];
     projective[14] = 1;
     bad[5] = NAN;
-    const auto message = [&](const Motion& m) { return refusal([&] { metrics::rotation_error(good, m); }); };
+    const auto message = [&](const Motion& m) { return bad_argument_of([&] { metrics::rotation_error(good, m); }); };
     EXPECT_EQ(message(scaled), "rotation_error: no rotation: R R^T differs from the identity by 0.0201");
     EXPECT_EQ(message(mirrored), "rotation_error: no rotation but a reflection: the determinant is -1");
     EXPECT_EQ(message(projective), "rotation_error: the last row is 0 0 1 1, not 0 0 0 1");

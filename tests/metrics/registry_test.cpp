@@ -48,7 +48,7 @@ TEST(MetricsRegistry, ScoresTakeTheirWordsFromIt) {
     EXPECT_EQ(score.unit, "ratio");
     EXPECT_EQ(score.better, metrics::Better::higher);
     EXPECT_EQ(metrics::make_score("p2f_mean", 1, "none", "p2f").name, "p2f");
-    EXPECT_EQ(refusal([] { metrics::make_score("cd", 1, "none"); }), "no metric is called cd");
+    EXPECT_EQ(bad_argument_of([] { metrics::make_score("cd", 1, "none"); }), "no metric is called cd");
     EXPECT_EQ(metrics::find({&score, 1}, "f_score"), &score);
     EXPECT_EQ(metrics::find({&score, 1}, "cd"), nullptr);
 }

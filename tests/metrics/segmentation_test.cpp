@@ -41,16 +41,19 @@ TEST(MetricsSegmentation, TheBestPartIsOneOfTheCategory) {
     const float scores[] = {9, 0, 1, 3, 2, 9, 9, 9, 5, 5, 5, 9, 0, 0, NAN, -1, -2, 0};
     const View<const float, 2> view(scores, {3, 6});
     EXPECT_EQ(metrics::best_parts(view, kCategories[1]), (std::vector<int32_t>{3, 2, 3}));
-    EXPECT_EQ(refusal([&] { metrics::best_parts(view, {"x", {6}}); }), "best_parts: part 6 of category x, scores of 6");
-    EXPECT_EQ(refusal([&] { metrics::best_parts(view, {"x", {}}); }), "best_parts: category x has no parts");
+    EXPECT_EQ(bad_argument_of([&] {
+                  metrics::best_parts(view, {"x", {6}});
+              }),
+              "best_parts: part 6 of category x, scores of 6");
+    EXPECT_EQ(bad_argument_of([&] { metrics::best_parts(view, {"x", {}}); }), "best_parts: category x has no parts");
 }
 
 TEST(MetricsSegmentation, NamesWhatIsWrong) {
     const int32_t two[] = {0, 1}, one[] = {0}, chair[] = {2, 2};
     const auto message = [](const SegmentedShape& shape) {
-        return refusal([&] { metrics::part_iou({&shape, 1}, kCategories); });
+        return bad_argument_of([&] { metrics::part_iou({&shape, 1}, kCategories); });
     };
-    EXPECT_EQ(refusal([] { metrics::part_iou({}, kCategories); }), "part_iou: no shapes");
+    EXPECT_EQ(bad_argument_of([] { metrics::part_iou({}, kCategories); }), "part_iou: no shapes");
     EXPECT_EQ(message({3, two, two}), "part_iou: shape 0 is of category 3, of 3");
     EXPECT_EQ(message({0, two, one}), "part_iou: shape 0 has 2 predictions for 1 labels");
     EXPECT_EQ(message({0, {}, {}}), "part_iou: shape 0 has no points");

@@ -14,8 +14,8 @@ namespace {
 using metrics::Emd;
 using metrics::EmdMethod;
 
-class MetricsTransport : public MetricOnDevice {};
-STIPPLE_METRIC_ON_EVERY_DEVICE(MetricsTransport);
+class MetricsTransport : public OnDevice {};
+STIPPLE_ON_EVERY_DEVICE(MetricsTransport);
 
 /// The least mean distance over all permutations.
 double brute_emd(const PointCloud& a, const PointCloud& b) {
@@ -56,12 +56,13 @@ TEST_P(MetricsTransport, SplitsTheWeightBetweenCloudsOfTwoSizes) {
 TEST(MetricsTransportErrors, NameWhatIsWrong) {
     const metrics::Points one = points_of(cube_cloud(1, 1)), none = points_of(PointCloud(0)),
                           bad = points_of(cloud_of({0, NAN, 0, 1, 1, 1}));
-    EXPECT_EQ(refusal([&] { metrics::earth_mover(one, none, EmdMethod::exact); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::earth_mover(one, none, EmdMethod::exact); }),
               "earth_mover: a cloud has no points");
-    EXPECT_EQ(refusal([&] { metrics::earth_mover(bad, one, EmdMethod::auction); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::earth_mover(bad, one, EmdMethod::auction); }),
               "earth_mover: 1 of 2 points are not finite");
     const metrics::Points many = points_of(cube_cloud(4097, 1));
-    EXPECT_NE(refusal([&] { metrics::earth_mover(many, many, EmdMethod::exact); }).find("4096"), std::string::npos);
+    EXPECT_NE(bad_argument_of([&] { metrics::earth_mover(many, many, EmdMethod::exact); }).find("4096"),
+              std::string::npos);
 }
 
 }  // namespace

@@ -151,18 +151,18 @@ TEST(MetricsUniformity, FewPointsAndErrors) {
     const metrics::Points points = points_of(cube_cloud(10, 1));
     DiskOptions options;
     options.shares = {0.5, 1.5};
-    EXPECT_EQ(refusal([&] { metrics::disk_uniformity(indexed, points, options); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::disk_uniformity(indexed, points, options); }),
               "disk_uniformity: a disk of 1.5 of the area");
     options.disks = 0;
-    EXPECT_EQ(refusal([&] { metrics::normalised_uniformity(indexed, points, options); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::normalised_uniformity(indexed, points, options); }),
               "normalised_uniformity: 0 disks of 2 sizes");
-    EXPECT_EQ(refusal([&] {
+    EXPECT_EQ(bad_argument_of([&] {
                   metrics::disk_uniformity(indexed, points_of(cloud_of({NAN, 0, 0})));
               }),
               "disk_uniformity: no finite points");
     Mesh flat = square_mesh(1);
     for (int64_t i = 0; i < flat.triangles.elements(); ++i) flat.triangles.data()[i] = 0;
-    EXPECT_EQ(refusal([&] { metrics::disk_uniformity(IndexedMesh(flat), points); }),
+    EXPECT_EQ(bad_argument_of([&] { metrics::disk_uniformity(IndexedMesh(flat), points); }),
               "disk_uniformity: the mesh has no area");
 }
 

@@ -26,9 +26,8 @@ struct Shape {
 class MetricsUpsampleDev : public testing::Test {
 protected:
     void SetUp() override {
-        const std::string folder = data_folder() + "/upsample_dev";
-        if (data_folder().empty() || !std::filesystem::is_directory(folder))
-            GTEST_SKIP() << "no data: STIPPLE_DATA names the folder that has upsample_dev";
+        STIPPLE_NEEDS_DATA("upsample_dev");
+        const std::string folder = *data_file("upsample_dev");
         std::vector<std::string> names;
         for (const auto& entry : std::filesystem::directory_iterator(folder + "/meshes"))
             names.push_back(entry.path().stem().string());
