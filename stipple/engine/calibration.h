@@ -1,0 +1,52 @@
+#pragma once
+// Calibration: what int8 and fp8 need to know of real data. Runs a network in fp32 on clouds, keeps a histogram of the
+// magnitudes of each dense layer's input, and picks the range that the low precision should represent; then measures
+// which layers hurt the result and keeps those in higher precision.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "stipple/core/view.h"
+#include "stipple/engine/precision.h"
+#include "stipple/network/weights.h"
+#include "stipple/ops/clouds.h"
+
+namespace stipple::engine {
+
+enum class RangeMethod { max, percentile, entropy };
+
+struct CalibrationOptions {
+    Precision precision = Precision::int8;
+    RangeMethod method = RangeMethod::percentile;
+    double percentile = 99.99;  // of magnitudes
+    double max_logit_error =
+        0.05;  // relative to the spread of the fp32 logits: a layer that alone adds more is kept back
+};
+
+struct LayerRange {
+    float range = 0;           // largest magnitude represented
+    float largest = 0;         // largest seen
+    double error = 0;          // relative logit error with only this layer quantised
+    bool keep_higher = false;  // stays in fp16 (CUDA) or fp32 (CPU)
+};
+
+struct Calibration {
+    Precision precision = Precision::int8;
+    RangeMethod method = RangeMethod::percentile;
+    int64_t clouds = 0;                        // it was made from
+    std::map<std::string, LayerRange> layers;  // by layer name
+};
+
+/// clouds: real ones, as the network's input `points`; at least 1. Runs on the CPU in fp32. Throws Error{bad_argument}
+/// for a network with other inputs, no clouds, Error{not_finite} when a layer's input is not finite.
+Calibration calibrate(const network::Network& network, const network::Weights& weights, const ops::Clouds& clouds,
+                      const CalibrationOptions& options);
+
+/// As JSON in the weights' metadata ("stipple.calibration"). calibration_of throws Error{bad_file}; `has` looks first.
+void set_calibration(network::Weights& weights, const Calibration& calibration);
+bool has_calibration(const network::Weights& weights);
+Calibration calibration_of(const network::Weights& weights);
+
+}  // namespace stipple::engine

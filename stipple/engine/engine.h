@@ -1,0 +1,98 @@
+#pragma once
+// Engine: a Network compiled for one device and precision. Immutable; contexts run it.
+//
+//   Engine engine = compile(model.network, model.weights, {.precision = Precision::fp16, .max_batch = 32});
+//   Context context(engine);                                     // all memory, once
+//   context.run(Batch::dense(32, 1024), {{"points", points}}, {{"logits", logits}});
+//
+// A context allocates everything it will ever need when it is made. Several contexts of one engine may run at the same
+// time, each on one thread at a time. Any batch up to the maximum, ragged batches included; an empty cloud gets the
+// network's answer to no points: max gives -infinity, and an Error{bad_argument} is thrown before that.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stipple/core/view.h"
+#include "stipple/engine/calibration.h"
+#include "stipple/engine/precision.h"
+#include "stipple/network/weights.h"
+#include "stipple/ops/clouds.h"
+
+namespace stipple::engine {
+
+struct Options {
+    Device device;
+    Precision precision = Precision::fp32;
+    int64_t max_batch = 32;     // clouds
+    int64_t max_points = 1024;  // of a cloud; a ragged batch may have max_batch * max_points in all, in any division
+    /// For int8 and fp8: ranges of activations and layers that stay in higher precision. Absent: those in the weights'
+    /// metadata. Error{bad_argument} when neither is there.
+    std::optional<Calibration> calibration = {};
+};
+
+struct Program;
+class Backend;  // backend.h
+
+/// A name and rows on the engine's device: [clouds, c], [points, c], or [points * width, c].
+struct Input {
+    std::string_view name;
+    View<const float, 2> rows;
+};
+struct Output {
+    std::string_view name;
+    View<float, 2> rows;
+};
+
+class Engine {
+public:
+    const std::string& name() const;  // of the network
+    const Options& options() const;
+    const Program& program() const;
+    int64_t weight_bytes() const;   // on the device
+    int64_t context_bytes() const;  // of one context
+    /// Which kernel runs each chain, and in which precision: lines for people, as inspect prints them.
+    std::vector<std::string> describe() const;
+
+    const Backend& backend() const { return *backend_; }
+
+private:
+    friend Engine compile(const network::Network&, const network::Weights&, const Options&);
+    friend Engine compile(Program, const Options&);
+    std::shared_ptr<const Backend> backend_;
+};
+
+/// Throws what lower() throws, Error{bad_argument} for a precision the device cannot do (naming those it can),
+/// Error{no_device}, Error{out_of_memory}.
+Engine compile(const network::Network& network, const network::Weights& weights, const Options& options);
+/// From a program that was lowered before: what an engine file holds.
+Engine compile(Program program, const Options& options);
+
+/// Precisions that products can have on this device, the cheapest last.
+std::vector<Precision> precisions_of(Device device);
+
+class ContextState;  // backend.h
+
+class Context {
+public:
+    /// Allocates. Throws Error{out_of_memory} that names the bytes.
+    explicit Context(const Engine& engine);
+    Context(Context&&) noexcept;
+    Context& operator=(Context&&) noexcept;
+    ~Context();
+
+    /// Every input of the network is named once; outputs that are not wanted may be left out. On CUDA the call returns
+    /// when the work is queued on `stream`; inputs and outputs must stay until it is done. The first call with a
+    /// batch's shape and the same pointers records a CUDA graph, later calls replay it. Throws Error{bad_argument} for
+    /// unknown or missing names, wrong shapes, another device, a batch beyond the maximum, an empty cloud.
+    void run(const ops::Batch& batch, const std::vector<Input>& inputs, const std::vector<Output>& outputs,
+             Stream stream = {});
+
+private:
+    std::unique_ptr<ContextState> state_;
+};
+
+}  // namespace stipple::engine

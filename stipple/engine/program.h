@@ -1,0 +1,144 @@
+#pragma once
+// Program: a Network as the engine runs it. lower() folds what can be folded and fuses what can be fused, once and for
+// every device; a backend (cpu_backend.h, cuda_backend.h) then turns each step into kernels of its precision.
+//
+// Almost all work is chains: dense layers applied row by row, one after the other, of which only the last result, or
+// only its maximum over the points, is wanted. What lower() does, all of it exact in real arithmetic:
+//   - batch norm, actnorm, mix and scale become part of the product before or after them; dropout goes;
+//   - x T followed by a product with W becomes one product with the cloud's own matrix W T^T (step fold_matrix);
+//   - add_identity becomes part of the bias;
+//   - a product over concatenated inputs is cut: parts with one row a cloud, one row a point or a gathered row are
+//     multiplied there, where there are fewer rows, and added (Dense::addends); edge features are such parts:
+//     W [x_i, x_j, x_j - x_i] = (Wa - Wc) x_i + (Wb + Wc) x_j;
+//   - a cheap layer whose result several chains want is computed again in each rather than stored;
+//   - bias and activation of a chain's last layer come after its max: both are monotone, and so is rounding.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "stipple/engine/precision.h"
+#include "stipple/network/network.h"
+#include "stipple/network/weights.h"
+
+namespace stipple::engine {
+
+using network::Activation;
+using network::ActivationKind;
+using network::Level;
+using network::TensorType;
+
+/// A tensor while the program runs: position in Program::values.
+using Value = int32_t;
+
+/// How a row of a step finds its row of another value.
+enum class Access {
+    row,       // the same row
+    cloud,     // the row of its cloud
+    point,     // the row of its point, from one of the point's rows
+    neighbour  // row of the cloud that `indices` gives for this row
+};
+
+struct Source {
+    Value value = -1;
+    Access access = Access::row;
+    Value indices = -1;  // for Access::neighbour: [B, N, k] int32, where a row of the step is one of the point's k
+};
+
+/// y = activation(sum over parts of x_p W_p^T + sum of addends + bias). Only the first layer of a chain names parts and
+/// addends: the others take the layer before them.
+struct Dense {
+    std::string name;  // of the layer it came from
+    std::vector<Source>
+        parts;  // Access::row, channels in this order make up `in`. Empty: the layer before it in its chain
+    std::vector<Source> addends;  // `out` channels each
+    Value matrix = -1;            // [B, out * in]: the cloud's own weights, row-major [out, in], instead of `weight`
+    int64_t in = 0, out = 0;
+    std::vector<float> weight;  // [out, in]; empty when `matrix` is there
+    std::vector<float> bias;    // [out]
+    Activation activation;
+    Precision precision = Precision::fp32;  // of its product: products with few inputs stay fp32
+    float input_range = 0;  // largest magnitude of its input that int8 and fp8 represent; 0: not calibrated
+};
+
+enum class Reduce { none, max_points, max_rows };
+
+enum class StepKind {
+    chain,        // layers, reduce
+    fold_matrix,  // (matrix T [B, k*k]) -> [B, out*k]: weight [out, k] times T^T for every cloud. weight empty: T^T
+    knn,          // as the layers of the same name, below too
+    edge_distance,
+    gather,
+    max_points,  // where no chain ends in it
+    max_rows,
+    sum_points,
+    sum_channels,
+    copy,  // parts side by side, each with its access: concat, repeat, gather and slice that could not be avoided
+    slice,
+    reverse,
+    softmax_rows,
+    interpolate,
+    log_softmax,
+    activation,
+    add,      // x + factor * y: add and subtract
+    couple,   // channels from `begin` on plus factor * t
+    inject,   // as the layer
+    log_det,  // [B, 1]: factor * (points of the cloud)
+    gaussian_log_density,
+};
+
+struct Step {
+    StepKind kind = StepKind::chain;
+    std::string name;            // of the layer whose output it makes
+    std::vector<Source> inputs;  // of every kind but chain, whose layers name theirs
+    Value output = -1;
+    std::vector<Dense> layers;     // chain: one or more
+    Reduce reduce = Reduce::none;  // chain
+    std::vector<float> weight;     // fold_matrix
+    int64_t begin = 0, end = 0;    // slice, couple
+    float factor = 1;              // add, couple, log_det
+    bool inverse = false;          // inject
+    Activation activation;         // activation
+};
+
+struct ValueInfo {
+    std::string name;
+    TensorType type;
+};
+
+struct Binding {
+    std::string name;
+    Value value = -1;
+};
+
+struct Program {
+    std::string name;  // of the network
+    std::vector<ValueInfo> values;
+    std::vector<Step> steps;  // in order of execution
+    std::vector<Binding> inputs, outputs;
+};
+
+/// Throws Error{bad_argument} or Error{bad_file} from validate() and check_weights().
+Program lower(const network::Network& network, const network::Weights& weights);
+
+/// Multiply-adds of all steps for one cloud of n points: what the program really computes.
+int64_t multiply_adds(const Program& program, int64_t n);
+
+/// One line a step, chains with their layers indented. For people.
+std::string to_text(const Program& program);
+
+/// First and last step that touches each value; inputs live from step 0, outputs to the end.
+struct Lifetime {
+    int32_t first = 0, last = 0;
+};
+std::vector<Lifetime> lifetimes(const Program& program);
+
+/// Offsets in one block such that values alive at the same time do not overlap; every offset a multiple of 256. bytes:
+/// of each value, 0 for those that live elsewhere (inputs and outputs of the caller).
+struct MemoryPlan {
+    std::vector<int64_t> offsets;
+    int64_t bytes = 0;
+};
+MemoryPlan plan_memory(const Program& program, const std::vector<int64_t>& bytes);
+
+}  // namespace stipple::engine

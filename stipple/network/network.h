@@ -1,0 +1,181 @@
+#pragma once
+// Network: a model as data. A static graph of layers, in the order in which they can be run; every layer has one
+// output.
+//
+// A tensor is rows of channels, and a row belongs to a cloud or to a point. A point may have several rows: one for each
+// of its neighbours or children. So a network knows no batch and no number of points: it runs on any of them, ragged
+// batches included. In text: [B, 1024] a row for each cloud, [B, N, 64] a row for each point, [B, N, 16, 64] sixteen
+// rows for each point.
+//
+//   Builder build("pointnet-classifier");
+//   Tensor x = build.input("points", points_of(3));
+//   x = build.linear("conv1", x, 64, {.norm = true, .activation = relu()});
+//   x = build.max_points("pool", x);
+//   build.output("logits", build.linear("fc", x, 40));
+//   Network network = build.finish();
+//
+// Three readers share it: the engine compiles it, the trainer runs it under autograd, onnx.h writes it for others.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stipple::network {
+
+/// What a row of a tensor belongs to.
+enum class Level { cloud, point };
+
+struct TensorType {
+    Level level = Level::point;
+    int64_t width = 1;      // rows of each point: neighbours or children. Always 1 for clouds
+    int64_t channels = 0;   // numbers of a row
+    bool is_index = false;  // int32 positions in the point's own cloud, else float32
+
+    bool operator==(const TensorType&) const = default;
+};
+
+inline TensorType clouds_of(int64_t channels) {
+    return {Level::cloud, 1, channels};
+}
+inline TensorType points_of(int64_t channels) {
+    return {Level::point, 1, channels};
+}
+inline TensorType rows_of(int64_t width, int64_t channels) {
+    return {Level::point, width, channels};
+}
+
+std::string to_string(const TensorType& type);  // "[B, N, 16, 64]"; indices end in " int32"
+
+/// A layer's output: the layer's position in Network::layers.
+using Tensor = int32_t;
+
+enum class Kind {
+    input,          // points or other data of the caller
+    linear,         // x W^T + b, then batch norm, then the activation: each but the product is optional
+    activation,     // the activation alone
+    dropout,        // while training; otherwise passes x on
+    transform,      // (x [.., k], matrix [B, k*k]): every row times its cloud's k x k matrix, x T
+    add_identity,   // [B, k*k] plus the k x k identity
+    max_points,     // [B, N, w, c] -> [B, c]
+    sum_points,     // [B, N, w, c] -> [B, c]
+    max_rows,       // [B, N, w, c] -> [B, N, c]
+    sum_channels,   // [.., c] -> [.., 1]
+    concat,         // channels side by side; all inputs have the same rows
+    slice,          // channels [begin, end)
+    reverse,        // channels in reversed order
+    repeat,         // [B, c] -> [B, N, c] (width 1), or [B, N, c] -> [B, N, width, c]
+    knn,            // points [B, N, c] -> the `width` nearest of the same cloud, nearest first, itself included
+    gather,         // (x [B, N, c], indices [B, N, k]) -> [B, N, k, c]
+    edge,           // (x [B, N, c], indices [B, N, k]) -> [B, N, k, 3c]: x_i, x_j, x_j - x_i
+    edge_distance,  // (x [B, N, c], indices [B, N, k]) -> [B, N, k, 3c+1]: x_i, x_j, x_i - x_j, |x_i - x_j|
+    softmax_rows,   // softmax over the w rows of a point, channel by channel
+    interpolate,    // (weights [B, N, k, r], values [B, N, k, c]) -> [B, N, r, c]: sum over k
+    log_softmax,    // over the channels
+    add,            // x + y, same type
+    subtract,       // x - y, same type
+    scale,          // factor * x
+    actnorm,        // x exp(logs) + bias, or its inverse
+    mix,            // W x for every row, or W^-1 x: the invertible matrix of a flow
+    couple,         // (x, t): channels from `begin` on minus t, or plus t in the inverse
+    inject,         // (x, s, b): (x - b) exp(-s), or x exp(s) + b in the inverse
+    flow_log_det,   // (x [B, N, c]) -> [B, 1]: what the actnorm or mix of that name adds to log |det J| of N points
+    gaussian_log_density,  // (z [B, N, c]) -> [B, 1]: sum of -(z^2 + ln 2 pi) / 2
+};
+
+std::string_view name_of(Kind kind);  // "max_points"
+
+enum class ActivationKind { none, relu, leaky_relu };
+struct Activation {
+    ActivationKind kind = ActivationKind::none;
+    float slope = 0;  // of leaky_relu below zero, 0 < slope < 1
+    bool operator==(const Activation&) const = default;
+};
+inline Activation relu() {
+    return {ActivationKind::relu, 0};
+}
+inline Activation leaky_relu(float slope) {
+    return {ActivationKind::leaky_relu, slope};
+}
+
+/// How a parameter starts.
+enum class Initialiser {
+    zeros,
+    ones,
+    fan_in_uniform,     // +-1/sqrt(inputs): PyTorch's Linear, weight and bias
+    xavier_normal,      // N(0, 2 / (inputs + outputs))
+    random_orthogonal,  // a random orthogonal matrix
+};
+
+/// What a kind needs beside its inputs. Fields that a kind does not name are left as they are here.
+struct LayerOptions {
+    int64_t channels = 0;                               // linear: outputs. input: see type
+    TensorType type = {};                               // input
+    bool bias = true;                                   // linear
+    bool norm = false;                                  // linear: batch norm over all rows
+    float norm_eps = 1e-5f;                             // linear with norm
+    float norm_momentum = 0.1f;                         // linear with norm, while training
+    Activation activation;                              // linear, activation
+    Initialiser weights = Initialiser::fan_in_uniform;  // linear, mix. zeros: the bias starts at zero too
+    float rate = 0;                                     // dropout: probability of a zero
+    int64_t begin = 0, end = 0;                         // slice; couple (begin)
+    int64_t width = 1;                                  // repeat, knn
+    float factor = 1;                                   // scale
+    bool inverse = false;                               // actnorm, mix, couple, inject
+};
+
+struct Layer {
+    std::string name;  // unique in the network: "stn.conv1"
+    Kind kind = Kind::input;
+    std::vector<Tensor> inputs;
+    LayerOptions options;
+    /// Prefix of its parameters, its own name unless it shares those of another layer (a flow and its inverse).
+    std::string parameters;
+    TensorType type;  // of its output; inferred
+};
+
+struct Output {
+    std::string name;
+    Tensor tensor = -1;
+};
+
+struct Network {
+    std::string name;                           // of the architecture: "pointnet-classifier"
+    std::map<std::string, std::string> config;  // what its builder was asked for; travels with the weights
+    std::vector<Layer> layers;
+    std::vector<Output> outputs;
+
+    const Layer& operator[](Tensor tensor) const { return layers[static_cast<size_t>(tensor)]; }
+};
+
+struct Parameter {
+    std::string name;  // "stn.conv1.weight"
+    std::vector<int64_t> shape;
+    Initialiser initialiser = Initialiser::zeros;
+    bool is_trained = true;  // false: running statistics of batch norm
+    std::string layer;       // the first that uses it
+};
+
+/// Parameters of one layer, in order. linear: weight [out, in], bias [out], norm.weight, norm.bias, norm.running_mean,
+/// norm.running_var [out]. actnorm: logs [c], bias [c]. mix: weight [c, c]. flow_log_det: those of its name.
+std::vector<Parameter> parameters_of(const Network& network, const Layer& layer);
+/// Of the whole network, each name once.
+std::vector<Parameter> parameters_of(const Network& network);
+
+/// The type that a layer's output has, from its kind, options and the types of its inputs. Throws Error{bad_argument}
+/// that names the layer, what it needs and what it got.
+TensorType infer_type(const Network& network, const Layer& layer);
+
+/// Everything that a Network promises: names unique and made of [a-z0-9_.-], inputs before their layers, types as
+/// inferred, shared parameters of equal shape, at least one output and one input. Throws Error{bad_argument} naming
+/// the layer.
+void validate(const Network& network);
+
+/// One line a layer: name, kind, options, inputs, type, parameters, then sums. For people.
+std::string to_text(const Network& network);
+
+/// Multiply-adds of all products for one cloud of n points, as the graph is written (nothing folded or split).
+int64_t multiply_adds(const Network& network, int64_t n);
+
+}  // namespace stipple::network

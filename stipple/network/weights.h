@@ -1,0 +1,50 @@
+#pragma once
+// Weights: the parameters of a network by name, as float32, and what travels with them. One .safetensors file is a
+// model: its metadata hold the architecture's name ("stipple.model"), its configuration ("stipple.config", JSON), and,
+// after calibration, "stipple.calibration" (JSON).
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "stipple/core/atomic_file.h"
+#include "stipple/io/safetensors.h"
+#include "stipple/network/network.h"
+
+namespace stipple::network {
+
+struct WeightTensor {
+    std::vector<int64_t> shape;
+    std::vector<float> values;  // last dimension fastest
+};
+
+struct Weights {
+    std::map<std::string, WeightTensor> tensors;
+    std::map<std::string, std::string> metadata;
+};
+
+/// As the initialisers say, from one seed: a parameter's values depend on the seed and its name alone.
+Weights initial_weights(const Network& network, uint64_t seed);
+
+/// Every parameter of the network is there, with its shape, and nothing else is. Throws Error{bad_file} that names the
+/// layer, the tensor, and what was expected and found; lists up to three missing names. Values that are not finite are
+/// refused too.
+void check_weights(const Network& network, const Weights& weights);
+
+/// Reads f16, bf16, f32 and f64 tensors as float32; integer tensors are skipped (batch counters of other trainers).
+/// Throws what load_safetensors throws. parse: of a file in memory or a pipe.
+Weights parse_weights(io::ByteReader& reader);
+Weights load_weights(const std::string& path);
+
+/// dtype: f32, f16 or bf16 (round to nearest even; a value beyond f16 is Error{not_finite} naming its tensor).
+void save_weights(const std::string& path, const Weights& weights, DType dtype, Overwrite overwrite);
+
+/// FNV-1a over names, shapes and values: names a set of weights in plans and reports.
+uint64_t checksum(const Weights& weights);
+
+/// The configuration in the metadata. Throws Error{bad_file} when it is absent or no JSON object of strings.
+std::map<std::string, std::string> config_of(const Weights& weights);
+void set_config(Weights& weights, const Network& network);
+
+}  // namespace stipple::network
