@@ -14,6 +14,7 @@ namespace stipple::engine::cpu {
 struct ChainPart {
     const float* data = nullptr;
     int64_t stride = 0;
+    int64_t channels = 0;  // of this part; those of all parts add up to the first layer's `in`
 };
 
 /// Row r of the task adds the row `data + stride * (row: r, cloud: 0, point: r / width, neighbour: neighbours[r])`.
