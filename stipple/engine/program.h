@@ -66,7 +66,8 @@ enum class Reduce { none, max_points, max_rows };
 enum class StepKind {
     chain,        // layers, reduce
     fold_matrix,  // (matrix T [B, k*k]) -> [B, out*k]: weight [out, k] times T^T for every cloud. weight empty: T^T
-    knn,          // as the layers of the same name, below too
+    knn,          // as the layers of the same name, below too. Neighbours that are missing, because points are not
+                  // finite, are the point itself: every index is good
     edge_distance,
     gather,
     max_points,  // where no chain ends in it
@@ -140,5 +141,7 @@ struct MemoryPlan {
     int64_t bytes = 0;
 };
 MemoryPlan plan_memory(const Program& program, const std::vector<int64_t>& bytes);
+/// The same for lifetimes that a backend has counted by itself: in groups of steps, or rows of one cloud at a time.
+MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes, const std::vector<int64_t>& bytes);
 
 }  // namespace stipple::engine
