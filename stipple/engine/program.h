@@ -46,11 +46,11 @@ struct Source {
 };
 
 /// y = activation(sum over parts of x_p W_p^T + sum of addends + bias). Only the first layer of a chain names parts and
-/// addends: the others take the layer before them.
+/// addends: the others take the layer before them. A first layer may have addends alone: no parts, in = 0, no weight.
+/// A layer with a matrix takes one part or the layer before it; it may have addends.
 struct Dense {
-    std::string name;  // of the layer it came from
-    std::vector<Source>
-        parts;  // Access::row, channels in this order make up `in`. Empty: the layer before it in its chain
+    std::string name;             // of the layer it came from; of a product that was cut off, "layer/source"
+    std::vector<Source> parts;    // Access::row, channels in this order make up `in`
     std::vector<Source> addends;  // `out` channels each
     Value matrix = -1;            // [B, out * in]: the cloud's own weights, row-major [out, in], instead of `weight`
     int64_t in = 0, out = 0;
@@ -90,11 +90,16 @@ enum class StepKind {
 
 struct Step {
     StepKind kind = StepKind::chain;
-    std::string name;            // of the layer whose output it makes
-    std::vector<Source> inputs;  // of every kind but chain, whose layers name theirs
+    std::string name;  // of the layer whose output it makes
+    /// Of every kind but chain, whose layers name theirs. All Access::row, but those of copy (any access) and s and b
+    /// of inject (row, point or cloud). gather and edge_distance: x, then the indices. couple: x, t; x has all
+    /// channels, t those from `begin` on. copy, slice and reverse may have int32 neither in nor out.
+    std::vector<Source> inputs;
     Value output = -1;
     std::vector<Dense> layers;     // chain: one or more
     Reduce reduce = Reduce::none;  // chain
+    Level level = Level::point;    // chain: what a row of its layers belongs to
+    int64_t width = 1;             // chain: rows of each point, before the reduction
     std::vector<float> weight;     // fold_matrix
     int64_t begin = 0, end = 0;    // slice, couple
     float factor = 1;              // add, couple, log_det
