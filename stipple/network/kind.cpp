@@ -13,7 +13,8 @@ std::string_view name_of(Kind kind) {
         "softmax_rows", "interpolate", "log_softmax", "add",          "subtract",     "scale",
         "actnorm",      "mix",         "couple",      "inject",       "flow_log_det", "gaussian_log_density",
     };
-    return kNames[static_cast<size_t>(kind)];
+    const auto index = static_cast<size_t>(kind);
+    return index < kNames.size() ? kNames[index] : "unknown";
 }
 
 }  // namespace stipple::network

@@ -31,7 +31,7 @@ struct TensorType {
     Level level = Level::point;
     int64_t width = 1;      // rows of each point: neighbours or children. Always 1 for clouds
     int64_t channels = 0;   // numbers of a row
-    bool is_index = false;  // int32 positions in the point's own cloud, else float32
+    bool is_index = false;  // int32 positions in the point's own cloud, else float32. One channel, `width` neighbours
 
     bool operator==(const TensorType&) const = default;
 };
@@ -46,7 +46,7 @@ inline TensorType rows_of(int64_t width, int64_t channels) {
     return {Level::point, width, channels};
 }
 
-std::string to_string(const TensorType& type);  // "[B, N, 16, 64]"; indices end in " int32"
+std::string to_string(const TensorType& type);  // "[B, N, 16, 64]"; indices "[B, N, 16] int32"
 
 /// A layer's output: the layer's position in Network::layers.
 using Tensor = int32_t;
@@ -103,7 +103,7 @@ inline Activation leaky_relu(float slope) {
 enum class Initialiser {
     zeros,
     ones,
-    fan_in_uniform,     // +-1/sqrt(inputs): PyTorch's Linear, weight and bias
+    fan_in_uniform,     // +-1/sqrt(inputs): PyTorch's Linear, weight and bias. Beside any other, a bias starts at zero
     xavier_normal,      // N(0, 2 / (inputs + outputs))
     random_orthogonal,  // a random orthogonal matrix
 };
@@ -117,7 +117,7 @@ struct LayerOptions {
     float norm_eps = 1e-5f;                             // linear with norm
     float norm_momentum = 0.1f;                         // linear with norm, while training
     Activation activation;                              // linear, activation
-    Initialiser weights = Initialiser::fan_in_uniform;  // linear, mix. zeros: the bias starts at zero too
+    Initialiser weights = Initialiser::fan_in_uniform;  // linear, mix
     float rate = 0;                                     // dropout: probability of a zero
     int64_t begin = 0, end = 0;                         // slice; couple (begin)
     int64_t width = 1;                                  // repeat, knn
@@ -168,8 +168,8 @@ std::vector<Parameter> parameters_of(const Network& network);
 TensorType infer_type(const Network& network, const Layer& layer);
 
 /// Everything that a Network promises: names unique and made of [a-z0-9_.-], inputs before their layers, types as
-/// inferred, shared parameters of equal shape, at least one output and one input. Throws Error{bad_argument} naming
-/// the layer.
+/// inferred, parameters shared as a whole and with a layer of the same kind before, at least one output and one input.
+/// Throws Error{bad_argument} naming the layer.
 void validate(const Network& network);
 
 /// One line a layer: name, kind, options, inputs, type, parameters, then sums. For people.

@@ -24,7 +24,8 @@ struct Weights {
     std::map<std::string, std::string> metadata;
 };
 
-/// As the initialisers say, from one seed: a parameter's values depend on the seed and its name alone.
+/// As the initialisers say, from one seed: a parameter's values depend on the seed, its name and its shape alone. The
+/// network's configuration is in the metadata.
 Weights initial_weights(const Network& network, uint64_t seed);
 
 /// Every parameter of the network is there, with its shape, and nothing else is. Throws Error{bad_file} that names the
@@ -32,12 +33,13 @@ Weights initial_weights(const Network& network, uint64_t seed);
 /// refused too.
 void check_weights(const Network& network, const Weights& weights);
 
-/// Reads f16, bf16, f32 and f64 tensors as float32; integer tensors are skipped (batch counters of other trainers).
+/// Reads f16, bf16, f32 and f64 tensors as float32; others are skipped (batch counters of other trainers).
 /// Throws what load_safetensors throws. parse: of a file in memory or a pipe.
 Weights parse_weights(io::ByteReader& reader);
 Weights load_weights(const std::string& path);
 
-/// dtype: f32, f16 or bf16 (round to nearest even; a value beyond f16 is Error{not_finite} naming its tensor).
+/// dtype: f32, f16 or bf16 (round to nearest even). A value that is not finite, or beyond the dtype, is
+/// Error{not_finite} naming its tensor.
 void save_weights(const std::string& path, const Weights& weights, DType dtype, Overwrite overwrite);
 
 /// FNV-1a over names, shapes and values: names a set of weights in plans and reports.
