@@ -1,0 +1,476 @@
+// The fused chain on Hopper's tensor cores.
+//
+// A block takes a tile of a cloud's points. Its two warpgroups first carry their own halves of the tile through the
+// first and middle layers, into shared memory; then each takes every other 64 channels of the last layer: the weights
+// of these come from the L2 cache into registers, the tile's points stream past them 128 at a time, and of the products
+// only the maximum remains. Two accumulators alternate, so that the maximum of one is taken while the other is being
+// computed.
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "stipple/core/check_cuda.h"
+#include "stipple/engine/cuda_chain_kernel.h"
+#include "stipple/engine/cuda_wgmma.cuh"
+
+namespace stipple::engine::cuda {
+namespace {
+
+constexpr int kThreads = 256;   // two warpgroups
+constexpr int kColumns = 128;   // points of one product
+constexpr int kRowBytes = 128;  // of a slab: as many channels as fit
+
+template <Precision P>
+struct Factor {
+    static constexpr int kBytes = P == Precision::tf32 ? 4 : P == Precision::fp16 || P == Precision::bf16 ? 2 : 1;
+    using Sum = std::conditional_t<P == Precision::int8, int32_t, float>;
+};
+/// What the middle layers are computed in: 8 bits are for the last layer, where all the work is.
+template <Precision P>
+constexpr Precision kMiddlePrecision = P == Precision::int8 || P == Precision::fp8 ? Precision::fp16 : P;
+
+template <Precision P, int kPoints>
+struct Layout {  // of a block's shared memory, after the first multiple of 1024
+    static constexpr int kHidden = kPoints * kChainFirst * Factor<kMiddlePrecision<P>>::kBytes;
+    static constexpr int kWide = kPoints * kChainLast * Factor<P>::kBytes;
+    static constexpr int kFirst = kChainFirst * sizeof(float4);
+    static constexpr int kBytes = kHidden + kWide + kFirst + 1024;
+};
+
+// Everything from here on needs sm_90a; other targets get kernels that do nothing and are never launched.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define STIPPLE_HAS_WGMMA 1
+#else
+#define STIPPLE_HAS_WGMMA 0
+#endif
+
+#if STIPPLE_HAS_WGMMA
+template <Precision P, class Sum>
+__device__ inline void product(Sum (&d)[64], const uint32_t (&a)[4], uint64_t b, int accumulate) {
+    if constexpr (P == Precision::fp16) wgmma_f16(d, a, b, accumulate);
+    if constexpr (P == Precision::bf16) wgmma_bf16(d, a, b, accumulate);
+    if constexpr (P == Precision::tf32) wgmma_tf32(d, a, b, accumulate);
+    if constexpr (P == Precision::fp8) wgmma_e4m3(d, a, b, accumulate);
+    if constexpr (P == Precision::int8) wgmma_s8(d, a, b, accumulate);
+}
+
+/// The product of one group of 64 channels with 128 points: K channels, in slabs `slab_stride` bytes apart.
+template <Precision P, int K, class Sum>
+__device__ inline void multiply(Sum (&d)[64], const uint32_t (&a)[K * Factor<P>::kBytes / 32][4], uint32_t rows,
+                                uint32_t slab_stride) {
+    constexpr int kSteps = K * Factor<P>::kBytes / 32;
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+        const uint64_t b = rows_descriptor(rows + (step / 4) * slab_stride + (step % 4) * 32);
+        product<P>(d, a[step], b, step > 0);
+    }
+}
+
+__device__ inline uint32_t pack_f16(float low, float high) {
+    const __half2 pair = __floats2half2_rn(low, high);
+    return reinterpret_cast<const uint32_t&>(pair);
+}
+__device__ inline uint32_t pack_bf16(float low, float high) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return reinterpret_cast<const uint32_t&>(pair);
+}
+template <Precision P>
+__device__ inline uint32_t pack_half(float low, float high) {
+    if constexpr (P == Precision::fp16) return pack_f16(low, high);
+    return pack_bf16(low, high);
+}
+__device__ inline float round_tf32(float x) {
+    uint32_t bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    return __uint_as_float(bits);
+}
+/// Two 8-bit numbers of two channels of one point.
+template <Precision P>
+__device__ inline uint32_t pack_byte_pair(float low, float high) {
+    if constexpr (P == Precision::fp8) {
+        uint16_t pair;
+        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+        return pair;
+    } else {
+        uint32_t a, b;  // rounds to nearest even, saturates at -128 and 127
+        asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(a) : "f"(low));
+        asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(b) : "f"(high));
+        return (a & 0xff) | (b & 0xff) << 8;
+    }
+}
+
+__device__ inline void store_transposed(uint32_t address, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a),
+                 "r"(b), "r"(c), "r"(d)
+                 : "memory");
+}
+
+/// Writes 64 channels (group `group`) of 128 points from their sums: activation(sum + bias), rounded to P, a row for
+/// each point from `rows` on. Eight-bit channels of a warp's 16 are stored in the order 0, 8, 1, 9, ... 7, 15: the
+/// weights that meet them are packed likewise.
+template <Precision P>
+__device__ inline void store_rows(const float (&d)[64], uint32_t rows, uint32_t slab_stride, int group, int warp,
+                                  int lane, float bias_low, float bias_high, float slope, float scale) {
+    auto activate = [slope](float x) { return fmaxf(x, x * slope); };
+    if constexpr (P == Precision::tf32) {
+        const uint32_t channel = group * 64 + warp * 16 + lane / 4;
+#pragma unroll
+        for (int j = 0; j < 16; ++j)
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                const uint32_t point = 8 * j + 2 * (lane & 3) + (e & 1), c = channel + (e & 2) * 4;
+                const float value = round_tf32(activate(d[4 * j + e] + (e & 2 ? bias_high : bias_low)));
+                const uint32_t address = rows + (c / 32) * slab_stride + swizzled(point, (c % 32) * 4);
+                asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
+            }
+    } else if constexpr (P == Precision::fp16 || P == Precision::bf16) {
+        // Four 8 x 8 blocks at a time: channels 0..7 and 8..15 of the warp, of 8 points and the next 8.
+        const uint32_t point = (lane & 7) + ((lane >> 4) & 1) * 8, byte = warp * 32 + ((lane >> 3) & 1) * 16;
+        const uint32_t base = rows + group * slab_stride;
+#pragma unroll
+        for (int j = 0; j < 16; j += 2) {
+            uint32_t packed[4];
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                const float* sums = d + 4 * (j + h);
+                packed[2 * h] = pack_half<P>(activate(sums[0] + bias_low), activate(sums[1] + bias_low));
+                packed[2 * h + 1] = pack_half<P>(activate(sums[2] + bias_high), activate(sums[3] + bias_high));
+            }
+            store_transposed(base + swizzled(8 * j + point, byte), packed[0], packed[1], packed[2], packed[3]);
+        }
+    } else {
+        const uint32_t byte = (group * 4 + warp) * 16;
+#pragma unroll
+        for (int j = 0; j < 16; j += 4) {
+            uint32_t packed[4];
+#pragma unroll
+            for (int h = 0; h < 4; ++h) {
+                const float* sums = d + 4 * (j + h);
+                const uint32_t first =
+                    pack_byte_pair<P>(activate(sums[0] + bias_low) * scale, activate(sums[2] + bias_high) * scale);
+                const uint32_t second =
+                    pack_byte_pair<P>(activate(sums[1] + bias_low) * scale, activate(sums[3] + bias_high) * scale);
+                packed[h] = first | second << 16;
+            }
+            store_transposed(rows + swizzled(8 * j + lane, byte), packed[0], packed[1], packed[2], packed[3]);
+        }
+    }
+}
+
+/// The weights of one group of 64 channels and 64 inputs, from a packed array or from the cloud's own float matrix.
+template <Precision P>
+__device__ inline void load_middle(uint32_t (&a)[2 * Factor<P>::kBytes][4], const ChainMiddle& layer, int cloud,
+                                   int outs, int group, int warp, int lane) {
+    constexpr int kSteps = 2 * Factor<P>::kBytes;
+    if (layer.matrix == nullptr) {
+        const uint4* packed = layer.weight + ((group * kSteps) * 4 + warp) * 32 + lane;
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step) {
+            const uint4 four = __ldg(packed + step * 128);
+            a[step][0] = four.x, a[step][1] = four.y, a[step][2] = four.z, a[step][3] = four.w;
+        }
+        return;
+    }
+    const float* matrix = layer.matrix + int64_t(cloud) * outs * 64;
+    constexpr int kWord = 4 / Factor<P>::kBytes;  // channels of a register
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step)
+#pragma unroll
+        for (int part = 0; part < 4; ++part) {
+            const int row = group * 64 + warp * 16 + lane / 4 + (part & 1) * 8;
+            const int channel = step * 8 * kWord + (part >> 1) * 4 * kWord + (lane & 3) * kWord;
+            const float* at = matrix + row * 64 + channel;
+            if constexpr (P == Precision::tf32) {
+                a[step][part] = __float_as_uint(round_tf32(__ldg(at)));
+            } else {
+                const float2 pair = __ldg(reinterpret_cast<const float2*>(at));
+                a[step][part] = pack_half<P>(pair.x, pair.y);
+            }
+        }
+}
+
+__device__ inline void warpgroup_barrier(int group) {
+    asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
+}
+/// Ordinary stores to shared memory before it are seen by products after the next barrier.
+__device__ inline void publish_to_products() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+__device__ inline int32_t larger(int32_t a, int32_t b) {
+    return max(a, b);
+}
+__device__ inline float larger(float a, float b) {
+    return fmaxf(a, b);
+}
+#endif
+
+template <Precision P, int kPoints>
+__global__ void __launch_bounds__(kThreads, 1) chain_kernel(ChainArguments arguments) {
+#if STIPPLE_HAS_WGMMA
+    constexpr Precision kMiddle = kMiddlePrecision<P>;
+    constexpr int kHalf = kPoints / 2;  // of a warpgroup, until the last layer
+    using Sum = typename Factor<P>::Sum;
+    extern __shared__ char shared_memory[];
+    const uint32_t unaligned = static_cast<uint32_t>(__cvta_generic_to_shared(shared_memory));
+    const uint32_t hidden = (unaligned + 1023) & ~1023u;
+    const uint32_t wide = hidden + Layout<P, kPoints>::kHidden;
+    const uint32_t first = wide + Layout<P, kPoints>::kWide;
+    float4* first_rows = reinterpret_cast<float4*>(shared_memory + (first - unaligned));
+    constexpr uint32_t kSlab = kPoints * kRowBytes;
+
+    const int tiles = (arguments.points + kPoints - 1) / kPoints;
+    const int cloud = blockIdx.x / tiles, tile = blockIdx.x % tiles;
+    const int64_t begin = arguments.offsets ? arguments.offsets[cloud] : int64_t(cloud) * arguments.points;
+    const int n = arguments.offsets ? static_cast<int>(arguments.offsets[cloud + 1] - begin) : arguments.points;
+    if (tile * kPoints >= n) return;
+
+    const int thread = threadIdx.x, warpgroup = thread / 128, in_group = thread % 128;
+    const int warp = in_group / 32, lane = thread % 32;
+
+    // First layer: three multiply-adds a channel, in float32. Points past the end repeat the last one: the maximum is
+    // the same.
+    if (thread < kChainFirst) {
+        const float* weight =
+            arguments.first_weight + (arguments.first_of_cloud ? int64_t(cloud) * kChainFirst * 3 : 0);
+        first_rows[thread] = make_float4(weight[thread * 3], weight[thread * 3 + 1], weight[thread * 3 + 2],
+                                         arguments.first_bias[thread]);
+    }
+    float3 point[kHalf / 128];
+#pragma unroll
+    for (int i = 0; i < kHalf / 128; ++i) {
+        const int row = min(tile * kPoints + warpgroup * kHalf + i * 128 + in_group, n - 1);
+        const float* at = arguments.x + (begin + row) * arguments.x_stride;
+        point[i] = make_float3(at[0], at[1], at[2]);
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int piece = 0; piece < kChainFirst * Factor<kMiddle>::kBytes / 16; ++piece) {
+        constexpr int kChannels = 16 / Factor<kMiddle>::kBytes;
+        float value[kHalf / 128][kChannels];
+#pragma unroll
+        for (int c = 0; c < kChannels; ++c) {
+            const float4 w = first_rows[piece * kChannels + c];
+#pragma unroll
+            for (int i = 0; i < kHalf / 128; ++i) {
+                const float sum = fmaf(w.z, point[i].z, fmaf(w.y, point[i].y, fmaf(w.x, point[i].x, w.w)));
+                value[i][c] = fmaxf(sum, sum * arguments.first_slope);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < kHalf / 128; ++i) {
+            uint32_t packed[4];
+#pragma unroll
+            for (int q = 0; q < 4; ++q) {
+                if constexpr (kMiddle == Precision::tf32)
+                    packed[q] = __float_as_uint(round_tf32(value[i][q]));
+                else
+                    packed[q] = pack_half<kMiddle>(value[i][2 * q], value[i][2 * q + 1]);
+            }
+            const uint32_t row = warpgroup * kHalf + i * 128 + in_group;
+            const uint32_t address = hidden + (piece / 8) * kSlab + swizzled(row, (piece % 8) * 16);
+            asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(packed[0]), "r"(packed[1]),
+                         "r"(packed[2]), "r"(packed[3])
+                         : "memory");
+        }
+    }
+    publish_to_products();
+    warpgroup_barrier(warpgroup);
+
+    // Middle layers: 64 -> 64 in place, the last of them 64 -> 128 into `wide`.
+    const uint32_t own_rows = warpgroup * kHalf * kRowBytes;
+#pragma unroll 1
+    for (int m = 0; m < arguments.n_middle; ++m) {
+        const ChainMiddle& layer = arguments.middle[m];
+        const bool widens = m == arguments.n_middle - 1;
+        const int groups = widens ? 2 : 1;
+#pragma unroll 1
+        for (int group = 0; group < groups; ++group) {
+            uint32_t a[2 * Factor<kMiddle>::kBytes][4];
+            load_middle<kMiddle>(a, layer, cloud, groups * 64, group, warp, lane);
+            const int channel = group * 64 + warp * 16 + lane / 4;
+            const float bias_low = layer.bias[channel], bias_high = layer.bias[channel + 8];
+#pragma unroll 1
+            for (int columns = 0; columns < kHalf; columns += kColumns) {
+                const uint32_t rows = own_rows + columns * kRowBytes;
+                float sums[64];
+                wgmma_fence();
+                multiply<kMiddle, kChainFirst>(sums, a, hidden + rows, kSlab);
+                wgmma_commit();
+                wgmma_wait<0>();
+                if (widens) {
+                    store_rows<P>(sums, wide + rows, kSlab, group, warp, lane, bias_low, bias_high, layer.slope,
+                                  arguments.last_input_scale);
+                } else {
+                    warpgroup_barrier(warpgroup);  // all four warps have read what is overwritten now
+                    store_rows<kMiddle>(sums, hidden + rows, kSlab, group, warp, lane, bias_low, bias_high, layer.slope,
+                                        1);
+                }
+            }
+        }
+        publish_to_products();
+        if (!widens) warpgroup_barrier(warpgroup);
+    }
+    __syncthreads();
+
+    // Last layer. A warpgroup's groups of 64 channels: every other one of the block's.
+    constexpr int kSteps = kChainLast * Factor<P>::kBytes / 32;
+    constexpr int kChunks = kPoints / kColumns;
+    const int block_groups = arguments.out / 64 / gridDim.y;
+    const int group_begin = blockIdx.y * block_groups + warpgroup;
+    const int group_count = block_groups / 2;
+    float* partial = arguments.partial + int64_t(blockIdx.x) * arguments.out;
+    auto load = [&](uint32_t(&a)[kSteps][4], int i) {
+        const uint4* packed = arguments.last_weight + (((group_begin + 2 * i) * kSteps) * 4 + warp) * 32 + lane;
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step) {
+            const uint4 four = __ldg(packed + step * 128);
+            a[step][0] = four.x, a[step][1] = four.y, a[step][2] = four.z, a[step][3] = four.w;
+        }
+    };
+    auto take_max = [](const Sum(&d)[64], Sum& low, Sum& high) {
+        Sum l0 = d[0], l1 = d[1], h0 = d[2], h1 = d[3];
+#pragma unroll
+        for (int j = 1; j < 16; ++j) {
+            l0 = larger(l0, d[4 * j]), l1 = larger(l1, d[4 * j + 1]);
+            h0 = larger(h0, d[4 * j + 2]), h1 = larger(h1, d[4 * j + 3]);
+        }
+        low = larger(low, larger(l0, l1)), high = larger(high, larger(h0, h1));
+    };
+    auto write_max = [&](Sum low, Sum high, int i) {
+#pragma unroll
+        for (int offset = 1; offset <= 2; offset *= 2) {
+            low = larger(low, __shfl_xor_sync(~0u, low, offset));
+            high = larger(high, __shfl_xor_sync(~0u, high, offset));
+        }
+        if ((lane & 3) == 0) {
+            float* at = partial + (group_begin + 2 * i) * 64 + warp * 16 + lane / 4;
+            at[0] = static_cast<float>(low), at[8] = static_cast<float>(high);
+        }
+    };
+    Sum smallest;
+    if constexpr (P == Precision::int8)
+        smallest = INT32_MIN;
+    else
+        smallest = -INFINITY;
+
+    Sum even[64], odd[64];
+    auto run_group = [&](const uint32_t(&a)[kSteps][4], int i) {
+        Sum low = smallest, high = smallest;
+        wgmma_fence();
+        multiply<P, kChainLast>(even, a, wide, kSlab);
+        wgmma_commit();
+#pragma unroll
+        for (int chunk = 1; chunk < kChunks; ++chunk) {
+            const uint32_t rows = wide + chunk * kColumns * kRowBytes;
+            wgmma_fence();
+            if (chunk % 2 == 1)
+                multiply<P, kChainLast>(odd, a, rows, kSlab);
+            else
+                multiply<P, kChainLast>(even, a, rows, kSlab);
+            wgmma_commit();
+            wgmma_wait<1>();
+            if (chunk % 2 == 1)
+                take_max(even, low, high);
+            else
+                take_max(odd, low, high);
+        }
+        wgmma_wait<0>();
+        take_max(odd, low, high);
+        write_max(low, high, i);
+    };
+    static_assert(kChunks % 2 == 0);
+    if constexpr (P == Precision::tf32) {  // no registers for the next group's weights
+#pragma unroll 1
+        for (int i = 0; i < group_count; ++i) {
+            uint32_t a[kSteps][4];
+            load(a, i);
+            run_group(a, i);
+        }
+    } else {
+        uint32_t a[kSteps][4], b[kSteps][4];
+        load(a, 0);
+#pragma unroll 1
+        for (int i = 0; i < group_count; i += 2) {
+            load(b, i + 1);
+            run_group(a, i);
+            if (i + 2 < group_count) load(a, i + 2);
+            run_group(b, i + 1);
+        }
+    }
+#endif
+}
+
+__global__ void finish_kernel(ChainFinish arguments) {
+    const int64_t at = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (at >= int64_t(arguments.clouds) * arguments.out) return;
+    const int cloud = static_cast<int>(at / arguments.out), channel = static_cast<int>(at % arguments.out);
+    const int n = arguments.offsets ? arguments.offsets[cloud + 1] - arguments.offsets[cloud] : arguments.points;
+    const int tiles = (arguments.points + arguments.tile_points - 1) / arguments.tile_points;
+    const int used = (n + arguments.tile_points - 1) / arguments.tile_points;
+    const float* partial = arguments.partial + (int64_t(cloud) * tiles) * arguments.out + channel;
+    float largest = -INFINITY;
+    for (int tile = 0; tile < used; ++tile) largest = fmaxf(largest, partial[int64_t(tile) * arguments.out]);
+    const float y = fmaf(largest, arguments.scale[channel], arguments.bias[channel]);
+    arguments.result[at] = fmaxf(y, y * arguments.slope);
+}
+
+template <Precision P, int kPoints>
+void launch(int multiprocessors, const ChainArguments& arguments, cudaStream_t stream) {
+    const int tiles = (arguments.points + kPoints - 1) / kPoints;
+    const int64_t blocks = int64_t(arguments.clouds) * tiles;
+    // Few tiles: several blocks share one, each with some of the channels (and the first layers over again).
+    int shares = 1;
+    while (blocks * shares * 2 <= multiprocessors && arguments.out / (shares * 2) % kChainOutStep == 0) shares *= 2;
+    static const cudaError_t allowed = cudaFuncSetAttribute(
+        chain_kernel<P, kPoints>, cudaFuncAttributeMaxDynamicSharedMemorySize, Layout<P, kPoints>::kBytes);
+    STIPPLE_CHECK_CUDA(allowed);
+    chain_kernel<P, kPoints>
+        <<<dim3(static_cast<unsigned>(blocks), shares), kThreads, Layout<P, kPoints>::kBytes, stream>>>(arguments);
+    STIPPLE_CHECK_CUDA(cudaGetLastError());
+}
+
+}  // namespace
+
+int chain_tile_points(Precision precision, int64_t clouds, int64_t points, int multiprocessors) {
+    if (precision == Precision::tf32) return 256;
+    // Half as many weights pass through the L2 cache with the larger tile; with few points it leaves processors idle.
+    const int64_t blocks = clouds * ((points + 511) / 512);
+    return points > 256 && blocks >= multiprocessors ? 512 : 256;
+}
+
+void launch_chain_wgmma(Precision precision, int tile_points, int multiprocessors, const ChainArguments& arguments,
+                        Stream stream) {
+    const auto handle = static_cast<cudaStream_t>(stream.handle);
+    const bool large = tile_points == 512;
+    switch (precision) {
+        case Precision::fp16:
+            return large ? launch<Precision::fp16, 512>(multiprocessors, arguments, handle)
+                         : launch<Precision::fp16, 256>(multiprocessors, arguments, handle);
+        case Precision::bf16:
+            return large ? launch<Precision::bf16, 512>(multiprocessors, arguments, handle)
+                         : launch<Precision::bf16, 256>(multiprocessors, arguments, handle);
+        case Precision::int8:
+            return large ? launch<Precision::int8, 512>(multiprocessors, arguments, handle)
+                         : launch<Precision::int8, 256>(multiprocessors, arguments, handle);
+        case Precision::fp8:
+            return large ? launch<Precision::fp8, 512>(multiprocessors, arguments, handle)
+                         : launch<Precision::fp8, 256>(multiprocessors, arguments, handle);
+        case Precision::tf32: return launch<Precision::tf32, 256>(multiprocessors, arguments, handle);
+        case Precision::fp32: break;
+    }
+    STIPPLE_ASSERT(!"a precision without tensor cores");
+}
+
+void launch_chain_finish(const ChainFinish& arguments, Stream stream) {
+    const int64_t items = int64_t(arguments.clouds) * arguments.out;
+    finish_kernel<<<static_cast<unsigned>((items + 255) / 256), 256, 0, static_cast<cudaStream_t>(stream.handle)>>>(
+        arguments);
+    STIPPLE_CHECK_CUDA(cudaGetLastError());
+}
+
+}  // namespace stipple::engine::cuda
