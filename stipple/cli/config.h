@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "stipple/core/nearest_name.h"
+
 namespace stipple::cli {
 
 /// The words that choose a command, below the program's own name: "mesh sample" for ' ', "mesh.sample" for '.'.
@@ -17,8 +19,5 @@ void apply_config(CLI::App& root, CLI::App& command, const std::string& path);
 
 /// The fully resolved configuration of one command, as a file that --config reads back.
 std::string resolved_config(CLI::App& root, CLI::App& command);
-
-/// The name nearest to `word` by edit distance, or nothing when none is near.
-std::string nearest_name(const std::string& word, const std::vector<std::string>& names);
 
 }  // namespace stipple::cli

@@ -1,6 +1,17 @@
 #pragma once
 // PointNet [Qi et al. 2017]: a classifier, a segmenter of one category, a part segmenter of many. Two architectures go
 // by this name and are not weight-compatible; both are here (specification: docs/models.md).
+//
+// Names of layers, and so of parameters: input_transform.{conv1..3, fc1..3} and feature_transform.{...} for the T-nets,
+// conv1 .. for the layers of the points, head.{fc1..3} or head.{conv1..} for what follows the max; each with .weight,
+// .bias and, where batch norm follows, .norm.{weight, bias, running_mean, running_var}.
+//
+// Where a published program does something else than these graphs:
+//   - torch, classifier: dropout stands between the product of head.fc2 and its batch norm there, after its ReLU here.
+//     Inference is the same; while training, batch norm here does not see the zeros.
+//   - the last layer of a T-net starts at zero in both variants, so that the transform is the identity at first; the
+//     PyTorch programs start it at random.
+//   - the part segmenter of tf has a second head that guesses the category, with weight 0 in its loss: left out.
 
 #include "stipple/network/network.h"
 
@@ -16,18 +27,18 @@ struct PointNetOptions {
     int64_t classes = 40;           // or parts, for the segmenters
     bool input_transform = true;    // the 3 x 3 T-net
     bool feature_transform = true;  // the 64 x 64 T-net (128 x 128 in the part segmenter)
-    float dropout = 0.3f;
+    float dropout = 0.3f;     // classifiers; part segmenter of tf (published: 0.2). The other segmenters have none
     int64_t categories = 16;  // of the part segmenter: width of its one-hot input
 };
 
 /// points [B, N, 3] -> logits [B, classes]; with a feature transform also feature_transform [B, 4096], which a trainer
-/// regularises.
+/// regularises. All three throw Error{bad_argument} for options out of range.
 network::Network pointnet_classifier(const PointNetOptions& options);
 
-/// points [B, N, 3] -> logits [B, N, classes].
+/// points [B, N, 3] -> logits [B, N, classes], feature_transform as above.
 network::Network pointnet_segmenter(const PointNetOptions& options);
 
-/// points [B, N, 3], category [B, categories] (one-hot) -> logits [B, N, classes].
+/// points [B, N, 3], category [B, categories] (one-hot) -> logits [B, N, classes], feature_transform [B, 16384].
 network::Network pointnet_part_segmenter(const PointNetOptions& options);
 
 }  // namespace stipple::models

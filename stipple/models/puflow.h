@@ -1,21 +1,32 @@
 #pragma once
 // PU-Flow [Mao et al. 2022], discrete: upsamples a patch with a normalizing flow whose conditions come from a densely
-// connected edge network. Parameter names are those of the published checkpoints, so that their weights load as they
-// are.
+// connected edge network.
+//
+// Parameters have the names of the published checkpoints, but for three that our layers name otherwise:
+//   - batch norm belongs to its convolution: "P.1.x" becomes "P.0.norm.x" and "P.4.x" becomes "P.3.norm.x", wherever a
+//     "P.1.running_mean" or "P.4.running_mean" tells a batch norm;
+//   - "flow_blocks.L.permutate1.permutater.W" becomes "flow_blocks.L.permutate1.permutater.weight";
+//   - integers are left out: "num_batches_tracked", and the order of channels of permutate2, which is always reversed.
+// Shapes lose their ones: a convolution's [o, i, 1, 1] is [o, i], an actnorm's [1, 1, 3] is [3].
 
 #include "stipple/network/network.h"
 
 namespace stipple::models {
 
 struct PuFlowOptions {
-    int64_t ratio = 4;        // children of a point, 1..32
-    int64_t neighbours = 16;  // of the feature network
-    int64_t interpolation_neighbours = 8;
-    bool stages = false;  // also output what the published code computes on the way, for parity tests
+    int64_t ratio = 4;                     // children of a point, 1..32
+    int64_t neighbours = 16;               // of the feature network, 1..128; a cloud needs as many points
+    int64_t interpolation_neighbours = 8;  // likewise
+    bool stages = false;                   // also output what the published code computes on the way, for parity tests
 };
 
 /// points [B, N, 3] -> upsampled [B, N, ratio, 3] (child r of point n is row n * ratio + r), log_likelihood terms
-/// log_det [B, 1] and nll [B, 1].
+/// log_det [B, 1] and nll [B, 1]. Points are those of a patch, centred and of radius 1.
+///
+/// With options.stages also feat_1 .. feat_6 and cond_1 .. cond_6 [B, N, 32 | 64 | 128], flow_1 .. flow_6 and z
+/// [B, N, 3] (flow_6 is z), interp_logits and interp_weights [B, N, 8, ratio], latent_interp [B, N, ratio, 3],
+/// decoded (upsampled by another name), inverse_of_z [B, N, 3].
+/// Throws Error{bad_argument} for options out of range.
 network::Network puflow(const PuFlowOptions& options);
 
 }  // namespace stipple::models

@@ -1,24 +1,105 @@
 #include "stipple/models/registry.h"
 
+#include <fmt/ranges.h>
+
 #include "stipple/core/error.h"
+#include "stipple/core/nearest_name.h"
+#include "stipple/models/config.h"
 #include "stipple/models/pointnet.h"
 #include "stipple/models/puflow.h"
 
 namespace stipple::models {
 
+using network::Network;
+using network::Weights;
+
+namespace {
+
+PointNetOptions pointnet_options(const char* model, const Config& config, bool with_categories) {
+    PointNetOptions options;
+    ConfigReader reader(model, config);
+    int64_t variant = 0;
+    reader.read("variant", {"torch", "tf"}, variant);
+    options.variant = variant == 1 ? PointNetVariant::tf : PointNetVariant::torch;
+    reader.read("classes", options.classes);
+    reader.read("input_transform", options.input_transform);
+    reader.read("feature_transform", options.feature_transform);
+    reader.read("dropout", options.dropout);
+    if (with_categories) reader.read("categories", options.categories);
+    reader.finish();
+    return options;
+}
+
+Network build_classifier(const Config& config) {
+    return pointnet_classifier(pointnet_options("pointnet-classifier", config, false));
+}
+
+Network build_segmenter(const Config& config) {
+    return pointnet_segmenter(pointnet_options("pointnet-segmenter", config, false));
+}
+
+Network build_part_segmenter(const Config& config) {
+    return pointnet_part_segmenter(pointnet_options("pointnet-part-segmenter", config, true));
+}
+
+Network build_puflow(const Config& config) {
+    PuFlowOptions options;
+    ConfigReader reader("puflow", config);
+    reader.read("ratio", options.ratio);
+    reader.read("neighbours", options.neighbours);
+    reader.read("interpolation_neighbours", options.interpolation_neighbours);
+    reader.read("stages", options.stages);
+    reader.finish();
+    return puflow(options);
+}
+
+constexpr ModelEntry kModels[] = {
+    {"pointnet-classifier", "PointNet: the class of a cloud", build_classifier},
+    {"pointnet-part-segmenter", "PointNet: the part of each point, for clouds of known category", build_part_segmenter},
+    {"pointnet-segmenter", "PointNet: the part of each point", build_segmenter},
+    {"puflow", "PU-Flow: upsamples a patch with a normalizing flow", build_puflow},
+};
+
+}  // namespace
+
+std::span<const ModelEntry> model_table() {
+    return kModels;
+}
+
+Network build_model(std::string_view name, const Config& config) {
+    std::vector<std::string> names;
+    for (const ModelEntry& entry : kModels) {
+        if (entry.name != name) {
+            names.emplace_back(entry.name);
+            continue;
+        }
+        try {
+            return entry.build(config);
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::bad_argument) throw;
+            // A value that parses and that the builder refuses: here it came from a configuration.
+            throw Error(ErrorCode::bad_config, error.message(), error.hint());
+        }
+    }
+    const std::string near = nearest_name(std::string(name), names);
+    throw Error(
+        ErrorCode::bad_config, fmt::format("there is no model \"{}\"", name),
+        near.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : fmt::format("did you mean {}?", near));
+}
+
 Model load_model(const std::string& path) {
-    Model model;
-    model.weights = network::load_weights(path);
+    Weights weights = network::load_weights(path);
     try {
-        const auto name = model.weights.metadata.find("stipple.model");
-        if (name == model.weights.metadata.end())
-            throw Error(ErrorCode::bad_file, "no 'stipple.model' in the metadata: weights of no known network");
-        model.network = build_model(name->second, network::config_of(model.weights));
-        network::check_weights(model.network, model.weights);
+        const auto name = weights.metadata.find("stipple.model");
+        if (name == weights.metadata.end())
+            throw Error(ErrorCode::bad_file, "its metadata do not say which model these weights are of (stipple.model)",
+                        "scripts/pth_to_safetensors.py writes it for the checkpoints that it knows");
+        Network built = build_model(name->second, network::config_of(weights));
+        network::check_weights(built, weights);
+        return {std::move(built), std::move(weights)};
     } catch (const Error& error) {
         throw error.at_path(path);
     }
-    return model;
 }
 
 }  // namespace stipple::models
