@@ -1,0 +1,148 @@
+#include "stipple/models/registry.h"
+
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include "stipple/core/error.h"
+#include "stipple/models/pointnet.h"
+#include "stipple/models/puflow.h"
+#include "tests/support/temporary_folder.h"
+
+namespace stipple::models {
+namespace {
+
+using network::Network;
+
+struct Refusal {
+    ErrorCode code;
+    std::string text, hint;
+};
+
+template <class F>
+Refusal refusal_of(const F& f) {
+    try {
+        f();
+    } catch (const Error& error) {
+        return {error.code(), error.what(), error.hint()};
+    }
+    ADD_FAILURE() << "nothing was refused";
+    return {};
+}
+
+/// Everything that makes two networks different.
+std::string all_of(const Network& network) {
+    std::string text = network.name;
+    for (const network::Layer& layer : network.layers) {
+        const network::LayerOptions& o = layer.options;
+        text += fmt::format("\n{} {} ({}) {} {}: {} {} {} {} {} {} {} {} {} {} {} {} {} {}", layer.name,
+                            name_of(layer.kind), fmt::join(layer.inputs, " "), layer.parameters, to_string(layer.type),
+                            o.channels, o.bias, o.norm, o.norm_eps, o.norm_momentum,
+                            static_cast<int>(o.activation.kind), o.activation.slope, static_cast<int>(o.weights),
+                            o.rate, o.begin, o.end, o.width, o.factor, o.inverse);
+    }
+    for (const network::Output& output : network.outputs) text += fmt::format("\n{}: {}", output.name, output.tensor);
+    return text;
+}
+
+void expect_refused(const std::string& model, const std::map<std::string, std::string>& config, const std::string& text,
+                    const std::string& hint = "") {
+    const Refusal refusal = refusal_of([&] { build_model(model, config); });
+    EXPECT_EQ(refusal.code, ErrorCode::bad_config) << refusal.text;
+    EXPECT_NE(refusal.text.find(text), std::string::npos) << refusal.text;
+    EXPECT_NE(refusal.hint.find(hint), std::string::npos) << refusal.hint;
+}
+
+void expect_round_trip(const Network& network) {
+    const Network again = build_model(network.name, network.config);
+    EXPECT_EQ(all_of(again), all_of(network));
+    EXPECT_EQ(again.config, network.config);
+}
+
+TEST(Registry, NamesAreThoseOfTheNetworks) {
+    ASSERT_EQ(model_table().size(), 4u);
+    for (const ModelEntry& entry : model_table()) {
+        EXPECT_EQ(build_model(entry.name, {}).name, entry.name);
+        EXPECT_FALSE(entry.summary.empty());
+        expect_round_trip(build_model(entry.name, {}));
+    }
+}
+
+TEST(Registry, ConfigurationsRoundTrip) {
+    const PointNetOptions odd = {.variant = PointNetVariant::tf,
+                                 .classes = 13,
+                                 .input_transform = false,
+                                 .feature_transform = true,
+                                 .dropout = 0.1f,
+                                 .categories = 5};
+    for (const auto builder : {pointnet_classifier, pointnet_segmenter, pointnet_part_segmenter}) {
+        expect_round_trip(builder(odd));
+        EXPECT_EQ(builder(odd).config.at("dropout"), "0.1");
+    }
+    EXPECT_EQ(pointnet_part_segmenter(odd).config.at("categories"), "5");
+    expect_round_trip(puflow({.ratio = 7, .neighbours = 9, .interpolation_neighbours = 5, .stages = true}));
+    EXPECT_NE(all_of(build_model("pointnet-classifier", {{"classes", "3"}})),
+              all_of(build_model("pointnet-classifier", {})));
+}
+
+TEST(Registry, RefusesWhatItDoesNotKnow) {
+    expect_refused("pointnet-clasifier", {}, "there is no model \"pointnet-clasifier\"",
+                   "did you mean pointnet-classifier?");
+    expect_refused("x", {}, "there is no model \"x\"", "there are pointnet-classifier, ");
+    expect_refused("pointnet-classifier", {{"clases", "4"}}, "pointnet-classifier has no option \"clases\"",
+                   "did you mean classes?");
+    expect_refused("pointnet-classifier", {{"categories", "4"}}, "no option \"categories\"");
+    expect_refused("puflow", {{"classes", "4"}}, "puflow has no option \"classes\"");
+}
+
+TEST(Registry, RefusesValuesThatDoNotParse) {
+    expect_refused("pointnet-classifier", {{"classes", "4x"}}, "classes must be a whole number, got \"4x\"");
+    expect_refused("pointnet-classifier", {{"classes", ""}}, "classes must be a whole number");
+    expect_refused("pointnet-classifier", {{"classes", "99999999999999999999"}}, "classes must be a whole number");
+    expect_refused("pointnet-classifier", {{"classes", "-1"}}, "classes must be 1 to 65536");
+    expect_refused("pointnet-classifier", {{"classes", "1000000000000"}}, "classes must be 1 to 65536");
+    expect_refused("pointnet-classifier", {{"dropout", "half"}}, "dropout must be a number, got \"half\"");
+    expect_refused("pointnet-classifier", {{"dropout", "nan"}}, "dropout must be a number");
+    expect_refused("pointnet-classifier", {{"dropout", "1.5"}}, "dropout must be at least 0 and below 1");
+    expect_refused("pointnet-classifier", {{"variant", "keras"}}, "variant must be torch or tf, got \"keras\"");
+    expect_refused("pointnet-classifier", {{"input_transform", "1"}}, "input_transform must be true or false");
+    expect_refused("puflow", {{"ratio", "33"}}, "ratio must be 1 to 32, got 33");
+    expect_refused("puflow", {{"neighbours", "0"}}, "neighbours must be 1 to 128");
+}
+
+TEST(Registry, AFileIsAModel) {
+    const test::TemporaryFolder folder;
+    const std::string path = folder / "model.safetensors";
+    const Network network = pointnet_classifier({.classes = 3, .feature_transform = false});
+    network::Weights weights = initial_weights(network, 1);
+    set_config(weights, network);
+    save_weights(path, weights, DType::f32, Overwrite::allow);
+    const Model model = load_model(path);
+    EXPECT_EQ(all_of(model.network), all_of(network));
+    EXPECT_EQ(checksum(model.weights), checksum(weights));
+}
+
+TEST(Registry, AFileThatIsNoneSaysWhy) {
+    const test::TemporaryFolder folder;
+    const std::string path = folder / "model.safetensors";
+    const Network network = pointnet_classifier({.classes = 3, .feature_transform = false});
+    network::Weights weights = initial_weights(network, 1);
+    const auto expect = [&](ErrorCode code, const std::string& text) {
+        save_weights(path, weights, DType::f32, Overwrite::allow);
+        const Refusal refusal = refusal_of([&] { load_model(path); });
+        EXPECT_EQ(refusal.code, code) << refusal.text;
+        EXPECT_NE(refusal.text.find(path), std::string::npos) << refusal.text;
+        EXPECT_NE(refusal.text.find(text), std::string::npos) << refusal.text;
+    };
+    weights.metadata.clear();
+    expect(ErrorCode::bad_file, "stipple.model");
+    set_config(weights, network);
+    weights.metadata.at("stipple.model") = "pointnet-segmenter";
+    expect(ErrorCode::bad_file, "head.");
+    weights.metadata.at("stipple.model") = "pointnot";
+    expect(ErrorCode::bad_config, "there is no model \"pointnot\"");
+    set_config(weights, pointnet_classifier({.classes = 4, .feature_transform = false}));
+    expect(ErrorCode::bad_file, "head.fc3");
+}
+
+}  // namespace
+}  // namespace stipple::models
