@@ -79,7 +79,7 @@ void parallel_for(int64_t n, int64_t grain, const std::function<void(int64_t, in
     std::mutex mutex;
     std::exception_ptr failure;
     int64_t failed_chunk = std::numeric_limits<int64_t>::max();
-    run_on_threads(count, [&] {
+    const auto work = [&] {
         for (int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < chunks;) {
             try {
                 run_chunk(chunk);
@@ -93,7 +93,8 @@ void parallel_for(int64_t n, int64_t grain, const std::function<void(int64_t, in
                 next.store(chunks, std::memory_order_relaxed);
             }
         }
-    });
+    };
+    run_on_threads(count, std::cref(work));  // by reference: a closure of this size would be allocated
     if (failure) std::rethrow_exception(failure);
 }
 
