@@ -1,209 +1,323 @@
 #include "stipple/engine/cpu_chain.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "stipple/core/error.h"
+#include "stipple/engine/cpu_chain_blocks.h"
+#include "stipple/engine/cpu_chain_pack.h"
 
 namespace stipple::engine::cpu {
 namespace {
 
-constexpr int64_t kTile = 64;
+constexpr int64_t kTileRows = 11 * kPanelRows;  // 1024 points are 8 tiles, the last one not much smaller
 
-float activate(float x, const Activation& activation) {
-    switch (activation.kind) {
-        case ActivationKind::none: return x;
-        case ActivationKind::relu: return x > 0 ? x : 0;
-        case ActivationKind::leaky_relu: return x > 0 ? x : activation.slope * x;
-    }
-    return x;
-}
-
-float round_to_bf16(float x) {
-    if (std::isnan(x)) return x;
-    uint32_t bits;
-    std::memcpy(&bits, &x, sizeof bits);
-    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
-    std::memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-// A multiple of the scale from -127 to 127, as a float.
-float round_to_int8(float x, float per_scale) {
-    return std::clamp(std::nearbyint(x * per_scale), -127.0f, 127.0f);
-}
-
-struct Layer {
-    Dense dense;                // without its weight
-    std::vector<float> weight;  // [in, out], as its precision represents them
-    std::vector<float> scale;   // [out]: int8
+/// Weights of one layer while a task runs.
+struct Weights {
+    const std::byte* panels = nullptr;
+    const float* scales = nullptr;  // int8
+    const float* bias = nullptr;
 };
 
-// Rows of `from` become columns of `to`, in the precision's factors. scale: of each row, int8.
-void pack(const float* from, int64_t out, int64_t in, Precision precision, float* to, float* scale) {
-    for (int64_t o = 0; o < out; ++o) {
-        float largest = 0;
-        for (int64_t i = 0; i < in; ++i) largest = std::max(largest, std::abs(from[o * in + i]));
-        const float per_scale = largest > 0 ? 127 / largest : 0;
-        if (precision == Precision::int8) scale[o] = largest / 127;
-        for (int64_t i = 0; i < in; ++i) {
-            const float w = from[o * in + i];
-            to[i * out + o] = precision == Precision::bf16   ? round_to_bf16(w)
-                              : precision == Precision::int8 ? round_to_int8(w, per_scale)
-                                                             : w;
+/// Rows of the task from `begin` on, in panels.
+struct Tile {
+    int64_t begin = 0, rows = 0, panels = 0;
+    int64_t panel_begin(int64_t p) const { return begin + p * kPanelRows; }
+    int64_t panel_rows(int64_t p) const { return std::min(kPanelRows, rows - p * kPanelRows); }
+};
+
+const float* row_of(const ChainAddend& addend, int64_t row) {
+    switch (addend.access) {
+        case Access::row: return addend.data + row * addend.stride;
+        case Access::cloud: return addend.data;
+        case Access::point: return addend.data + row / addend.width * addend.stride;
+        case Access::neighbour: return addend.data + addend.neighbours[row] * addend.stride;
+    }
+    return addend.data;
+}
+
+/// One call of Chain::run().
+class Run {
+public:
+    Run(const PackedChain& chain, const ChainTask& task, std::byte* scratch)
+        : chain_(chain), task_(task), scratch_(scratch), last_(chain.layers.size() - 1) {}
+
+    void run() {
+        prepare();
+        const int64_t panels = (task_.rows + kPanelRows - 1) / kPanelRows;
+        const int64_t tiles = (panels + chain_.tile_panels - 1) / chain_.tile_panels;
+        const int64_t tile_panels = (panels + tiles - 1) / tiles;  // tiles of about the same size
+        for (int64_t p = 0; p < panels; p += tile_panels) {
+            Tile tile;
+            tile.begin = p * kPanelRows;
+            tile.panels = std::min(tile_panels, panels - p);
+            tile.rows = std::min(tile.panels * kPanelRows, task_.rows - tile.begin);
+            std::byte* x = scratch_;
+            std::byte* y = scratch_ + chain_.tile_bytes;
+            read_rows(tile, x);
+            for (size_t l = 0; l < last_; ++l, std::swap(x, y)) inner_layer(l, tile, x, y);
+            last_layer(tile, x);
+        }
+        if (is_raw_maximum()) merge_largest();
+    }
+
+private:
+    const PackedLayer& layer(size_t l) const { return chain_.layers[l]; }
+    bool has_row_addends(size_t l) const { return l == 0 && row_addends_; }
+    // The kernel keeps the largest sums of all rows: nothing is added to a row before the maximum.
+    bool is_raw_maximum() const {
+        return chain_.reduce == Reduce::max_points && !(last_ == 0 && !task_.addends.empty());
+    }
+
+    Weights weights_of(size_t l) const {
+        const PackedLayer& at = layer(l);
+        Weights weights = {at.weights.data(), at.scales.data(), at.bias.data()};
+        if (at.has_matrix) {
+            weights.scales = reinterpret_cast<const float*>(scratch_ + at.matrix_offset);
+            weights.panels = scratch_ + at.matrix_offset + (at.panel_channels() * 4 + 63) / 64 * 64;
+        }
+        if (at.kernel->precision != Precision::int8) weights.scales = nullptr;
+        if (l == 0 && shared_bias_ != nullptr) weights.bias = shared_bias_;
+        return weights;
+    }
+
+    void prepare() {
+        for (size_t l = 0; l <= last_; ++l) {
+            const PackedLayer& at = layer(l);
+            if (!at.has_matrix) continue;
+            std::byte* scales = scratch_ + at.matrix_offset;
+            pack_weights(at, task_.matrices[l], scales + (at.panel_channels() * 4 + 63) / 64 * 64,
+                         reinterpret_cast<float*>(scales));
+        }
+        const PackedLayer& first = layer(0);
+        for (const ChainAddend& addend : task_.addends) row_addends_ |= addend.access != Access::cloud;
+        // Added to the sums of every row alike: part of the bias, unless the bias comes after the maximum.
+        row_addends_ |= last_ == 0 && chain_.reduce != Reduce::none;
+        if (!task_.addends.empty() && !row_addends_) {
+            shared_bias_ = reinterpret_cast<float*>(scratch_ + chain_.bias_offset);
+            std::copy(first.bias.begin(), first.bias.end(), shared_bias_);
+            for (const ChainAddend& addend : task_.addends)
+                for (int64_t c = 0; c < first.out; ++c) shared_bias_[c] += addend.data[c];
+        }
+        row_addends_ &= !task_.addends.empty();
+
+        const PackedLayer& last = layer(last_);
+        if (!is_raw_maximum()) return;
+        std::byte* largest = scratch_ + chain_.largest_offset;
+        const bool is_int = last.kernel->precision == Precision::int8;
+        const int32_t least_int = std::numeric_limits<int32_t>::min();
+        const float least_float = -std::numeric_limits<float>::infinity();
+        for (int64_t c = 0; c < last.panel_channels(); ++c) {
+            if (is_int)
+                std::memcpy(largest + 4 * c, &least_int, 4);
+            else
+                std::memcpy(largest + 4 * c, &least_float, 4);
         }
     }
+
+    // The first layer's input: parts side by side, in the first kernel's factors.
+    void read_rows(const Tile& tile, std::byte* x) const {
+        const PackedLayer& first = layer(0);
+        const Kernel& kernel = *first.kernel;
+        alignas(64) float values[kBlockFloats];
+        for (int64_t p = 0; p < tile.panels; ++p) {
+            std::byte* to = x + p * first.row_bytes;
+            int64_t filled = 0;  // channels that `values` holds
+            const auto flush = [&] {
+                const int64_t padded = (filled + kernel.group - 1) / kernel.group * kernel.group;
+                std::fill(values + filled * kPanelRows, values + padded * kPanelRows, 0.0f);
+                kernel.store(values, padded, first.per_scale, to);
+                to += padded * kPanelRows * kernel.factor_bytes();
+                filled = 0;
+            };
+            for (const ChainPart& part : task_.parts)
+                for (int64_t c = 0; c < part.channels;) {
+                    const int64_t n = std::min(part.channels - c, kMostChannels - filled);
+                    const float* rows[kPanelRows];
+                    for (int64_t r = 0; r < kPanelRows; ++r)
+                        rows[r] = part.data + std::min(tile.panel_begin(p) + r, task_.rows - 1) * part.stride + c;
+                    take_rows(rows, n, values + filled * kPanelRows);
+                    filled += n;
+                    c += n;
+                    if (filled == kMostChannels) flush();
+                }
+            if (filled > 0) flush();
+        }
+    }
+
+    void add_addends(const Tile& tile, int64_t p, int64_t channel, int64_t channels, float* values) const {
+        for (const ChainAddend& addend : task_.addends) {
+            const float* rows[kPanelRows];
+            for (int64_t r = 0; r < kPanelRows; ++r)
+                rows[r] = row_of(addend, std::min(tile.panel_begin(p) + r, task_.rows - 1)) + channel;
+            add_rows(rows, channels, values);
+        }
+    }
+
+    // Products of one panel of rows with one panel of weights.
+    void multiply(size_t l, const Weights& weights, const Tile& tile, const std::byte* x, int64_t p, int64_t panel,
+                  float* values) const {
+        const PackedLayer& at = layer(l);
+        const bool are_few = chain_.reduce == Reduce::none && tile.panel_rows(p) <= at.kernel->few_rows;
+        (are_few ? at.kernel->few : at.kernel->product)(weights.panels + panel * at.panel_bytes(), x + p * at.row_bytes,
+                                                        at.groups, values);
+    }
+
+    void finish(size_t l, const Weights& weights, const Tile& tile, int64_t p, int64_t panel, float* values) const {
+        const PackedLayer& at = layer(l);
+        const int64_t channels = at.kernel->channels, channel = panel * channels;
+        const float* scales = weights.scales == nullptr ? nullptr : weights.scales + channel;
+        if (has_row_addends(l)) {
+            if (scales != nullptr) scale_sums(values, channels, scales);
+            add_addends(tile, p, channel, std::min(channels, at.out - channel), values);
+            scales = nullptr;
+        }
+        finish_sums(values, channels, scales, weights.bias + channel, at.activation);
+    }
+
+    void inner_layer(size_t l, const Tile& tile, const std::byte* x, std::byte* y) const {
+        const PackedLayer& at = layer(l);
+        const PackedLayer& next = layer(l + 1);
+        const Weights weights = weights_of(l);
+        const int64_t panel_step = at.kernel->channels * kPanelRows * next.kernel->factor_bytes();
+        alignas(64) float values[kBlockFloats] = {};
+        for (int64_t panel = 0; panel < at.panels; ++panel)
+            for (int64_t p = 0; p < tile.panels; ++p) {
+                multiply(l, weights, tile, x, p, panel, values);
+                finish(l, weights, tile, p, panel, values);
+                next.kernel->store(values, at.kernel->channels, next.per_scale,
+                                   y + p * next.row_bytes + panel * panel_step);
+            }
+    }
+
+    void last_layer(const Tile& tile, const std::byte* x) const {
+        const PackedLayer& at = layer(last_);
+        const Weights weights = weights_of(last_);
+        const int64_t channels = at.kernel->channels;
+        alignas(64) float values[kBlockFloats] = {};
+        for (int64_t panel = 0; panel < at.panels; ++panel) {
+            const int64_t channel = panel * channels, n = std::min(channels, at.out - channel);
+            if (is_raw_maximum()) {
+                at.kernel->maximum(weights.panels + panel * at.panel_bytes(), x, at.groups, tile.panels, at.row_bytes,
+                                   scratch_ + chain_.largest_offset + 4 * channel);
+                continue;
+            }
+            for (int64_t p = 0; p < tile.panels; ++p) {
+                multiply(last_, weights, tile, x, p, panel, values);
+                if (chain_.reduce == Reduce::none) {
+                    finish(last_, weights, tile, p, panel, values);
+                    put_rows(values, n, tile.panel_rows(p),
+                             task_.out + tile.panel_begin(p) * task_.out_stride + channel, task_.out_stride);
+                    continue;
+                }
+                if (weights.scales != nullptr) scale_sums(values, channels, weights.scales + channel);
+                if (has_row_addends(last_)) add_addends(tile, p, channel, n, values);
+                if (chain_.reduce == Reduce::max_points)
+                    raise_to(values, n, tile.panel_rows(p), task_.out + channel);
+                else
+                    raise_points(tile, p, channel, n, values);
+            }
+        }
+    }
+
+    // Reduce::max_rows: rows of a point follow each other, and may begin in one panel and end in another.
+    void raise_points(const Tile& tile, int64_t p, int64_t channel, int64_t n, const float* values) const {
+        const PackedLayer& last = layer(last_);
+        float rows[kBlockFloats];
+        put_rows(values, n, tile.panel_rows(p), rows, kMostChannels);
+        for (int64_t r = 0; r < tile.panel_rows(p); ++r) {
+            const int64_t row = tile.panel_begin(p) + r;
+            const float* from = rows + r * kMostChannels;
+            float* out = task_.out + row / task_.width * task_.out_stride + channel;
+            if (row % task_.width == 0)
+                std::copy(from, from + n, out);
+            else
+                for (int64_t c = 0; c < n; ++c) out[c] = from[c] > out[c] ? from[c] : out[c];
+            if (row % task_.width == task_.width - 1) finish_row(out, n, last.bias.data() + channel, last.activation);
+        }
+    }
+
+    void merge_largest() const {
+        const PackedLayer& last = layer(last_);
+        const Weights weights = weights_of(last_);
+        const std::byte* largest = scratch_ + chain_.largest_offset;
+        for (int64_t c = 0; c < last.out; ++c) {
+            float raw;
+            std::memcpy(&raw, largest + 4 * c, 4);
+            if (weights.scales != nullptr) {
+                int32_t sum;
+                std::memcpy(&sum, largest + 4 * c, 4);
+                raw = static_cast<float>(sum) * weights.scales[c];
+            }
+            if (raw > task_.out[c]) task_.out[c] = raw;
+        }
+    }
+
+    const PackedChain& chain_;
+    const ChainTask& task_;
+    std::byte* scratch_;
+    size_t last_;
+    bool row_addends_ = false;  // the first layer's addends are added row by row
+    float* shared_bias_ = nullptr;
+};
+
+std::vector<const Kernel*> best_kernels() {
+    return {kernels_of(Precision::fp32).front(), kernels_of(Precision::bf16).front(),
+            kernels_of(Precision::int8).front()};
 }
 
 }  // namespace
 
 struct Chain::Packed {
-    std::vector<Layer> layers;
-    Reduce reduce = Reduce::none;
-    int64_t widest = 0;          // numbers of a row, of any layer
-    int64_t largest_matrix = 0;  // numbers of a cloud's own matrix
+    PackedChain chain;
 };
 
-namespace {
+Chain::Chain(const std::vector<Dense>& layers, Reduce reduce) : Chain(layers, reduce, best_kernels()) {}
 
-// sum[o] = product of a row with the weights; the row is rounded to the layer's factors in place.
-void multiply_row(const Dense& dense, float* x, const float* weight, const float* scale, float* sum) {
-    const float per_scale = 127 / dense.input_range;
-    for (int64_t i = 0; i < dense.in; ++i)
-        x[i] = dense.precision == Precision::bf16   ? round_to_bf16(x[i])
-               : dense.precision == Precision::int8 ? round_to_int8(x[i], per_scale)
-                                                    : x[i];
-    for (int64_t o = 0; o < dense.out; ++o) sum[o] = 0;
-    for (int64_t i = 0; i < dense.in; ++i)
-        for (int64_t o = 0; o < dense.out; ++o) sum[o] += x[i] * weight[i * dense.out + o];
-    if (dense.precision == Precision::int8)
-        for (int64_t o = 0; o < dense.out; ++o) sum[o] *= scale[o] * (dense.input_range / 127);
-}
-
-void add_addends(const ChainTask& task, int64_t row, int64_t out, float* sum) {
-    for (const ChainAddend& addend : task.addends) {
-        int64_t at = row;
-        if (addend.access == Access::cloud) at = 0;
-        if (addend.access == Access::point) at = row / addend.width;
-        if (addend.access == Access::neighbour) at = addend.neighbours[row];
-        for (int64_t o = 0; o < out; ++o) sum[o] += addend.data[at * addend.stride + o];
-    }
-}
-
-void add_bias(const Dense& dense, float* row) {
-    for (int64_t o = 0; o < dense.out; ++o)
-        row[o] = activate(row[o] + dense.bias[static_cast<size_t>(o)], dense.activation);
-}
-
-}  // namespace
-
-Chain::Chain(const std::vector<Dense>& layers, Reduce reduce) {
-    auto packed = std::make_unique<Packed>();
-    packed->reduce = reduce;
-    for (const Dense& dense : layers) {
-        STIPPLE_REQUIRE(dense.precision == Precision::fp32 || dense.precision == Precision::bf16 ||
-                            dense.precision == Precision::int8,
-                        "{}: the CPU computes in fp32, bf16 and int8, not in {}", dense.name, name_of(dense.precision));
-        STIPPLE_REQUIRE(dense.precision != Precision::int8 || dense.input_range > 0, "{}: int8 without calibration",
-                        dense.name);
-        Layer layer;
-        layer.dense = dense;
-        layer.dense.weight = {};
-        layer.dense.bias.resize(static_cast<size_t>(dense.out));
-        if (dense.precision == Precision::int8) layer.scale.resize(static_cast<size_t>(dense.out));
-        if (dense.matrix < 0) {
-            layer.weight.resize(dense.weight.size());
-            pack(dense.weight.data(), dense.out, dense.in, dense.precision, layer.weight.data(), layer.scale.data());
-        } else {
-            packed->largest_matrix = std::max(packed->largest_matrix, dense.out * (dense.in + 1));
-        }
-        packed->widest = std::max({packed->widest, dense.in, dense.out});
-        packed->layers.push_back(std::move(layer));
-    }
-    packed_ = std::move(packed);
-}
+Chain::Chain(const std::vector<Dense>& layers, Reduce reduce, std::span<const Kernel* const> kernels)
+    : packed_(std::make_unique<Packed>(Packed{pack_chain(layers, reduce, kernels)})) {}
 
 Chain::~Chain() = default;
 Chain::Chain(Chain&&) noexcept = default;
 
 int64_t Chain::weight_bytes() const {
-    size_t numbers = 0;
-    for (const Layer& layer : packed_->layers)
-        numbers += layer.weight.size() + layer.scale.size() + layer.dense.bias.size();
-    return static_cast<int64_t>(numbers * sizeof(float));
+    int64_t bytes = 0;
+    for (const PackedLayer& layer : packed_->chain.layers)
+        bytes += layer.weights.bytes() + static_cast<int64_t>(4 * (layer.scales.size() + layer.bias.size()));
+    return bytes;
 }
 
 int64_t Chain::scratch_bytes() const {
-    return (2 * kTile * packed_->widest + packed_->largest_matrix) * static_cast<int64_t>(sizeof(float));
+    return packed_->chain.scratch_bytes;
 }
 
 int64_t Chain::tile_rows() const {
-    return kTile;
+    // A task packs its cloud's matrices: that should be little of its work.
+    for (const PackedLayer& layer : packed_->chain.layers)
+        if (layer.has_matrix) return 2 * kTileRows;
+    return kTileRows;
 }
 
 std::string Chain::describe() const {
     std::string text;
-    for (const Layer& layer : packed_->layers)
-        text += fmt::format("{}{}", text.empty() ? "" : ", ", name_of(layer.dense.precision));
-    return "plain loops: " + text;
+    const Kernel* before = nullptr;
+    for (const PackedLayer& layer : packed_->chain.layers) {
+        if (layer.kernel != before)
+            text +=
+                fmt::format("{}{} {}", text.empty() ? "" : ", ", name_of(layer.kernel->precision), layer.kernel->name);
+        before = layer.kernel;
+    }
+    return text;
 }
 
 void Chain::run(const ChainTask& task, std::byte* scratch) const {
-    const Packed& packed = *packed_;
-    const int64_t widest = packed.widest;
-    const Dense& last = packed.layers.back().dense;
-    auto* x = reinterpret_cast<float*>(scratch);
-    float* y = x + kTile * widest;
-    float* matrix = y + kTile * widest;
-    if (packed.reduce == Reduce::max_rows)
-        for (int64_t p = 0; p < task.rows / task.width; ++p)
-            std::fill_n(task.out + p * task.out_stride, last.out, -std::numeric_limits<float>::infinity());
-    for (int64_t begin = 0; begin < task.rows; begin += kTile) {
-        const int64_t rows = std::min(kTile, task.rows - begin);
-        int64_t column = 0;
-        for (const ChainPart& part : task.parts) {
-            for (int64_t r = 0; r < rows; ++r)
-                std::copy_n(part.data + (begin + r) * part.stride, part.channels, x + r * widest + column);
-            column += part.channels;
-        }
-        for (size_t l = 0; l < packed.layers.size(); ++l) {
-            const Layer& layer = packed.layers[l];
-            const Dense& dense = layer.dense;
-            const float* weight = layer.weight.data();
-            const float* scale = layer.scale.data();
-            if (dense.matrix >= 0) {
-                weight = matrix;
-                scale = matrix + dense.out * dense.in;
-                pack(task.matrices[l], dense.out, dense.in, dense.precision, matrix, matrix + dense.out * dense.in);
-            }
-            for (int64_t r = 0; r < rows; ++r) {
-                float* sum = y + r * widest;
-                multiply_row(dense, x + r * widest, weight, scale, sum);
-                if (l == 0) add_addends(task, begin + r, dense.out, sum);
-                if (l + 1 < packed.layers.size()) add_bias(dense, sum);
-            }
-            std::swap(x, y);
-        }
-        for (int64_t r = 0; r < rows; ++r) {
-            const float* raw = x + r * widest;
-            const int64_t row = begin + r;
-            if (packed.reduce == Reduce::none) {
-                std::copy_n(raw, last.out, task.out + row * task.out_stride);
-                add_bias(last, task.out + row * task.out_stride);
-                continue;
-            }
-            float* out = task.out + (packed.reduce == Reduce::max_rows ? row / task.width * task.out_stride : 0);
-            for (int64_t o = 0; o < last.out; ++o) out[o] = raw[o] > out[o] ? raw[o] : out[o];
-        }
-    }
-    if (packed.reduce == Reduce::max_rows)
-        for (int64_t p = 0; p < task.rows / task.width; ++p) add_bias(last, task.out + p * task.out_stride);
+    if (task.rows > 0) Run(packed_->chain, task, scratch).run();
 }
 
 void Chain::finish(float* raw) const {
-    add_bias(packed_->layers.back().dense, raw);
+    const PackedLayer& last = packed_->chain.layers.back();
+    finish_row(raw, last.out, last.bias.data(), last.activation);
 }
 
 }  // namespace stipple::engine::cpu

@@ -1,0 +1,31 @@
+#pragma once
+// What happens to a block of results between two products of a chain: values[channels][12], 12 rows of a few channels.
+// Internal to cpu_chain*.cpp.
+
+#include "stipple/engine/cpu_chain_kernels.h"
+#include "stipple/engine/program.h"
+
+namespace stipple::engine::cpu {
+
+inline constexpr int64_t kBlockFloats = kMostChannels * kPanelRows;
+
+/// Sums of int8 products, int32 in place of float, become values: each times its channel's scale.
+void scale_sums(float* values, int64_t channels, const float* scale);
+
+/// values = activation(values + bias[channel]); with a scale (int8), that of the sums first.
+void finish_sums(float* values, int64_t channels, const float* scale, const float* bias, const Activation& activation);
+
+/// One row: out = activation(out + bias).
+void finish_row(float* row, int64_t channels, const float* bias, const Activation& activation);
+
+/// values[c][r] = rows[r][c], and the sum of both, for 12 rows.
+void take_rows(const float* const* rows, int64_t channels, float* values);
+void add_rows(const float* const* rows, int64_t channels, float* values);
+
+/// out[r * stride + c] = values[c][r] for n_rows rows.
+void put_rows(const float* values, int64_t channels, int64_t n_rows, float* out, int64_t stride);
+
+/// out[c] = the larger of itself and the values of its first n_rows rows.
+void raise_to(const float* values, int64_t channels, int64_t n_rows, float* out);
+
+}  // namespace stipple::engine::cpu
