@@ -25,7 +25,7 @@
 namespace stipple::engine {
 
 struct Options {
-    Device device;
+    Device device = {};
     Precision precision = Precision::fp32;
     int64_t max_batch = 32;     // clouds
     int64_t max_points = 1024;  // of a cloud; a ragged batch may have max_batch * max_points in all, in any division
