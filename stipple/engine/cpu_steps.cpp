@@ -19,12 +19,18 @@ void reverse(const RowSource& x, int64_t channels, Rows out, int64_t begin, int6
 
 void activate(const RowSource& x, int64_t channels, const Activation& activation, Rows out, int64_t begin,
               int64_t end) {
-    // Both are max(x, slope * x) for a slope below 1, and the identity is slope 1.
-    const float slope = activation.kind == ActivationKind::none ? 1 : activation.slope;
     for (int64_t r = begin; r < end; ++r) {
         const float* from = x.row(r);
         float* to = out.row(r);
-        for (int64_t c = 0; c < channels; ++c) to[c] = from[c] > 0 ? from[c] : slope * from[c];
+        switch (activation.kind) {
+            case ActivationKind::none: std::copy_n(from, channels, to); break;
+            case ActivationKind::relu:
+                for (int64_t c = 0; c < channels; ++c) to[c] = from[c] < 0 ? 0 : from[c];
+                break;
+            case ActivationKind::leaky_relu:
+                for (int64_t c = 0; c < channels; ++c) to[c] = from[c] < 0 ? activation.slope * from[c] : from[c];
+                break;
+        }
     }
 }
 
