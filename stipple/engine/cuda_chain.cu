@@ -103,9 +103,10 @@ std::vector<float> scales_of_rows(const Dense& layer, Precision precision) {
     return scales;
 }
 
-class WgmmaChain final : public FusedChain {
+class TensorCoreChain final : public FusedChain {
 public:
-    WgmmaChain(const std::vector<Dense>& layers, const DeviceInfo& device) : device_(device) {
+    TensorCoreChain(const std::vector<Dense>& layers, const DeviceInfo& device, ChainKernel kernel)
+        : device_(device), kernel_(kernel) {
         const Dense& first = layers.front();
         const Dense& last = layers.back();
         precision_ = last.precision;
@@ -164,13 +165,19 @@ public:
     int64_t weight_bytes() const override { return memory_.bytes(); }
 
     int64_t scratch_bytes(int64_t clouds, int64_t points) const override {
-        return clouds * ((points + 255) / 256) * arguments_.out * static_cast<int64_t>(sizeof(float));
+        const int64_t smallest_tile = kernel_ == ChainKernel::wgmma ? 256 : kChainMmaPoints;
+        const int64_t tiles = clouds * ((points + smallest_tile - 1) / smallest_tile);
+        return tiles * arguments_.out * static_cast<int64_t>(sizeof(float));
     }
 
-    std::string describe() const override { return fmt::format("fused chain, {} wgmma", name_of(precision_)); }
+    std::string describe() const override {
+        return fmt::format("fused chain, {} {}", name_of(precision_), kernel_ == ChainKernel::wgmma ? "wgmma" : "mma");
+    }
 
     void run(const FusedChainTask& task, Stream stream) const override {
-        const int tile = chain_tile_points(precision_, task.clouds, task.points, device_.units);
+        const bool wgmma = kernel_ == ChainKernel::wgmma;
+        const int tile =
+            wgmma ? chain_wgmma_points(precision_, task.clouds, task.points, device_.units) : kChainMmaPoints;
         ChainArguments arguments = arguments_;
         arguments.x = task.x;
         arguments.x_stride = task.x_stride;
@@ -183,7 +190,10 @@ public:
             arguments.first_of_cloud = true;
         }
         for (int m = 0; m < n_middle_; ++m) arguments.middle[m].matrix = task.matrices[static_cast<size_t>(m + 1)];
-        launch_chain_wgmma(precision_, tile, device_.units, arguments, stream);
+        if (wgmma)
+            launch_chain_wgmma(precision_, tile, device_.units, arguments, stream);
+        else
+            launch_chain_mma(precision_, device_.units, arguments, stream);
 
         ChainFinish finish = finish_;
         finish.partial = arguments.partial;
@@ -197,6 +207,7 @@ public:
 
 private:
     DeviceInfo device_;
+    ChainKernel kernel_;
     Precision precision_ = Precision::fp16;
     int n_middle_ = 0;
     Buffer memory_;
@@ -222,10 +233,18 @@ bool fits(const std::vector<Dense>& layers, Reduce reduce) {
 
 }  // namespace
 
-std::unique_ptr<FusedChain> make_fused_chain(const std::vector<Dense>& layers, Reduce reduce, Device device) {
+std::unique_ptr<FusedChain> make_fused_chain(const std::vector<Dense>& layers, Reduce reduce, Device device,
+                                             ChainKernel kernel) {
     if (!fits(layers, reduce)) return nullptr;
-    for (const DeviceInfo& info : list_devices())
-        if (info.device == device && info.compute_capability == 90) return std::make_unique<WgmmaChain>(layers, info);
+    for (const DeviceInfo& info : list_devices()) {
+        if (info.device != device) continue;
+        const int needed = layers.back().precision == Precision::fp8 ? 89 : 80;
+        if (info.compute_capability < needed) return nullptr;
+        if (kernel == ChainKernel::fastest)
+            kernel = info.compute_capability == 90 ? ChainKernel::wgmma : ChainKernel::mma;
+        if (kernel == ChainKernel::wgmma && info.compute_capability != 90) return nullptr;
+        return std::make_unique<TensorCoreChain>(layers, info, kernel);
+    }
     return nullptr;
 }
 

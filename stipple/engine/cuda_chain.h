@@ -34,7 +34,11 @@ public:
     virtual void run(const FusedChainTask& task, Stream stream) const = 0;
 };
 
+/// Products of warpgroups (sm_90 alone) or of single warps (sm_80 and newer).
+enum class ChainKernel { fastest, wgmma, mma };
+
 /// Null when no fused kernel fits these layers on this GPU. The precision is the last layer's.
-std::unique_ptr<FusedChain> make_fused_chain(const std::vector<Dense>& layers, Reduce reduce, Device device);
+std::unique_ptr<FusedChain> make_fused_chain(const std::vector<Dense>& layers, Reduce reduce, Device device,
+                                             ChainKernel kernel = ChainKernel::fastest);
 
 }  // namespace stipple::engine::cuda

@@ -41,8 +41,11 @@ struct ChainArguments {
     float* partial = nullptr;  // [clouds * tiles, out]: the largest raw product of a tile of points
 };
 
-/// Points of a block. A cloud of n points has ceil(n / this) tiles.
-int chain_tile_points(Precision precision, int64_t clouds, int64_t points, int multiprocessors);
+constexpr int kChainMmaPoints = 128;  // of a block of launch_chain_mma
+void launch_chain_mma(Precision precision, int multiprocessors, const ChainArguments& arguments, Stream stream);
+
+/// Points of a block of launch_chain_wgmma. A cloud of n points has ceil(n / this) tiles.
+int chain_wgmma_points(Precision precision, int64_t clouds, int64_t points, int multiprocessors);
 void launch_chain_wgmma(Precision precision, int tile_points, int multiprocessors, const ChainArguments& arguments,
                         Stream stream);
 

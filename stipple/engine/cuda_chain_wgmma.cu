@@ -6,15 +6,9 @@
 // only the maximum remains. Two accumulators alternate, so that the maximum of one is taken while the other is being
 // computed.
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_fp8.h>
-
-#include <algorithm>
-#include <type_traits>
-
 #include "stipple/core/check_cuda.h"
 #include "stipple/engine/cuda_chain_kernel.h"
+#include "stipple/engine/cuda_chain_numbers.cuh"
 #include "stipple/engine/cuda_wgmma.cuh"
 
 namespace stipple::engine::cuda {
@@ -23,15 +17,6 @@ namespace {
 constexpr int kThreads = 256;   // two warpgroups
 constexpr int kColumns = 128;   // points of one product
 constexpr int kRowBytes = 128;  // of a slab: as many channels as fit
-
-template <Precision P>
-struct Factor {
-    static constexpr int kBytes = P == Precision::tf32 ? 4 : P == Precision::fp16 || P == Precision::bf16 ? 2 : 1;
-    using Sum = std::conditional_t<P == Precision::int8, int32_t, float>;
-};
-/// What the middle layers are computed in: 8 bits are for the last layer, where all the work is.
-template <Precision P>
-constexpr Precision kMiddlePrecision = P == Precision::int8 || P == Precision::fp8 ? Precision::fp16 : P;
 
 template <Precision P, int kPoints>
 struct Layout {  // of a block's shared memory, after the first multiple of 1024
@@ -67,39 +52,6 @@ __device__ inline void multiply(Sum (&d)[64], const uint32_t (&a)[K * Factor<P>:
     for (int step = 0; step < kSteps; ++step) {
         const uint64_t b = rows_descriptor(rows + (step / 4) * slab_stride + (step % 4) * 32);
         product<P>(d, a[step], b, step > 0);
-    }
-}
-
-__device__ inline uint32_t pack_f16(float low, float high) {
-    const __half2 pair = __floats2half2_rn(low, high);
-    return reinterpret_cast<const uint32_t&>(pair);
-}
-__device__ inline uint32_t pack_bf16(float low, float high) {
-    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-    return reinterpret_cast<const uint32_t&>(pair);
-}
-template <Precision P>
-__device__ inline uint32_t pack_half(float low, float high) {
-    if constexpr (P == Precision::fp16) return pack_f16(low, high);
-    return pack_bf16(low, high);
-}
-__device__ inline float round_tf32(float x) {
-    uint32_t bits;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
-    return __uint_as_float(bits);
-}
-/// Two 8-bit numbers of two channels of one point.
-template <Precision P>
-__device__ inline uint32_t pack_byte_pair(float low, float high) {
-    if constexpr (P == Precision::fp8) {
-        uint16_t pair;
-        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
-        return pair;
-    } else {
-        uint32_t a, b;  // rounds to nearest even, saturates at -128 and 127
-        asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(a) : "f"(low));
-        asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(b) : "f"(high));
-        return (a & 0xff) | (b & 0xff) << 8;
     }
 }
 
@@ -201,12 +153,6 @@ __device__ inline void publish_to_products() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-__device__ inline int32_t larger(int32_t a, int32_t b) {
-    return max(a, b);
-}
-__device__ inline float larger(float a, float b) {
-    return fmaxf(a, b);
-}
 #endif
 
 template <Precision P, int kPoints>
@@ -436,7 +382,7 @@ void launch(int multiprocessors, const ChainArguments& arguments, cudaStream_t s
 
 }  // namespace
 
-int chain_tile_points(Precision precision, int64_t clouds, int64_t points, int multiprocessors) {
+int chain_wgmma_points(Precision precision, int64_t clouds, int64_t points, int multiprocessors) {
     if (precision == Precision::tf32) return 256;
     // Half as many weights pass through the L2 cache with the larger tile; with few points it leaves processors idle.
     const int64_t blocks = clouds * ((points + 511) / 512);
