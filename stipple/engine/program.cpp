@@ -1,0 +1,136 @@
+#include "stipple/engine/program.h"
+
+#include "stipple/core/error.h"
+
+namespace stipple::engine {
+namespace {
+
+std::string_view name_of(StepKind kind) {
+    switch (kind) {
+        case StepKind::chain: return "chain";
+        case StepKind::fold_matrix: return "fold_matrix";
+        case StepKind::knn: return "knn";
+        case StepKind::edge_distance: return "edge_distance";
+        case StepKind::gather: return "gather";
+        case StepKind::max_points: return "max_points";
+        case StepKind::max_rows: return "max_rows";
+        case StepKind::sum_points: return "sum_points";
+        case StepKind::sum_channels: return "sum_channels";
+        case StepKind::copy: return "copy";
+        case StepKind::slice: return "slice";
+        case StepKind::reverse: return "reverse";
+        case StepKind::softmax_rows: return "softmax_rows";
+        case StepKind::interpolate: return "interpolate";
+        case StepKind::log_softmax: return "log_softmax";
+        case StepKind::activation: return "activation";
+        case StepKind::add: return "add";
+        case StepKind::couple: return "couple";
+        case StepKind::inject: return "inject";
+        case StepKind::log_det: return "log_det";
+        case StepKind::gaussian_log_density: return "gaussian_log_density";
+    }
+    return "?";
+}
+
+std::string text_of(const Activation& activation) {
+    switch (activation.kind) {
+        case ActivationKind::none: return "";
+        case ActivationKind::relu: return "relu";
+        case ActivationKind::leaky_relu: return fmt::format("leaky_relu {}", activation.slope);
+    }
+    return "";
+}
+
+std::string text_of(const Program& program, Value value) {
+    return fmt::format("%{} {}", value, program.values[static_cast<size_t>(value)].name);
+}
+
+std::string text_of(const Program& program, const Source& source) {
+    const std::string name = text_of(program, source.value);
+    switch (source.access) {
+        case Access::row: return name;
+        case Access::cloud: return name + " of the cloud";
+        case Access::point: return name + " of the point";
+        case Access::neighbour: return fmt::format("{} of neighbour %{}", name, source.indices);
+    }
+    return name;
+}
+
+std::string text_of(const Program& program, const std::vector<Source>& sources, const char* separator) {
+    std::string text;
+    for (const Source& source : sources) text += (text.empty() ? "" : separator) + text_of(program, source);
+    return text;
+}
+
+std::string text_of(const Program& program, const Dense& dense) {
+    std::string text = fmt::format("    {}: {} -> {}", dense.name, dense.in, dense.out);
+    if (dense.activation.kind != ActivationKind::none) text += ", " + text_of(dense.activation);
+    if (dense.in > 0) text += fmt::format(", {}", engine::name_of(dense.precision));
+    if (!dense.parts.empty()) text += ", of " + text_of(program, dense.parts, ", ");
+    if (dense.matrix >= 0) text += ", weights " + text_of(program, dense.matrix);
+    if (!dense.addends.empty()) text += ", plus " + text_of(program, dense.addends, ", ");
+    return text + "\n";
+}
+
+std::string options_of(const Step& step) {
+    switch (step.kind) {
+        case StepKind::slice: return fmt::format(" channels {} to {}", step.begin, step.end);
+        case StepKind::couple: return fmt::format(" from channel {}, factor {}", step.begin, step.factor);
+        case StepKind::add:
+        case StepKind::log_det: return step.factor == 1 ? "" : fmt::format(" factor {}", step.factor);
+        case StepKind::inject: return step.inverse ? " inverse" : "";
+        case StepKind::activation: return " " + text_of(step.activation);
+        default: return "";
+    }
+}
+
+int64_t rows_of(const TensorType& type, int64_t n) {
+    return type.level == Level::cloud ? 1 : n * type.width;
+}
+
+int64_t multiply_adds(const Program& program, const Step& step, int64_t n) {
+    const TensorType& type = program.values[static_cast<size_t>(step.output)].type;
+    if (step.kind == StepKind::chain) {
+        int64_t of_row = 0;
+        for (const Dense& dense : step.layers) of_row += dense.in * dense.out;
+        return of_row * rows_of({step.level, step.width}, n);
+    }
+    if (step.kind == StepKind::fold_matrix && !step.weight.empty()) {
+        const int64_t k2 = program.values[static_cast<size_t>(step.inputs[0].value)].type.channels;
+        int64_t k = 1;
+        while (k * k < k2) ++k;
+        return type.channels * k;
+    }
+    if (step.kind == StepKind::interpolate) {
+        const TensorType& weights = program.values[static_cast<size_t>(step.inputs[0].value)].type;
+        return rows_of(weights, n) * weights.channels * type.channels;
+    }
+    return 0;
+}
+
+}  // namespace
+
+int64_t multiply_adds(const Program& program, int64_t n) {
+    int64_t sum = 0;
+    for (const Step& step : program.steps) sum += multiply_adds(program, step, n);
+    return sum;
+}
+
+std::string to_text(const Program& program) {
+    std::string text = program.name + "\n";
+    for (const Binding& input : program.inputs)
+        text += fmt::format("input {}: %{} {}\n", input.name, input.value,
+                            network::to_string(program.values[static_cast<size_t>(input.value)].type));
+    for (const Step& step : program.steps) {
+        text += fmt::format("%{} {} = {}{}", step.output, step.name, name_of(step.kind), options_of(step));
+        if (step.reduce != Reduce::none) text += step.reduce == Reduce::max_points ? " max_points" : " max_rows";
+        if (!step.inputs.empty()) text += " of " + text_of(program, step.inputs, ", ");
+        text += " " + network::to_string(program.values[static_cast<size_t>(step.output)].type) + "\n";
+        for (const Dense& dense : step.layers) text += text_of(program, dense);
+    }
+    for (const Binding& output : program.outputs)
+        text += fmt::format("output {}: {}\n", output.name, text_of(program, output.value));
+    return text;
+}
+
+}  // namespace stipple::engine
