@@ -6,8 +6,10 @@ namespace stipple::engine::lowering {
 namespace {
 
 // A chain that begins at an input is computed again for another consumer when it has at most this part of the
-// consumer's multiply-adds: reading what was stored would cost more than that.
+// consumer's multiply-adds: storing and reading would cost more than that.
 constexpr int64_t kRecomputeFraction = 8;
+// Where it is stored anyway, only when reading a number would take longer than this many multiply-adds.
+constexpr int64_t kRecomputePerChannel = 128;
 
 class Planner {
 public:
@@ -16,14 +18,15 @@ public:
     Chains plan() {
         const auto n = static_cast<NodeId>(graph_.nodes.size());
         for (NodeId id = 0; id < n; ++id) {
-            if (users_of(id).empty()) continue;
-            if (is_reduction(id)) {
-                const NodeId inner = graph_[id].inputs[0].node;
-                if (is_dense(inner) && users_of(inner).size() == 1) add_chain(id, inner);
-            }
-            if (is_dense(id) && !std::all_of(users_of(id).begin(), users_of(id).end(),
-                                             [&](NodeId user) { return can_follow(user, id); }))
+            const std::vector<NodeId>& users = users_of(id);
+            if (is_dense(id) &&
+                !std::all_of(users.begin(), users.end(), [&](NodeId user) { return can_follow(user, id); }))
                 store(id);
+        }
+        for (NodeId id = 0; id < n; ++id) {
+            if (users_of(id).empty() || !is_reduction(id)) continue;
+            const NodeId inner = graph_[id].inputs[0].node;
+            if (is_dense(inner) && users_of(inner).size() == 1) add_chain(id, inner);
         }
         while (!open_.empty()) {
             const NodeId id = open_.back();
@@ -90,7 +93,10 @@ private:
                 continue;
             }
             const std::vector<NodeId> again = from_input(at);
-            if (!again.empty() && cost_of(again) * kRecomputeFraction <= cost_of(layers))
+            const int64_t again_cost = cost_of(again);
+            const bool is_cheap = again_cost * kRecomputeFraction <= cost_of(layers) &&
+                                  (!is_stored(at) || again_cost <= kRecomputePerChannel * graph_[at].type.channels);
+            if (!again.empty() && is_cheap)
                 layers.insert(layers.end(), again.begin(), again.end());
             else
                 store(at);

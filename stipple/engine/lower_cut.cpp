@@ -11,7 +11,7 @@ Node product_node(const Graph& graph, const Node& consumer, std::vector<Term> te
     TensorType type = consumer.type;
     if (access == Access::cloud) type = network::clouds_of(type.channels);
     if (access == Access::point || access == Access::neighbour) type = network::points_of(type.channels);
-    Node node{.kind = NodeKind::dense, .name = consumer.name + "/" + graph[terms[0].link.node].name, .type = type};
+    Node node = make_node(NodeKind::dense, consumer.name + "/" + graph[terms[0].link.node].name, type);
     for (Term& term : terms) term.link = {term.link.node};
     node.form = {type, std::move(terms), std::vector<double>(static_cast<size_t>(type.channels), 0.0)};
     return node;
@@ -19,9 +19,8 @@ Node product_node(const Graph& graph, const Node& consumer, std::vector<Term> te
 
 /// [out, k] times the cloud's matrix.
 NodeId fold(Graph& graph, const Node& consumer, const Map& map, NodeId matrix) {
-    Node node{.kind = NodeKind::step,
-              .name = consumer.name + "/" + graph[matrix].name,
-              .type = network::clouds_of(map.rows * map.cols)};
+    Node node =
+        make_node(NodeKind::step, consumer.name + "/" + graph[matrix].name, network::clouds_of(map.rows * map.cols));
     node.step = StepKind::fold_matrix;
     node.inputs = {{matrix}};
     if (!is_identity(map)) node.weight = dense_values(map);

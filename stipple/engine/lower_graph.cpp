@@ -69,6 +69,14 @@ Link common_link(const Form& form) {
 
 }  // namespace
 
+Node make_node(NodeKind kind, std::string name, TensorType type) {
+    Node node;
+    node.kind = kind;
+    node.name = std::move(name);
+    node.type = type;
+    return node;
+}
+
 bool is_same(const Node& a, const Node& b) {
     return a.kind == b.kind && a.type == b.type && a.form == b.form && a.activation == b.activation &&
            a.step == b.step && a.inputs == b.inputs && a.weight == b.weight && a.begin == b.begin && a.end == b.end &&
@@ -106,7 +114,7 @@ Form Graph::dense(const std::string& dense_name, Form form, Activation activatio
         for (Term& term : form.terms)
             if (outer.access == Access::cloud || term.link.access != Access::cloud) term.link = {term.link.node};
     }
-    Node node{.kind = NodeKind::dense, .name = dense_name, .type = form.type};
+    Node node = make_node(NodeKind::dense, dense_name, form.type);
     node.form = std::move(form);
     node.activation = activation;
     const NodeId id = add(std::move(node));
@@ -127,7 +135,7 @@ NodeId Graph::row_node_of(const std::string& row_name, const Form& form) {
     const Link link = link_of(row_name, form);
     if (link.access == Access::row) return link.node;
     // Not hoisted: it is wanted as rows.
-    Node node{.kind = NodeKind::dense, .name = row_name, .type = form.type};
+    Node node = make_node(NodeKind::dense, row_name, form.type);
     node.form = {form.type,
                  {{link, identity(form.type.channels)}},
                  std::vector<double>(static_cast<size_t>(form.type.channels), 0.0)};

@@ -43,6 +43,8 @@ struct Node {
     bool inverse = false;
 };
 
+Node make_node(NodeKind kind, std::string name, TensorType type);
+
 /// What two equal nodes have in common: all but the name.
 bool is_same(const Node& a, const Node& b);
 

@@ -6,7 +6,7 @@ namespace stipple::engine::lowering {
 namespace {
 
 Node step_node(std::string name, TensorType type, StepKind kind, std::vector<Link> inputs) {
-    Node node{.kind = NodeKind::step, .name = std::move(name), .type = type};
+    Node node = make_node(NodeKind::step, std::move(name), type);
     node.step = kind;
     node.inputs = std::move(inputs);
     return node;

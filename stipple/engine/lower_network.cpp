@@ -35,7 +35,7 @@ private:
     NodeId rows(const Layer& layer, size_t i) { return rows_of_tensor(layer.inputs[i]); }
 
     Form step(const Layer& layer, StepKind kind, std::vector<Link> inputs) {
-        Node node{.kind = NodeKind::step, .name = layer.name, .type = layer.type};
+        Node node = make_node(NodeKind::step, layer.name, layer.type);
         node.step = kind;
         node.inputs = std::move(inputs);
         node.inverse = layer.options.inverse;
@@ -72,7 +72,7 @@ private:
 
     Form input(const Layer& layer) {
         STIPPLE_REQUIRE(!layer.type.is_index, "input '{}' is indices: the engine takes numbers", layer.name);
-        return graph_.form_of(graph_.add({.kind = NodeKind::input, .name = layer.name, .type = layer.type}));
+        return graph_.form_of(graph_.add(make_node(NodeKind::input, layer.name, layer.type)));
     }
 
     Form affine(const Layer& layer) {
@@ -83,7 +83,7 @@ private:
     }
 
     Form transform(const Layer& layer) {
-        Node node{.kind = NodeKind::transform, .name = layer.name, .type = layer.type};
+        Node node = make_node(NodeKind::transform, layer.name, layer.type);
         node.inputs = {{rows(layer, 0)}, {rows(layer, 1)}};
         return graph_.form_of(graph_.add(std::move(node)));
     }
@@ -139,7 +139,7 @@ private:
 
     /// The number of points, times what each contributes: sums of them are one.
     Form log_det(const Layer& layer) {
-        Node node{.kind = NodeKind::step, .name = layer.name, .type = layer.type};
+        Node node = make_node(NodeKind::step, layer.name, layer.type);
         node.step = StepKind::log_det;
         const Form points = graph_.form_of(graph_.add(std::move(node)));
         return apply(scaled(identity(1), log_det_of(layer, weights_)), points);
