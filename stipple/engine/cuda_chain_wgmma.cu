@@ -145,8 +145,12 @@ __device__ inline void load_middle(uint32_t (&a)[2 * Factor<P>::kBytes][4], cons
         }
 }
 
+/// Barrier ids are constants: a computed one would reserve all sixteen.
 __device__ inline void warpgroup_barrier(int group) {
-    asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
+    if (group == 0)
+        asm volatile("bar.sync 1, 128;" ::: "memory");
+    else
+        asm volatile("bar.sync 2, 128;" ::: "memory");
 }
 /// Ordinary stores to shared memory before it are seen by products after the next barrier.
 __device__ inline void publish_to_products() {
