@@ -37,7 +37,8 @@ struct Options {
 struct Program;
 class Backend;  // backend.h
 
-/// A name and rows on the engine's device: [clouds, c], [points, c], or [points * width, c].
+/// A name and rows on the engine's device: [clouds, c], [points, c], or [points * width, c]. The numbers of a row are
+/// adjacent; rows may be any distance apart that is not shorter than a row.
 struct Input {
     std::string_view name;
     View<const float, 2> rows;
@@ -60,15 +61,16 @@ public:
     const Backend& backend() const { return *backend_; }
 
 private:
-    friend Engine compile(const network::Network&, const network::Weights&, const Options&);
     friend Engine compile(Program, const Options&);
+    friend class Context;
     std::shared_ptr<const Backend> backend_;
 };
 
 /// Throws what lower() throws, Error{bad_argument} for a precision the device cannot do (naming those it can),
 /// Error{no_device}, Error{out_of_memory}.
 Engine compile(const network::Network& network, const network::Weights& weights, const Options& options);
-/// From a program that was lowered before: what an engine file holds.
+/// From a program that was lowered before, its precisions set: what an engine file holds. Error{bad_argument} for a
+/// precision of a layer that the device cannot do.
 Engine compile(Program program, const Options& options);
 
 /// Precisions that products can have on this device, the cheapest last.
@@ -84,7 +86,8 @@ public:
     Context& operator=(Context&&) noexcept;
     ~Context();
 
-    /// Every input of the network is named once; outputs that are not wanted may be left out. On CUDA the call returns
+    /// Every input of the network is named once; outputs that are not wanted may be left out. Outputs do not overlap
+    /// each other or an input. Of no clouds nothing is done. On CUDA the call returns
     /// when the work is queued on `stream`; inputs and outputs must stay until it is done. The first call with a
     /// batch's shape and the same pointers records a CUDA graph, later calls replay it. Throws Error{bad_argument} for
     /// unknown or missing names, wrong shapes, another device, a batch beyond the maximum, an empty cloud.
@@ -92,7 +95,13 @@ public:
              Stream stream = {});
 
 private:
+    void check(const ops::Batch& batch) const;
+
+    std::shared_ptr<const Backend> backend_;  // what the state refers to
     std::unique_ptr<ContextState> state_;
+    // In the order of the program's bindings; kept, so that a run allocates nothing.
+    std::vector<View<const float, 2>> inputs_;
+    std::vector<View<float, 2>> outputs_;
 };
 
 }  // namespace stipple::engine
