@@ -18,7 +18,10 @@ int64_t bytes_of(Factor factor) {
 }
 
 std::vector<const Kernel*> kernels_of(Precision precision) {
-    std::vector<const Kernel*> all = {neon_kernel(precision), portable_kernel(precision)};
+    std::vector<const Kernel*> all;
+    if (precision == Precision::bf16) all = {neon_bf16_kernel()};
+    if (precision == Precision::int8) all = {neon_i8mm_kernel()};
+    all.insert(all.end(), {neon_kernel(precision), portable_kernel(precision)});
     std::erase_if(all, [](const Kernel* kernel) { return kernel == nullptr || !kernel->can_run(); });
     return all;
 }

@@ -62,6 +62,8 @@ std::vector<const Kernel*> kernels_of(Precision precision);
 /// Each file's kernels; null where they are for another architecture.
 const Kernel* portable_kernel(Precision precision);
 const Kernel* neon_kernel(Precision precision);
+const Kernel* neon_bf16_kernel();
+const Kernel* neon_i8mm_kernel();
 
 float round_to_bf16(float x);
 /// -127 to 127: the nearest multiple of the scale, ties to even.

@@ -141,29 +141,46 @@ void give_matrix(Case& made, size_t l) {
 
 // ---- plain loops -----------------------------------------------------------------------------------------------
 
-/// Sums of one layer for one row, in the layer's precision.
-std::vector<float> product(const Dense& dense, const std::vector<float>& weight, const std::vector<float>& x,
-                           bool fused) {
-    std::vector<float> y(static_cast<size_t>(dense.out));
-    const auto sum = [fused](float s, float a, float b) { return fused ? std::fma(a, b, s) : s + a * b; };
+/// Weights as the layer's precision represents them; for int8 in steps of their scale.
+struct Rounded {
+    std::vector<float> weight, scale;
+};
+
+Rounded rounded(const Dense& dense, const std::vector<float>& weight) {
+    Rounded out{weight, std::vector<float>(static_cast<size_t>(dense.out))};
     for (int64_t o = 0; o < dense.out; ++o) {
-        const float* w = weight.data() + o * dense.in;
-        float s = 0;
-        if (dense.precision == Precision::fp32)
-            for (int64_t i = 0; i < dense.in; ++i) s = sum(s, w[i], x[static_cast<size_t>(i)]);
-        if (dense.precision == Precision::bf16)
-            for (int64_t i = 0; i < dense.in; ++i)
-                s = sum(s, round_to_bf16(w[i]), round_to_bf16(x[static_cast<size_t>(i)]));
-        if (dense.precision == Precision::int8) {
-            float largest = 0;
-            for (int64_t i = 0; i < dense.in; ++i) largest = std::max(largest, std::abs(w[i]));
-            int32_t total = 0;
-            for (int64_t i = 0; i < dense.in; ++i)
-                total += static_cast<int32_t>(round_to_int8(w[i], largest > 0 ? 127 / largest : 0)) *
-                         static_cast<int32_t>(round_to_int8(x[static_cast<size_t>(i)], 127 / dense.input_range));
-            s = static_cast<float>(total) * (largest / 127 * (dense.input_range / 127));
+        float* w = out.weight.data() + o * dense.in;
+        float largest = 0;
+        for (int64_t i = 0; i < dense.in; ++i) largest = std::max(largest, std::abs(w[i]));
+        for (int64_t i = 0; i < dense.in; ++i) {
+            if (dense.precision == Precision::bf16) w[i] = round_to_bf16(w[i]);
+            if (dense.precision == Precision::int8) w[i] = round_to_int8(w[i], largest > 0 ? 127 / largest : 0);
         }
-        y[static_cast<size_t>(o)] = s;
+        out.scale[static_cast<size_t>(o)] = largest / 127 * (dense.input_range / 127);
+    }
+    return out;
+}
+
+/// Sums of one layer for one row.
+std::vector<float> product(const Dense& dense, const Rounded& weights, std::vector<float> x, bool fused) {
+    for (float& v : x) {
+        if (dense.precision == Precision::bf16) v = round_to_bf16(v);
+        if (dense.precision == Precision::int8) v = round_to_int8(v, 127 / dense.input_range);
+    }
+    std::vector<float> y(static_cast<size_t>(dense.out));
+    for (int64_t o = 0; o < dense.out; ++o) {
+        const float* w = weights.weight.data() + o * dense.in;
+        float s = 0;
+        int32_t steps = 0;
+        for (int64_t i = 0; i < dense.in; ++i) {
+            const float v = x[static_cast<size_t>(i)];
+            if (dense.precision == Precision::int8)
+                steps += static_cast<int32_t>(w[i]) * static_cast<int32_t>(v);
+            else
+                s = fused ? std::fma(w[i], v, s) : s + w[i] * v;
+        }
+        const bool is_int8 = dense.precision == Precision::int8;
+        y[static_cast<size_t>(o)] = is_int8 ? static_cast<float>(steps) * weights.scale[static_cast<size_t>(o)] : s;
     }
     return y;
 }
@@ -177,6 +194,9 @@ std::vector<float> reference(const Case& made, const KernelSet& kernels) {
     };
     bool is_shared = made.layers.size() > 1 || made.reduce == Reduce::none;  // addends go to the bias
     for (const Addend& addend : made.addends) is_shared &= addend.access == Access::cloud;
+    std::vector<Rounded> weights;
+    for (size_t l = 0; l < made.layers.size(); ++l)
+        weights.push_back(rounded(made.layers[l], made.matrices[l].empty() ? made.layers[l].weight : made.matrices[l]));
     const int64_t out = made.out();
     std::vector<float> result(static_cast<size_t>(made.out_rows() * out), -std::numeric_limits<float>::infinity());
     for (int64_t r = 0; r < made.rows; ++r) {
@@ -187,7 +207,7 @@ std::vector<float> reference(const Case& made, const KernelSet& kernels) {
         }
         for (size_t l = 0; l < made.layers.size(); ++l) {
             const Dense& dense = made.layers[l];
-            x = product(dense, made.matrices[l].empty() ? dense.weight : made.matrices[l], x, fused(dense));
+            x = product(dense, weights[l], std::move(x), fused(dense));
             const bool is_last = l + 1 == made.layers.size();
             for (int64_t o = 0; o < dense.out; ++o) {
                 float& y = x[static_cast<size_t>(o)];
