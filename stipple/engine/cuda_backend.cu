@@ -14,10 +14,9 @@ namespace {
 
 using ops::cuda::CurrentDevice;
 
-bool has_keys(const Program& program, const Step& step) {
-    if (step.kind == StepKind::max_points) return true;
-    if (step.kind != StepKind::chain) return false;
-    return DenseLayer::has_keys(step.reduce, rows_of_chain(program, step).width);
+bool has_keys(const Step& step) {
+    return step.kind == StepKind::max_points ||
+           (step.kind == StepKind::chain && DenseLayer::has_keys(step.reduce, step.width));
 }
 
 /// All values that a step reads.
@@ -74,11 +73,9 @@ CudaBackend::CudaBackend(Program program, const Options& options) : Backend(std:
 
     const size_t value_count = program_.values.size(), step_count = program_.steps.size();
     std::set<int32_t> widths = {1};
-    for (const ValueInfo& value : program_.values) {
-        if (value.type.level != Level::point) continue;
-        widths.insert(static_cast<int32_t>(value.type.width));
-        if (value.type.is_index) widths.insert(static_cast<int32_t>(value.type.width * value.type.channels));
-    }
+    for (const ValueInfo& value : program_.values)
+        if (value.type.level == Level::point) widths.insert(static_cast<int32_t>(value.type.width));
+    for (const Step& step : program_.steps) widths.insert(static_cast<int32_t>(step.width));
     widths_.assign(widths.begin(), widths.end());
     STIPPLE_REQUIRE(checked_mul(max_rows(), widths_.back()) < INT32_MAX,
                     "{} clouds of {} points, {} rows each: more rows than 2^31", options_.max_batch,
@@ -96,8 +93,7 @@ CudaBackend::CudaBackend(Program program, const Options& options) : Backend(std:
     for (const Step& step : program_.steps) {
         for (Value value : reads_of(step))
             if (!is_input_[static_cast<size_t>(value)]) is_planned_[static_cast<size_t>(value)] = true;
-        if (has_keys(program_, step) || step.kind == StepKind::knn)
-            is_planned_[static_cast<size_t>(step.output)] = true;
+        if (has_keys(step) || step.kind == StepKind::knn) is_planned_[static_cast<size_t>(step.output)] = true;
     }
 
     chains_.resize(step_count);
@@ -114,9 +110,8 @@ CudaBackend::CudaBackend(Program program, const Options& options) : Backend(std:
             weight.resize(weight.size() + static_cast<size_t>(k), 0.0f);  // zeros that serve as bias: run_fold_step
             fold_weights_[i] = weights_.add(weight.data(), static_cast<int64_t>(weight.size() * sizeof(float)));
         } else if (step.kind == StepKind::knn) {
-            const TensorType& t = type(step.output);
-            STIPPLE_REQUIRE(t.width * t.channels <= kMaxNeighbours, "step {}: {} neighbours, {} at most", step.name,
-                            t.width * t.channels, kMaxNeighbours);
+            const int64_t k = type(step.output).width;
+            STIPPLE_REQUIRE(k <= kMaxNeighbours, "step {}: {} neighbours, {} at most", step.name, k, kMaxNeighbours);
         }
     }
     weights_.upload(options_.device);
@@ -198,10 +193,9 @@ CudaContext::~CudaContext() {
 void CudaContext::check_neighbours(const ops::Batch& batch) const {
     for (const Step& step : backend_->program().steps) {
         if (step.kind != StepKind::knn) continue;
-        const TensorType& type = backend_->type(step.output);
+        const int64_t k = backend_->type(step.output).width;
         for (int64_t cloud = 0; cloud < (batch.is_dense() ? 1 : batch.clouds()); ++cloud)
-            STIPPLE_REQUIRE(batch.size(cloud) >= type.width * type.channels,
-                            "{}: {} neighbours in a cloud of {} points", step.name, type.width * type.channels,
+            STIPPLE_REQUIRE(batch.size(cloud) >= k, "{}: {} neighbours in a cloud of {} points", step.name, k,
                             batch.size(cloud));
     }
 }
@@ -265,8 +259,8 @@ void CudaContext::place_values(const std::vector<View<const float, 2>>& inputs,
         target.stride = outputs[i].stride(0);
         const bool is_contiguous = (target.stride == target.channels || target.rows == 1) &&
                                    reinterpret_cast<uintptr_t>(target.data) % 16 == 0;
-        // Free: written by one step and read by none. Otherwise it has a place already; the caller's serves as well when
-        // it is as good, and the first of several names for one value gets it.
+        // Free: written by one step and read by none. Otherwise it has a place already; the caller's serves as well
+        // when it is as good, and the first of several names for one value gets it.
         const bool is_free = value.data == nullptr;
         const auto* place = reinterpret_cast<const std::byte*>(value.data);
         const bool is_ours = place >= arena_.data() && place < arena_.data() + arena_.bytes();

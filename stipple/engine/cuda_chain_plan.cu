@@ -16,32 +16,15 @@ const ValueView& at(const ChainCall& call, Value value) {
 
 bool may_be_fused(const Program& program, const Step& step) {
     const Dense& first = step.layers.front();
-    if (step.reduce != Reduce::max_points || first.parts.size() != 1 || !first.addends.empty()) return false;
-    const TensorType& type = program.values[static_cast<size_t>(first.parts[0].value)].type;
-    return first.parts[0].access == Access::row && type.level == Level::point && type.width == 1 && type.channels == 3;
+    if (step.reduce != Reduce::max_points || step.width != 1 || first.parts.size() != 1) return false;
+    return first.addends.empty() && program.values[static_cast<size_t>(first.parts[0].value)].type.channels == 3;
 }
 
 }  // namespace
 
-TensorType rows_of_chain(const Program& program, const Step& step) {
-    const auto type = [&](Value value) { return program.values[static_cast<size_t>(value)].type; };
-    const Dense& first = step.layers.front();
-    if (!first.parts.empty()) return type(first.parts[0].value);
-    for (const Source& addend : first.addends) {
-        if (addend.access == Access::row) return type(addend.value);
-        if (addend.access == Access::neighbour) {
-            TensorType rows = type(addend.indices);
-            rows.width *= rows.channels;  // k columns, or k rows of one
-            return rows;
-        }
-    }
-    return type(step.output);
-}
-
 ChainPlan::ChainPlan(const Program& program, const Step& step, Device device, int capability, WeightBlock& weights) {
-    const TensorType rows = rows_of_chain(program, step);
-    is_cloud_ = rows.level == Level::cloud;
-    width_ = static_cast<int32_t>(rows.width);
+    is_cloud_ = step.level == Level::cloud;
+    width_ = static_cast<int32_t>(step.width);
     if (may_be_fused(program, step)) fused_ = make_fused_chain(step.layers, step.reduce, device);
     if (fused_) return;
     for (size_t i = 0; i < step.layers.size(); ++i) {

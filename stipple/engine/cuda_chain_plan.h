@@ -39,7 +39,4 @@ private:
     int64_t between_[2] = {};  // widest result of even and of odd layers but the last
 };
 
-/// Rows of a chain or step: those of its first value with the step's own rows.
-TensorType rows_of_chain(const Program& program, const Step& step);
-
 }  // namespace stipple::engine::cuda

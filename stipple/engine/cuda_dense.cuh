@@ -64,10 +64,7 @@ __device__ inline const float* addend_row(const DenseArguments& a, const DenseAd
     int64_t row = tile.row + r;
     if (addend.access == Access::cloud) row = tile.cloud;
     if (addend.access == Access::point) row = tile.point + (tile.row_in_cloud + r) / a.span.width;
-    if (addend.access == Access::neighbour) {
-        const int32_t neighbour = addend.indices[row];
-        row = tile.point + (neighbour < 0 ? 0 : neighbour);  // -1: a point that is not finite has no neighbours
-    }
+    if (addend.access == Access::neighbour) row = tile.point + addend.indices[row];
     return addend.data + row * addend.stride;
 }
 

@@ -1,6 +1,6 @@
-// The k nearest points of the own cloud, exactly as ops/knn.h says: a warp a query, its lanes hold the list in order.
-// Blocks stage the cloud through shared memory; every query looks at every point, which for the clouds of networks is
-// cheaper than a hierarchy and needs no memory of its own.
+// The k nearest points of the own cloud, distances and ties as ops/knn.h says: a warp a query, its lanes hold the list
+// in order. Blocks stage the cloud through shared memory; every query looks at every point, which for the clouds of
+// networks is cheaper than a hierarchy and needs no memory of its own.
 
 #include "stipple/core/numeric.h"
 #include "stipple/engine/cuda_rows.cuh"
@@ -50,8 +50,7 @@ struct NearestOfWarp {
 };
 
 template <int Registers>
-__global__ void __launch_bounds__(kWarps * 32)
-    nearest(RowSource x, Span span, int32_t k, int32_t* indices, int64_t stride) {
+__global__ void __launch_bounds__(kWarps * 32) nearest(RowSource x, Span span, int32_t k, int32_t* indices) {
     __shared__ float staged[kStaged];
     // A tile of points is kTileRows queries; a block takes kWarps of them.
     constexpr int kBlocks = kTileRows / kWarps;
@@ -97,23 +96,27 @@ __global__ void __launch_bounds__(kWarps * 32)
     if (!is_query) return;
 #pragma unroll
     for (int i = 0; i < Registers; ++i)
-        if (i * 32 + lane < k) indices[(tile.row + query) * stride + i * 32 + lane] = list.index[i];
+        if (i * 32 + lane < k) {
+            // Missing, for want of finite points: the point itself.
+            const int32_t found = list.index[i] < 0 ? tile.row_in_cloud + query : list.index[i];
+            indices[(tile.row + query) * k + i * 32 + lane] = found;
+        }
 }
 
 }  // namespace
 
 void run_knn_step(const StepCall& call) {
     const RowSource& x = call.inputs[0];
-    const int32_t k = call.out.width * call.out.channels;
-    STIPPLE_ASSERT(k <= kMaxNeighbours && call.out.stride == call.out.channels);
+    const int32_t k = call.out.width;
+    STIPPLE_ASSERT(k <= kMaxNeighbours && call.out.channels == 1 && call.out.stride == 1);
     auto* indices = reinterpret_cast<int32_t*>(call.out.data);
     const auto blocks = static_cast<unsigned>(call.span.tiles * (kTileRows / kWarps));
     if (k <= 32)
-        nearest<1><<<blocks, kWarps * 32, 0, call.stream>>>(x, call.span, k, indices, k);
+        nearest<1><<<blocks, kWarps * 32, 0, call.stream>>>(x, call.span, k, indices);
     else if (k <= 64)
-        nearest<2><<<blocks, kWarps * 32, 0, call.stream>>>(x, call.span, k, indices, k);
+        nearest<2><<<blocks, kWarps * 32, 0, call.stream>>>(x, call.span, k, indices);
     else
-        nearest<4><<<blocks, kWarps * 32, 0, call.stream>>>(x, call.span, k, indices, k);
+        nearest<4><<<blocks, kWarps * 32, 0, call.stream>>>(x, call.span, k, indices);
     STIPPLE_CHECK_LAUNCH(nearest);
 }
 

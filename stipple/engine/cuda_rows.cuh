@@ -22,8 +22,7 @@ __device__ inline const float* source_row(const RowSource& source, const RowSpac
         } else if (source.access == Access::point) {
             row = point;
         } else {
-            const int32_t neighbour = source.indices[row];  // -1: a point that is not finite has no neighbours
-            row = space.batch.begin(space.batch.cloud_of(point)) + (neighbour < 0 ? 0 : neighbour);
+            row = space.batch.begin(space.batch.cloud_of(point)) + source.indices[row];
         }
     }
     return source.data + row * source.stride;

@@ -87,7 +87,7 @@ void run_group_step(const StepCall& call) {
             RowSource point = x, neighbour = x;
             point.access = Access::point;
             neighbour.access = Access::neighbour;
-            if (neighbour.indices == nullptr) neighbour.indices = call.values[1].indices();
+            neighbour.indices = call.values[1].indices();
             edge_distances<<<grid_for(out.rows), kThreads, 0, call.stream>>>(point, neighbour, space_of(call, out),
                                                                              out);
             break;

@@ -80,7 +80,7 @@ void run_row_step(const StepCall& call) {
             if (step.kind == StepKind::gather) {
                 a.count = 1;
                 a.parts[0].access = Access::neighbour;
-                if (a.parts[0].indices == nullptr) a.parts[0].indices = call.values[1].indices();
+                a.parts[0].indices = call.values[1].indices();
             }
             copy_parts<<<blocks, kThreads, 0, call.stream>>>(a, space, out);
             break;
