@@ -7,13 +7,11 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdio>
 #include <string>
 
 #include "stipple/bench/data.h"
 #include "stipple/bench/timing.h"
-#include "stipple/core/rng.h"
 #include "stipple/geometry/cast_rays.h"
 #include "stipple/geometry/closest_point.h"
 #include "stipple/geometry/normals.h"
@@ -22,34 +20,6 @@
 namespace {
 
 using namespace stipple;
-
-Array<float, 2> noisy_torus(int64_t n) {
-    Array<float, 2> points = bench::wavy_torus(n, 9);
-    const Rng rng(10);
-    for (int64_t i = 0; i < 3 * n; ++i) points.data()[i] += 0.02f * rng.normal(static_cast<uint64_t>(i));
-    return points;
-}
-
-struct RayArrays {
-    Array<float, 2> origins, directions;
-};
-RayArrays random_rays(int64_t n) {
-    RayArrays rays{Array<float, 2>({n, 3}), Array<float, 2>({n, 3})};
-    const Rng rng(11);
-    const double half[] = {1.3, 1.3, 0.5};
-    for (int64_t i = 0; i < n; ++i) {
-        const auto at = static_cast<uint64_t>(8 * i);
-        const double z = 2.0 * rng.uniform(at) - 1, angle = 6.283185307179586 * rng.uniform(at + 1);
-        const double ring = std::sqrt(1 - z * z),
-                     from[] = {3 * ring * std::cos(angle), 3 * ring * std::sin(angle), 3 * z};
-        for (int axis = 0; axis < 3; ++axis) {
-            const double to = half[axis] * (2.0 * rng.uniform(at + 2 + static_cast<uint64_t>(axis)) - 1);
-            rays.origins.data()[3 * i + axis] = static_cast<float>(from[axis]);
-            rays.directions.data()[3 * i + axis] = static_cast<float>(to - from[axis]);
-        }
-    }
-    return rays;
-}
 
 void print(const std::string& what, const bench::Timing& timing, int64_t items, const char* unit) {
     fmt::print("| {} | {:.3f} | {:.3f} | {} | {:.1f} M {}/s |\n", what, 1e3 * timing.best, 1e3 * timing.median,
@@ -75,7 +45,7 @@ int main(int argc, char** argv) {
     print("mesh index, 100,352 faces", time([&] { geometry::MeshIndex built(mesh); }), mesh.faces(), "faces");
     const geometry::MeshIndex index(mesh);
     for (const int64_t n : {100'000, 1'000'000}) {
-        const Array<float, 2> queries = noisy_torus(n).to(device);
+        const Array<float, 2> queries = bench::noisy_torus(n).to(device);
         Array<float, 1> distances({n}, device);
         Array<int32_t, 1> faces({n}, device);
         const geometry::ClosestPoints found{distances.view(), faces.view(), {}, {}};
@@ -86,7 +56,7 @@ int main(int argc, char** argv) {
     }
     for (const int64_t n : {1'000'000, 10'000'000}) {
         if (!is_gpu && n > 1'000'000) continue;
-        const RayArrays host = random_rays(n);
+        const bench::RayArrays host = bench::random_rays(n);
         const Array<float, 2> origins = host.origins.to(device), directions = host.directions.to(device);
         Array<float, 1> t({n}, device);
         Array<int32_t, 1> faces({n}, device);
@@ -100,7 +70,7 @@ int main(int argc, char** argv) {
     }
     {
         constexpr int64_t n = 100'000;
-        const Array<float, 2> queries = noisy_torus(n).to(device);
+        const Array<float, 2> queries = bench::noisy_torus(n).to(device);
         Array<float, 1> values({n}, device);
         const geometry::WindingIndex winding(mesh);
         print("winding number, 100,000 queries",

@@ -21,7 +21,6 @@
 #include "mesh_peers.h"
 #include "stipple/bench/data.h"
 #include "stipple/core/parallel.h"
-#include "stipple/core/rng.h"
 #include "stipple/geometry/cast_rays.h"
 #include "stipple/geometry/closest_point.h"
 #include "stipple/geometry/sample_surface.h"
@@ -77,44 +76,24 @@ std::string hit_difference(const std::vector<float>& ours, const std::vector<flo
     return fmt::format("{} hits, {} other", hits, other);
 }
 
-struct RayArrays {
-    std::vector<float> origins, directions;
-};
-
-RayArrays random_rays(int64_t n) {
-    RayArrays rays;
-    const Rng rng(11);
-    const double half[] = {1.3, 1.3, 0.5};
-    for (int64_t i = 0; i < n; ++i) {
-        const auto at = static_cast<uint64_t>(8 * i);
-        const double z = 2.0 * rng.uniform(at) - 1, angle = 6.283185307179586 * rng.uniform(at + 1);
-        const double ring = std::sqrt(1 - z * z),
-                     from[] = {3 * ring * std::cos(angle), 3 * ring * std::sin(angle), 3 * z};
-        for (int axis = 0; axis < 3; ++axis) {
-            const double to = half[axis] * (2.0 * rng.uniform(at + 2 + static_cast<uint64_t>(axis)) - 1);
-            rays.origins.push_back(static_cast<float>(from[axis]));
-            rays.directions.push_back(static_cast<float>(to - from[axis]));
-        }
-    }
-    return rays;
-}
-
 /// A pinhole at (0, 0, 2.6) that looks down, image plane +-0.6.
-RayArrays camera_rays(int side) {
-    RayArrays rays;
+bench::RayArrays camera_rays(int side) {
+    const int64_t n = int64_t{side} * side;
+    bench::RayArrays rays{Array<float, 2>({n, 3}), Array<float, 2>({n, 3})};
+    float *origin = rays.origins.data(), *direction = rays.directions.data();
     for (int y = 0; y < side; ++y)
         for (int x = 0; x < side; ++x) {
             const float u = 1.2f * ((static_cast<float>(x) + 0.5f) / static_cast<float>(side) - 0.5f);
             const float v = 1.2f * ((static_cast<float>(y) + 0.5f) / static_cast<float>(side) - 0.5f);
-            for (const float c : {0.0f, 0.0f, 2.6f}) rays.origins.push_back(c);
-            for (const float c : {u, v, -1.0f}) rays.directions.push_back(c);
+            for (const float c : {0.0f, 0.0f, 2.6f}) *origin++ = c;
+            for (const float c : {u, v, -1.0f}) *direction++ = c;
         }
     return rays;
 }
 
-void compare_rays(const std::string& title, const RayArrays& rays, const geometry::MeshIndex& index, peer::MeshJob job,
-                  int repeat) {
-    const int64_t n = static_cast<int64_t>(rays.origins.size() / 3);
+void compare_rays(const std::string& title, const bench::RayArrays& rays, const geometry::MeshIndex& index,
+                  peer::MeshJob job, int repeat) {
+    const int64_t n = rays.origins.size(0);
     job.queries = rays.origins.data(), job.directions = rays.directions.data(), job.count = n;
     std::vector<int32_t> faces(static_cast<size_t>(n));
     std::vector<Row> rows;
@@ -144,9 +123,7 @@ int main(int argc, char** argv) {
     const Mesh mesh = bench::wavy_torus_mesh();
     const geometry::MeshIndex index(mesh);
     constexpr int64_t kQueries = 100'000;
-    Array<float, 2> queries = bench::wavy_torus(kQueries, 9);
-    const Rng rng(10);
-    for (int64_t i = 0; i < 3 * kQueries; ++i) queries.data()[i] += 0.02f * rng.normal(static_cast<uint64_t>(i));
+    const Array<float, 2> queries = bench::noisy_torus(kQueries);
     peer::MeshJob job;
     job.vertices = mesh.vertices.positions.data(), job.triangles = mesh.triangles.data();
     job.n = mesh.vertices.size(), job.m = mesh.faces();
@@ -182,7 +159,7 @@ int main(int argc, char** argv) {
     compare("Signed distance by winding number, 100k queries, both builds included", std::move(rows), times,
             largest_difference);
 
-    compare_rays("First hit, 1M random rays", random_rays(1'000'000), index, job, times);
+    compare_rays("First hit, 1M random rays", bench::random_rays(1'000'000), index, job, times);
     compare_rays("First hit, 1000 x 1000 camera rays", camera_rays(1000), index, job, times);
 
     for (const bool poisson : {true, false}) {

@@ -1,25 +1,6 @@
 # normals_bench: normals, orientation and outliers beside Open3D and PCL, each left out where it is not installed.
 find_package(PCL QUIET COMPONENTS common kdtree search filters features)
-find_package(OpenMP QUIET COMPONENTS CXX)
-
 add_executable(normals_bench normals_bench.cpp)
 target_link_libraries(normals_bench PRIVATE stipple_bench stipple::geometry stipple::io stipple_flags)
-
-function(stipple_normals_peer name found)
-    if(NOT found)
-        message(STATUS "normals_bench: without ${name}")
-        return()
-    endif()
-    add_library(bench_normals_${name} STATIC normals_peer_${name}.cpp)
-    target_compile_options(bench_normals_${name} PRIVATE -O3)
-    target_link_libraries(bench_normals_${name} PRIVATE ${ARGN})
-    string(TOUPPER ${name} upper)
-    target_compile_definitions(normals_bench PRIVATE STIPPLE_BENCH_${upper})
-    target_link_libraries(normals_bench PRIVATE bench_normals_${name})
-endfunction()
-
-stipple_normals_peer(open3d "${Open3D_FOUND}" Open3D::Open3D OpenMP::OpenMP_CXX)
-stipple_normals_peer(pcl "${PCL_FOUND}" ${PCL_LIBRARIES} OpenMP::OpenMP_CXX)
-if(TARGET bench_normals_pcl)
-    target_include_directories(bench_normals_pcl SYSTEM PRIVATE ${PCL_INCLUDE_DIRS})
-endif()
+stipple_bench_peer(normals_bench normals_peer_open3d.cpp open3d "${Open3D_FOUND}" LINK Open3D::Open3D)
+stipple_bench_peer(normals_bench normals_peer_pcl.cpp pcl "${PCL_FOUND}" LINK ${PCL_LIBRARIES})

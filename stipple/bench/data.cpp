@@ -105,6 +105,31 @@ Array<float, 3> wavy_tori(int64_t clouds, int64_t n, uint64_t seed) {
     return points;
 }
 
+Array<float, 2> noisy_torus(int64_t n) {
+    Array<float, 2> points = wavy_torus(n, 9);
+    const Rng rng(10);
+    for (int64_t i = 0; i < 3 * n; ++i) points.data()[i] += 0.02f * rng.normal(static_cast<uint64_t>(i));
+    return points;
+}
+
+RayArrays random_rays(int64_t n) {
+    RayArrays rays{Array<float, 2>({n, 3}), Array<float, 2>({n, 3})};
+    const Rng rng(11);
+    const double half[] = {1.3, 1.3, 0.5};
+    for (int64_t i = 0; i < n; ++i) {
+        const auto at = static_cast<uint64_t>(8 * i);
+        const double z = 2.0 * rng.uniform(at) - 1, angle = 6.283185307179586 * rng.uniform(at + 1);
+        const double ring = std::sqrt(1 - z * z),
+                     from[] = {3 * ring * std::cos(angle), 3 * ring * std::sin(angle), 3 * z};
+        for (int axis = 0; axis < 3; ++axis) {
+            const double to = half[axis] * (2.0 * rng.uniform(at + 2 + static_cast<uint64_t>(axis)) - 1);
+            rays.origins.data()[3 * i + axis] = static_cast<float>(from[axis]);
+            rays.directions.data()[3 * i + axis] = static_cast<float>(to - from[axis]);
+        }
+    }
+    return rays;
+}
+
 Array<float, 2> unit_cube(int64_t n, uint64_t seed) {
     return uniform_rows(n, 3, seed);
 }

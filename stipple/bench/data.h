@@ -15,6 +15,15 @@ Array<float, 2> wavy_torus(int64_t n, uint64_t seed);
 /// The mesh of wavy_torus: 50,176 vertices, 100,352 faces, closed, normals outwards.
 Mesh wavy_torus_mesh();
 
+/// Points of wavy_torus moved by N(0, 0.02): queries near a surface. [n, 3]
+Array<float, 2> noisy_torus(int64_t n);
+
+/// From a sphere of radius 3 to points in the torus's box, in random order.
+struct RayArrays {
+    Array<float, 2> origins, directions;  // [n, 3]
+};
+RayArrays random_rays(int64_t n);
+
 /// Points spread evenly over the unit cube. [n, 3]
 Array<float, 2> unit_cube(int64_t n, uint64_t seed);
 
