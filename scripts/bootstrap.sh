@@ -25,6 +25,26 @@ if [ "${2:-}" = --list ]; then
     exit 0
 fi
 
+# onnxruntime, which checks our ONNX files: an npm package, only where Node.js is. It brings its own binaries, so no
+# script of it has to run. Without it those tests are skipped, and say so.
+install_onnx_runtime() {
+    local folder installed log
+    folder=$(dirname "${BASH_SOURCE[0]}")/../tests/network/onnx_runtime
+    installed=$folder/node_modules/.package-lock.json  # npm writes it last
+    if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+        echo "bootstrap: no Node.js with npm here; tests that run ONNX files will be skipped"
+    elif [ ! -e "$installed" ] || [ "$folder/package-lock.json" -nt "$installed" ]; then
+        log=$(mktemp)
+        echo "bootstrap: installing onnxruntime-node (npm)"
+        if ! (cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund --prefer-offline) >"$log" 2>&1; then
+            tail -5 "$log"
+            echo "bootstrap: npm ci failed; tests that run ONNX files will be skipped"
+        fi
+        rm -f "$log"
+    fi
+}
+[ "${1:-build}" = build ] || install_onnx_runtime
+
 system=$(. /etc/os-release 2>/dev/null && echo "${ID:-unknown} ${VERSION_ID:-}" || echo unknown)
 case "$system" in
     "debian 12"* | "ubuntu 24.04"*) ;;

@@ -1,0 +1,259 @@
+#include "stipple/network/onnx.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "stipple/core/error.h"
+#include "stipple/network/builder.h"
+#include "tests/network/onnx_networks.h"
+#include "tests/network/onnx_reader.h"
+#include "tests/support/devices.h"
+#include "tests/support/process.h"
+#include "tests/support/reference_onnx.h"
+#include "tests/support/temporary_folder.h"
+
+namespace stipple::network {
+namespace {
+
+using test::bad_argument_of;
+using test::read_onnx;
+using test::ReadModel;
+using test::ReadNode;
+using test::ReadValue;
+
+class Onnx : public testing::TestWithParam<test::NamedNetwork> {};
+INSTANTIATE_TEST_SUITE_P(, Onnx, testing::ValuesIn(test::onnx_networks()),
+                         [](const auto& parameter) { return std::string(parameter.param.name); });
+
+TEST(OnnxNetworks, HoldEveryKindOfLayer) {
+    std::set<Kind> kinds;
+    for (const test::NamedNetwork& named : test::onnx_networks())
+        for (const Layer& layer : named.build().layers) kinds.insert(layer.kind);
+    for (int kind = 0; kind <= static_cast<int>(Kind::gaussian_log_density); ++kind)
+        EXPECT_TRUE(kinds.contains(static_cast<Kind>(kind))) << name_of(static_cast<Kind>(kind));
+}
+
+TEST_P(Onnx, RunsAsTheReference) {
+    STIPPLE_NEEDS_ONNX_RUNTIME();
+    const Network network = GetParam().build();
+    const Weights weights = test::random_weights(network, 1);
+    test::expect_onnx_equal(network, weights);
+    test::expect_onnx_equal(network, weights, {.fold_norm = false});
+    test::expect_onnx_equal(network, weights, {}, 1e-4, {{1, 6}});  // the smallest that all of them can run
+}
+
+TEST_P(Onnx, IsWellFormed) {
+    const Network network = GetParam().build();
+    OnnxOptions with_ranges{.fold_norm = false};
+    for (const Layer& layer : network.layers)
+        if (layer.kind == Kind::linear) with_ranges.ranges[layer.name] = 2;
+    for (const OnnxOptions& options : {OnnxOptions{}, OnnxOptions{.fold_norm = false}, with_ranges}) {
+        const std::vector<std::byte> bytes = to_onnx(network, test::random_weights(network, 1), options);
+        const ReadModel model = read_onnx(bytes);
+        EXPECT_EQ(model.ir_version, 8);
+        EXPECT_EQ(model.opsets, (std::map<std::string, int64_t>{{"", 17}}));
+        EXPECT_EQ(model.graph_name, network.name);
+        EXPECT_EQ(model.metadata.at("stipple.model"), network.name);
+
+        // Every value is made once, before it is read; nodes have names of their own.
+        std::set<std::string> values, node_names, read;
+        for (const ReadValue& input : model.inputs) EXPECT_TRUE(values.insert(input.name).second) << input.name;
+        for (const test::ReadTensor& constant : model.constants) {
+            EXPECT_TRUE(values.insert(constant.name).second) << constant.name;
+            size_t bytes_wanted = constant.type == 1 ? 4 : constant.type == 3 ? 1 : constant.type == 7 ? 8 : 0;
+            for (const int64_t dim : constant.dims) bytes_wanted *= static_cast<size_t>(dim);
+            EXPECT_EQ(constant.raw.size(), bytes_wanted) << constant.name;
+        }
+        for (const ReadNode& node : model.nodes) {
+            EXPECT_TRUE(node_names.insert(node.name).second) << node.name;
+            for (const std::string& input : node.inputs) {
+                EXPECT_TRUE(values.contains(input)) << node.name << " reads " << input << " before it is there";
+                read.insert(input);
+            }
+            for (const std::string& output : node.outputs) EXPECT_TRUE(values.insert(output).second) << output;
+        }
+        for (const test::ReadTensor& constant : model.constants)
+            EXPECT_TRUE(read.contains(constant.name)) << constant.name << " is read by nobody";
+        for (const ReadValue& value : model.values) EXPECT_TRUE(values.contains(value.name)) << value.name;
+        // The outside is the network's.
+        ASSERT_EQ(model.outputs.size(), network.outputs.size());
+        for (size_t i = 0; i < model.outputs.size(); ++i) {
+            EXPECT_EQ(model.outputs[i].name, network.outputs[i].name);
+            EXPECT_TRUE(values.contains(model.outputs[i].name)) << model.outputs[i].name;
+            const TensorType& type = network[network.outputs[i].tensor].type;
+            EXPECT_EQ(model.outputs[i].type, type.is_index ? 6 : 1);
+        }
+    }
+}
+
+TEST(OnnxExport, SaysWhatItIs) {
+    const Network network = test::dense_network();
+    Weights weights = initial_weights(network, 1);
+    weights.metadata = {{"format", "pt"}, {"stipple.classes", "a b c"}};
+    const std::vector<std::byte> bytes = to_onnx(network, weights);
+    const ReadModel model = read_onnx(bytes);
+    EXPECT_EQ(model.producer, "stipple");
+    EXPECT_NE(model.doc.find("dense"), std::string::npos);
+    EXPECT_EQ(model.metadata,
+              (std::map<std::string, std::string>{
+                  {"stipple.model", "dense"}, {"stipple.config", R"({"classes":"7"})"}, {"stipple.classes", "a b c"}}));
+    ASSERT_EQ(model.inputs.size(), 1u);
+    EXPECT_EQ(model.inputs[0].name, "points");
+    EXPECT_EQ(model.inputs[0].dims, (std::vector<std::string>{"B", "N", "3"}));
+    EXPECT_EQ(model.outputs[0].dims, (std::vector<std::string>{"B", "N", "24"}));
+    EXPECT_EQ(model.outputs[1].dims, (std::vector<std::string>{"B", "7"}));
+}
+
+TEST(OnnxExport, FoldsWhatCanBeFolded) {
+    const Network network = test::dense_network();
+    const Weights weights = test::random_weights(network, 1);
+    const std::vector<std::byte> folded = to_onnx(network, weights),
+                                 kept = to_onnx(network, weights, {.fold_norm = false});
+    EXPECT_TRUE(read_onnx(folded).nodes_of("BatchNormalization").empty());
+    EXPECT_EQ(read_onnx(kept).nodes_of("BatchNormalization").size(), 3u);
+    EXPECT_TRUE(read_onnx(folded).nodes_of("Dropout").empty());
+    // Two layers share a matrix, and nobody reads the thousand outputs of the last one.
+    EXPECT_EQ(read_onnx(folded).nodes_of("MatMul").size(), 6u);
+    EXPECT_EQ(read_onnx(folded).constant("constant/square.weight").dims, (std::vector<int64_t>{24, 24}));
+    EXPECT_LT(folded.size(), 16000u);
+
+    const Network transform = test::transform_network();
+    const std::vector<std::byte> bytes = to_onnx(transform, test::random_weights(transform, 1));
+    int identities = 0;
+    for (const test::ReadTensor& constant : read_onnx(bytes).constants)
+        identities += constant.name.find("identity") != std::string::npos;
+    EXPECT_EQ(identities, 2);  // behind a ReLU, and where the matrix is read without it
+}
+
+// The numbers in the file, not what a runtime makes of them.
+TEST(OnnxExport, QuantisesByChannel) {
+    Builder build("int8");
+    const Tensor x = build.input("points", points_of(2));
+    build.output("out", build.linear("conv", x, 3, {.norm = true, .norm_eps = 1.0f}));
+    const Network network = build.finish();
+    Weights weights = initial_weights(network, 1);
+    weights.tensors.at("conv.weight").values = {127, -12.7f, 0, 0, 0.5f, 2};  // [3, 2]
+    weights.tensors.at("conv.norm.running_var").values = {3, 3, 3};           // each becomes half of it
+    const std::vector<std::byte> bytes = to_onnx(network, weights, {.ranges = {{"conv", 12.7f}}});
+    const ReadModel model = read_onnx(bytes);
+    const auto quantize = model.nodes_of("QuantizeLinear"), dequantize = model.nodes_of("DequantizeLinear");
+    ASSERT_EQ(quantize.size(), 1u);
+    ASSERT_EQ(dequantize.size(), 2u);
+    EXPECT_EQ(quantize[0]->inputs[0], "points");
+    EXPECT_FLOAT_EQ(model.constant(quantize[0]->inputs[1]).floats()[0], 0.1f);
+    EXPECT_EQ(model.constant(quantize[0]->inputs[2]).int8s(), std::vector<int8_t>{0});
+    const ReadNode& of_weights =
+        model.constants.size() && dequantize[0]->attributes.contains("axis") ? *dequantize[0] : *dequantize[1];
+    EXPECT_EQ(of_weights.attributes.at("axis").i, 1);
+    EXPECT_EQ(model.constant(of_weights.inputs[0]).dims, (std::vector<int64_t>{2, 3}));
+    EXPECT_EQ(model.constant(of_weights.inputs[0]).int8s(), (std::vector<int8_t>{127, 0, 32, -13, 0, 127}));
+    const std::vector<float> scales = model.constant(of_weights.inputs[1]).floats();
+    EXPECT_FLOAT_EQ(scales[0], 0.5f);
+    EXPECT_FLOAT_EQ(scales[1], 1.0f);  // a channel of zeros
+    EXPECT_FLOAT_EQ(scales[2], 1.0f / 127);
+}
+
+TEST(OnnxExport, RunsInInt8) {
+    STIPPLE_NEEDS_ONNX_RUNTIME();
+    Builder build("int8-head");
+    Tensor x = build.input("points", points_of(3));
+    x = build.linear("conv1", x, 64, {.norm = true, .activation = relu()});
+    x = build.linear("conv2", x, 128, {.norm = true, .activation = relu()});
+    const Tensor pool = build.max_points("pool", build.linear("conv3", x, 256, {.norm = true}));
+    build.output("features", pool);
+    build.output("logits", build.linear("fc", pool, 10));
+    const Network network = build.finish();
+    const Weights weights = test::random_weights(network, 3);
+    OnnxOptions options{.ranges = test::input_ranges(network, weights, 4, 200)};
+    options.ranges.erase("conv1");  // coordinates stay in float32
+    ASSERT_EQ(options.ranges.size(), 3u);
+    for (const test::OnnxComparison& run : test::compare_onnx(network, weights, options, {{4, 200}, {1, 64}})) {
+        const std::vector<double>& exact = run.reference.at("logits");
+        const std::vector<float>& got = run.onnx.at("logits");
+        double worst = 0, spread = 0;
+        for (size_t i = 0; i < exact.size(); ++i) {
+            worst = std::max(worst, std::fabs(got[i] - exact[i]));
+            spread = std::max(spread, std::fabs(exact[i]));
+        }
+        EXPECT_LT(worst, 0.03 * spread);
+        EXPECT_GT(worst, 1e-5 * spread);  // it is int8 that runs
+    }
+}
+
+TEST(OnnxExport, ErrorsNameTheLayer) {
+    const Network dense = test::dense_network();
+    const Weights weights = initial_weights(dense, 1);
+    const auto refused = [&](OnnxOptions options) {
+        return bad_argument_of([&] { to_onnx(dense, weights, options); });
+    };
+    EXPECT_NE(refused({.ranges = {{"conv9", 1.0f}}}).find("conv9"), std::string::npos);
+    EXPECT_NE(refused({.ranges = {{"pool", 1.0f}}}).find("pool, which is max_points"), std::string::npos);
+    for (const float range : {0.0f, -1.0f, INFINITY, NAN})
+        EXPECT_NE(refused({.ranges = {{"conv1", range}}}).find("range of layer conv1"), std::string::npos);
+
+    const Network flow = test::flow_network();
+    Weights singular = initial_weights(flow, 1);
+    singular.tensors.at("mix.weight").values = {1, 2, 3, 2, 4, 6, 0, 0, 1};
+    const std::string message = bad_argument_of([&] { to_onnx(flow, singular); });
+    EXPECT_NE(message.find("layer mix_back"), std::string::npos) << message;
+    EXPECT_NE(message.find("no inverse"), std::string::npos) << message;
+
+    Builder clouds("clouds");
+    const Tensor rows = clouds.repeat("spread", clouds.input("features", clouds_of(3)));
+    clouds.output("out", rows);
+    const Network no_points = clouds.finish();
+    EXPECT_NE(bad_argument_of([&] { to_onnx(no_points, initial_weights(no_points, 1)); }).find("layer spread"),
+              std::string::npos);
+
+    Weights missing = weights;
+    missing.tensors.erase("conv2.weight");
+    EXPECT_THROW(to_onnx(dense, missing), Error);
+}
+
+TEST(OnnxExport, SavesWholeFilesOnly) {
+    const Network network = test::dense_network();
+    const Weights weights = initial_weights(network, 1);
+    const test::TemporaryFolder folder;
+    const std::string path = folder / "model.onnx";
+    const auto code_of = [&](const std::string& to, Overwrite overwrite) {
+        try {
+            save_onnx(to, network, weights, {}, overwrite);
+        } catch (const Error& error) {
+            EXPECT_NE(std::string(error.what()).find(to), std::string::npos) << error.what();
+            return std::string(rule_of(error.code()).name);
+        }
+        return std::string();
+    };
+    EXPECT_EQ(code_of(path, Overwrite::refuse), "");
+    const std::vector<std::byte> bytes = to_onnx(network, weights);
+    const std::string expected(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    EXPECT_EQ(test::read_file(path), expected);
+    test::write_file(path, "old");
+    EXPECT_EQ(code_of(path, Overwrite::refuse), rule_of(ErrorCode::cannot_write).name);
+    EXPECT_EQ(test::read_file(path), "old");
+    EXPECT_EQ(code_of(path, Overwrite::allow), "");
+    EXPECT_EQ(test::read_file(path), expected);
+    EXPECT_EQ(code_of(folder / "missing/model.onnx", Overwrite::refuse), rule_of(ErrorCode::cannot_write).name);
+    EXPECT_EQ(folder.entries(), std::vector<std::string>{"model.onnx"});
+}
+
+TEST(OnnxExport, AFullDiskLeavesNothingBehind) {
+    const test::TemporaryFolder folder;
+    const test::SmallDisk disk(folder.path(), 64 << 10);
+    if (!disk.ok()) GTEST_SKIP() << "no right to mount a small disk here";
+    Builder build("large");
+    build.output("out", build.linear("fc", build.input("points", points_of(200)), 400));
+    const Network network = build.finish();  // 320 kB
+    try {
+        save_onnx(folder / "model.onnx", network, initial_weights(network, 1), {}, Overwrite::refuse);
+        FAIL() << "320 kB on a disk of 64 kB";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::cannot_write);
+    }
+    EXPECT_TRUE(folder.entries().empty());
+}
+
+}  // namespace
+}  // namespace stipple::network

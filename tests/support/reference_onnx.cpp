@@ -1,0 +1,158 @@
+#include "tests/support/reference_onnx.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "stipple/core/array.h"
+#include "stipple/core/rng.h"
+
+namespace stipple::test {
+
+using network::Level;
+using network::Network;
+using network::TensorType;
+
+network::Weights random_weights(const Network& network, uint64_t seed) {
+    network::Weights weights = network::initial_weights(network, seed);
+    uint64_t stream = 0;
+    for (const network::Parameter& parameter : network::parameters_of(network)) {
+        const bool is_zero = parameter.initialiser == network::Initialiser::zeros;
+        if (!is_zero && parameter.initialiser != network::Initialiser::ones) continue;
+        const Rng random(seed, ++stream);
+        uint64_t i = 0;
+        for (float& value : weights.tensors.at(parameter.name).values)
+            value = (is_zero ? 0.0f : 1.0f) + 0.4f * (random.uniform(i++) - 0.5f);
+    }
+    return weights;
+}
+
+namespace {
+
+std::vector<int64_t> shape_of(const TensorType& type, int64_t clouds, int64_t points) {
+    std::vector<int64_t> shape = {clouds};
+    if (type.level == Level::point) shape.push_back(points);
+    if (type.is_index || type.width > 1) shape.push_back(type.width);
+    if (!type.is_index) shape.push_back(type.channels);
+    return shape;
+}
+
+int64_t rows_of(const TensorType& type, int64_t clouds, int64_t points) {
+    return type.level == Level::cloud ? clouds : clouds * points * type.width;
+}
+
+struct Inputs {
+    NamedTensors tensors;
+    std::map<std::string, Array<float, 2>> rows;
+};
+
+Inputs random_inputs(const Network& network, int64_t clouds, int64_t points) {
+    Inputs inputs;
+    uint64_t stream = 0;
+    for (const network::Layer& layer : network.layers) {
+        if (layer.kind != network::Kind::input) continue;
+        const Rng random(static_cast<uint64_t>(clouds * 1000 + points), ++stream);
+        const int64_t rows = rows_of(layer.type, clouds, points), count = rows * layer.type.channels;
+        std::vector<float> values;
+        for (int64_t i = 0; i < count; ++i)
+            values.push_back(layer.type.is_index ? static_cast<float>(random.below(static_cast<uint64_t>(i),
+                                                                                   static_cast<uint32_t>(points)))
+                                                 : 2 * random.uniform(static_cast<uint64_t>(i)) - 1);
+        io::Tensor tensor = tensor_of(shape_of(layer.type, clouds, points), values);
+        if (layer.type.is_index) {
+            tensor.dtype = DType::i32;
+            const std::vector<int32_t> positions(values.begin(), values.end());
+            std::memcpy(tensor.data.data(), positions.data(), positions.size() * sizeof(int32_t));
+        }
+        Array<float, 2> array({rows, layer.type.channels});
+        std::copy(values.begin(), values.end(), array.data());
+        inputs.tensors.emplace(layer.name, std::move(tensor));
+        inputs.rows.emplace(layer.name, std::move(array));
+    }
+    return inputs;
+}
+
+ReferenceRun run_reference_on(const Network& network, const network::Weights& weights, const Inputs& inputs,
+                              int64_t clouds, int64_t points, Keep keep) {
+    std::vector<ReferenceInput> rows;
+    for (const auto& [name, array] : inputs.rows) rows.push_back({name, array.view()});
+    return run_reference(network, weights, ops::Batch::dense(clouds, points), rows, keep);
+}
+
+std::vector<float> numbers_of(const io::Tensor& tensor) {
+    if (tensor.dtype != DType::i32) return floats_of(tensor);
+    std::vector<int32_t> values(static_cast<size_t>(tensor.data.bytes()) / sizeof(int32_t));
+    std::memcpy(values.data(), tensor.data.data(), values.size() * sizeof(int32_t));
+    return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+std::map<std::string, float> input_ranges(const Network& network, const ReferenceRun& run) {
+    std::map<std::string, float> ranges;
+    for (const network::Layer& layer : network.layers) {
+        if (layer.kind != network::Kind::linear) continue;
+        double largest = 0;
+        for (const double value : run.tensors[static_cast<size_t>(layer.inputs[0])].values)
+            largest = std::max(largest, std::fabs(value));
+        ranges[layer.name] = static_cast<float>(largest);
+    }
+    return ranges;
+}
+
+std::map<std::string, float> input_ranges(const Network& network, const network::Weights& weights, int64_t clouds,
+                                          int64_t points) {
+    const Inputs inputs = random_inputs(network, clouds, points);
+    return input_ranges(network, run_reference_on(network, weights, inputs, clouds, points, Keep::all));
+}
+
+std::vector<OnnxComparison> compare_onnx(const Network& network, const network::Weights& weights,
+                                         const network::OnnxOptions& options,
+                                         const std::vector<std::pair<int64_t, int64_t>>& batches) {
+    std::vector<Inputs> inputs;
+    std::vector<NamedTensors> tensors;
+    for (const auto& [clouds, points] : batches) {
+        inputs.push_back(random_inputs(network, clouds, points));
+        tensors.push_back(std::move(inputs.back().tensors));
+    }
+    const OnnxRun run = run_onnx(network::to_onnx(network, weights, options), tensors);
+    EXPECT_TRUE(run.ok) << run.messages;
+    EXPECT_EQ(run.messages, "");
+    std::vector<OnnxComparison> comparisons;
+    for (size_t i = 0; run.ok && i < batches.size(); ++i) {
+        const auto [clouds, points] = batches[i];
+        const ReferenceRun reference = run_reference_on(network, weights, inputs[i], clouds, points, Keep::outputs);
+        OnnxComparison& comparison = comparisons.emplace_back();
+        EXPECT_EQ(run.outputs[i].size(), network.outputs.size());
+        for (const network::Output& output : network.outputs) {
+            const auto found = run.outputs[i].find(output.name);
+            if (found == run.outputs[i].end()) {
+                ADD_FAILURE() << "no output " << output.name;
+                continue;
+            }
+            EXPECT_EQ(found->second.shape, shape_of(network[output.tensor].type, clouds, points)) << output.name;
+            comparison.onnx[output.name] = numbers_of(found->second);
+            comparison.reference[output.name] = reference.output(output.name).values;
+        }
+    }
+    return comparisons;
+}
+
+void expect_onnx_equal(const Network& network, const network::Weights& weights, const network::OnnxOptions& options,
+                       double tolerance, const std::vector<std::pair<int64_t, int64_t>>& batches) {
+    for (const OnnxComparison& comparison : compare_onnx(network, weights, options, batches)) {
+        for (const auto& [name, expected] : comparison.reference) {
+            const std::vector<float>& got = comparison.onnx.at(name);
+            ASSERT_EQ(got.size(), expected.size()) << name;
+            double worst = 0;  // NaN stays NaN and fails
+            for (size_t i = 0; i < got.size(); ++i) {
+                const double error = std::fabs(got[i] - expected[i]) / std::max(1.0, std::fabs(expected[i]));
+                if (!(error <= worst)) worst = error;
+            }
+            EXPECT_LE(worst, tolerance) << "output " << name;
+        }
+    }
+}
+
+}  // namespace stipple::test

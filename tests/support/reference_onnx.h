@@ -1,0 +1,40 @@
+#pragma once
+// An exported network in onnxruntime beside the straightforward reading of the same network.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stipple/network/onnx.h"
+#include "tests/support/onnx_runtime.h"
+#include "tests/support/reference_network.h"
+
+namespace stipple::test {
+
+/// Initial weights with everything moved away from zero and one: biases, batch statistics, flows that do something.
+network::Weights random_weights(const network::Network& network, uint64_t seed);
+
+/// What a calibration finds: for each linear layer the largest magnitude of its input. Of a run that kept everything,
+/// or of a run on the random inputs of compare_onnx.
+std::map<std::string, float> input_ranges(const network::Network& network, const ReferenceRun& run);
+std::map<std::string, float> input_ranges(const network::Network& network, const network::Weights& weights,
+                                          int64_t clouds, int64_t points);
+
+/// One batch through both.
+struct OnnxComparison {
+    std::map<std::string, std::vector<float>> onnx;        // by output
+    std::map<std::string, std::vector<double>> reference;  // by output
+};
+
+/// Random inputs for each (clouds, points). The model must load without a word of the runtime and give outputs of the
+/// network's types; failures of the test otherwise.
+std::vector<OnnxComparison> compare_onnx(const network::Network& network, const network::Weights& weights,
+                                         const network::OnnxOptions& options,
+                                         const std::vector<std::pair<int64_t, int64_t>>& batches);
+
+/// Every output within tolerance * max(1, |value|).
+void expect_onnx_equal(const network::Network& network, const network::Weights& weights,
+                       const network::OnnxOptions& options = {}, double tolerance = 1e-4,
+                       const std::vector<std::pair<int64_t, int64_t>>& batches = {{2, 40}, {3, 24}});
+
+}  // namespace stipple::test
