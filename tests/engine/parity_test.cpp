@@ -1,0 +1,168 @@
+// The engine against the plain reading of the network: every PointNet, with and without transforms, on batches of every
+// kind.
+//
+// Measure: the largest difference of any number of an output, divided by the largest magnitude of that output in the
+// reference. Stated for fp32: 1e-5. For tf32: 1e-3.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "stipple/core/rng.h"
+#include "stipple/models/pointnet.h"
+#include "tests/engine/run_engine.h"
+#include "tests/support/devices.h"
+#include "tests/support/reference_weights.h"
+
+namespace stipple::engine {
+namespace {
+
+using models::PointNetOptions;
+using models::PointNetVariant;
+using network::Network;
+using network::Weights;
+using test::EngineOutputs;
+using test::ReferenceRun;
+
+/// Clouds of a reference run, from which batches are put together.
+struct Clouds {
+    std::vector<int64_t> offsets = {0};
+    Array<float, 2> points;    // [rows, 3]
+    Array<float, 2> category;  // [clouds, 16], one-hot
+
+    ops::Batch batch() const { return ops::Batch::ragged(offsets); }
+};
+
+Clouds random_clouds(const std::vector<int64_t>& sizes, uint64_t seed) {
+    Clouds clouds;
+    for (const int64_t size : sizes) clouds.offsets.push_back(clouds.offsets.back() + size);
+    clouds.points = Array<float, 2>({clouds.offsets.back(), 3});
+    for (int64_t i = 0; i < clouds.points.elements(); ++i)
+        clouds.points.data()[i] = 2 * Rng(seed).uniform(static_cast<uint64_t>(i)) - 1;
+    clouds.category = Array<float, 2>({static_cast<int64_t>(sizes.size()), 16});
+    std::fill_n(clouds.category.data(), clouds.category.elements(), 0.f);
+    for (size_t i = 0; i < sizes.size(); ++i) clouds.category.data()[16 * i + i * 5 % 16] = 1;
+    return clouds;
+}
+
+std::vector<test::ReferenceInput> inputs_of(const Network& network, const Clouds& clouds, int64_t begin, int64_t end) {
+    std::vector<test::ReferenceInput> inputs = {
+        {"points", clouds.points.view().slice(clouds.offsets[begin], clouds.offsets[end])}};
+    if (network.name == "pointnet-part-segmenter")
+        inputs.push_back({"category", clouds.category.view().slice(begin, end)});
+    return inputs;
+}
+
+/// The largest difference between outputs of clouds [begin, end) and the reference's, relative to its largest number.
+double error_of(const EngineOutputs& outputs, const ReferenceRun& run, const Clouds& clouds, int64_t begin) {
+    double worst = 0;
+    for (const auto& [name, output] : outputs) {
+        const test::ReferenceTensor& expected = run.output(name);
+        const bool of_points = expected.type.level == network::Level::point;
+        const int64_t first = (of_points ? clouds.offsets[begin] : begin) * expected.type.channels;
+        double largest = 0, difference = 0;
+        for (const double value : expected.values) largest = std::max(largest, std::abs(value));
+        for (int64_t i = 0; i < output.elements(); ++i) {
+            const double d = std::abs(output.data()[i] - expected.values[first + i]);
+            difference = std::isnan(d) ? INFINITY : std::max(difference, d);
+        }
+        EXPECT_GT(output.elements(), 0) << name;
+        EXPECT_GT(largest, 1e-3) << name;
+        worst = std::max(worst, difference / largest);
+    }
+    return worst;
+}
+
+struct Builder {
+    const char* name;
+    Network (*build)(const PointNetOptions&);
+    std::vector<int64_t> sizes;  // of clouds: fewer points where a point costs the reference more
+};
+
+const Builder kClassifier = {"classifier", models::pointnet_classifier, {1, 7, 64, 129, 50, 50, 50, 257}};
+const Builder kSegmenter = {"segmenter", models::pointnet_segmenter, {1, 7, 64, 33, 33}};
+const Builder kPartSegmenter = {"part segmenter", models::pointnet_part_segmenter, {1, 5, 40, 17, 17}};
+
+/// Calls f for every variant, choice of transforms and kind of weights, with the reference's answer.
+template <class F>
+void for_each_case(const Builder& builder, const F& f) {
+    for (const PointNetVariant variant : {PointNetVariant::torch, PointNetVariant::tf})
+        for (const int transforms : {0, 1, 2, 3})
+            for (const bool is_trained : {false, true}) {
+                SCOPED_TRACE(fmt::format("{} {}, input transform {}, feature transform {}, {} weights", builder.name,
+                                         variant == PointNetVariant::tf ? "tf" : "torch", transforms & 1,
+                                         transforms >> 1, is_trained ? "trained-like" : "random"));
+                const Network network = builder.build({.variant = variant,
+                                                       .classes = 13,
+                                                       .input_transform = (transforms & 1) != 0,
+                                                       .feature_transform = (transforms & 2) != 0});
+                const uint64_t seed = static_cast<uint64_t>(transforms);
+                const Weights weights =
+                    is_trained ? test::trained_like_weights(network, seed) : test::random_weights(network, seed);
+                const Clouds clouds = random_clouds(builder.sizes, seed);
+                const int64_t count = static_cast<int64_t>(builder.sizes.size());
+                const ReferenceRun run =
+                    test::run_reference(network, weights, clouds.batch(), inputs_of(network, clouds, 0, count));
+                f(network, weights, clouds, run);
+            }
+}
+
+class Parity : public test::OnDevice {
+protected:
+    void expect_parity(const Builder& builder) const {
+        const std::vector<Precision> precisions = precisions_of(device());
+        const bool has_tf32 = std::find(precisions.begin(), precisions.end(), Precision::tf32) != precisions.end();
+        double worst_fp32 = 0, worst_tf32 = 0;
+        for_each_case(builder, [&](const Network& network, const Weights& weights, const Clouds& clouds,
+                                   const ReferenceRun& run) {
+            const double fp32 = error(network, weights, clouds, run, Precision::fp32);
+            EXPECT_LE(fp32, 1e-5);
+            worst_fp32 = std::max(worst_fp32, fp32);
+            if (!has_tf32) return;
+            const double tf32 = error(network, weights, clouds, run, Precision::tf32);
+            EXPECT_LE(tf32, 1e-3);
+            worst_tf32 = std::max(worst_tf32, tf32);
+        });
+        RecordProperty("worst_fp32", fmt::format("{:.2e}", worst_fp32));
+        RecordProperty("worst_tf32", fmt::format("{:.2e}", worst_tf32));
+    }
+
+    /// Everything as one ragged batch, each cloud alone, and the last two clouds of one size as a dense batch.
+    double error(const Network& network, const Weights& weights, const Clouds& clouds, const ReferenceRun& run,
+                 Precision precision) const {
+        const int64_t count = static_cast<int64_t>(clouds.offsets.size()) - 1;
+        const Engine engine = compile(
+            network, weights,
+            {.device = device(), .precision = precision, .max_batch = count, .max_points = clouds.batch().largest()});
+        Context context(engine);
+        const auto run_clouds = [&](const ops::Batch& batch, int64_t begin, int64_t end) {
+            return error_of(test::run_engine(context, engine, batch, inputs_of(network, clouds, begin, end)), run,
+                            clouds, begin);
+        };
+        double worst = run_clouds(clouds.batch(), 0, count);
+        for (int64_t i = 0; i < count; ++i)
+            worst = std::max(worst, run_clouds(ops::Batch::single(clouds.batch().size(i)), i, i + 1));
+        for (int64_t i = 0; i + 1 < count; ++i)
+            if (clouds.batch().size(i) == clouds.batch().size(i + 1))
+                worst = std::max(worst, run_clouds(ops::Batch::dense(2, clouds.batch().size(i)), i, i + 2));
+        return worst;
+    }
+};
+STIPPLE_ON_EVERY_DEVICE(Parity);
+
+TEST_P(Parity, EveryClassifier) {
+    expect_parity(kClassifier);
+}
+
+TEST_P(Parity, EverySegmenter) {
+    expect_parity(kSegmenter);
+}
+
+TEST_P(Parity, EveryPartSegmenter) {
+    expect_parity(kPartSegmenter);
+}
+
+}  // namespace
+}  // namespace stipple::engine
