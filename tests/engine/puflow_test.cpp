@@ -59,7 +59,9 @@ TEST_P(EnginePuFlow, EveryStageIsThatOfThePublishedProgram) {
                                   {.device = device(), .max_batch = 1, .max_points = 256});
     const EngineOutputs outputs = test::run_engine(engine, ops::Batch::single(256), {{"points", patch.view()}});
     const auto expect = [&](const std::string& output, const std::string& file, double tolerance) {
-        EXPECT_LE(largest_difference(outputs.at(output).span(), load_puflow_array(file).values), tolerance) << output;
+        const double found = largest_difference(outputs.at(output).span(), load_puflow_array(file).values);
+        EXPECT_LE(found, tolerance) << output;
+        RecordProperty(output, fmt::format("{:.1e}", found));
     };
     for (int l = 1; l <= 6; ++l) expect(fmt::format("cond_{}", l), fmt::format("cond_{}", l), 1e-4);
     expect("feat_1", "feat_1", 1e-3);
@@ -104,8 +106,11 @@ TEST_P(EnginePuFlow, AWholeCloudIsThatOfThePublishedProgram) {
     EXPECT_LE(largest_difference(cloud.candidates.span(), load_puflow_array("cloud_candidates").values), 1e-3);
     const Array<float, 2> expected = points_of(load_puflow_array("cloud_output").floats());
     ASSERT_EQ(cloud.points.size(0), expected.size(0));
-    EXPECT_LE(test::largest_nearest_distance(cloud.points.view(), expected.view()), 1e-3);
-    EXPECT_LE(test::largest_nearest_distance(expected.view(), cloud.points.view()), 1e-3);
+    const double missed = test::largest_nearest_distance(cloud.points.view(), expected.view());
+    const double added = test::largest_nearest_distance(expected.view(), cloud.points.view());
+    EXPECT_LE(missed, 1e-3);
+    EXPECT_LE(added, 1e-3);
+    RecordProperty("sets", fmt::format("{:.1e}", std::max(missed, added)));
 }
 
 /// Every output relative to its own largest number, as in parity_test.cpp. A flow magnifies what goes into it: 1e-4.
