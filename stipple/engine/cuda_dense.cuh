@@ -9,7 +9,7 @@
 namespace stipple::engine::cuda {
 
 __device__ inline float apply(const Activation& activation, float x) {
-    if (activation.kind == ActivationKind::none || x > 0) return x;
+    if (activation.kind == ActivationKind::none || !(x < 0)) return x;  // NaN stays
     return activation.kind == ActivationKind::relu ? 0.0f : x * activation.slope;
 }
 

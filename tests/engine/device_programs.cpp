@@ -1,0 +1,85 @@
+#include "tests/engine/device_programs.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "stipple/core/array.h"
+#include "tests/engine/program_reference.h"
+
+namespace stipple::test {
+
+using namespace engine;
+
+std::vector<std::vector<float>> run_on(Device device, const Program& program, const ops::Batch& batch,
+                                       const std::vector<std::vector<float>>& inputs, int times) {
+    Options options;
+    options.device = device;
+    for (const Step& step : program.steps)
+        for (const Dense& layer : step.layers)
+            if (layer.precision != Precision::fp32) options.precision = layer.precision;
+    options.max_batch = batch.clouds();
+    options.max_points = (batch.rows() + batch.clouds() - 1) / batch.clouds();
+    Context context(compile(program, options));
+    const auto type = [&](const Binding& binding) { return program.values[static_cast<size_t>(binding.value)].type; };
+    std::vector<Array<float, 2>> arrays;
+    std::vector<engine::Input> in;
+    std::vector<engine::Output> out;
+    arrays.reserve(program.inputs.size() + program.outputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        const TensorType t = type(program.inputs[i]);
+        Array<float, 2> host({rows_in(t, batch), t.channels});
+        std::copy(inputs[i].begin(), inputs[i].end(), host.data());
+        arrays.push_back(host.to(device));
+        in.push_back({program.inputs[i].name, arrays.back().view()});
+    }
+    for (const Binding& binding : program.outputs) {
+        Array<float, 2> host({rows_in(type(binding), batch), type(binding).channels});
+        std::fill_n(host.data(), host.elements(), NAN);
+        arrays.push_back(host.to(device));
+        out.push_back({binding.name, arrays.back().view()});
+    }
+    for (int i = 0; i < times; ++i) context.run(batch, in, out);
+    std::vector<std::vector<float>> outputs;
+    for (size_t i = inputs.size(); i < arrays.size(); ++i) {
+        const Array<float, 2> host = arrays[i].to(Device{});
+        outputs.emplace_back(host.data(), host.data() + host.elements());
+    }
+    return outputs;
+}
+
+double difference_of(const std::vector<float>& found, const std::vector<float>& expected) {
+    if (found.size() != expected.size()) return INFINITY;
+    double largest = 0, difference = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+        largest = std::max<double>(largest, std::abs(expected[i]));
+        const double d = std::abs(static_cast<double>(expected[i]) - found[i]);
+        if (!(d <= difference)) difference = d;  // NaN stays
+    }
+    return difference == 0 ? 0 : difference / largest;
+}
+
+void expect_on(Device device, const Program& program, const ops::Batch& batch, double tolerance) {
+    SCOPED_TRACE(testing::Message() << batch.clouds() << " clouds of " << batch.rows() << " points"
+                                    << (batch.is_dense() ? "" : ", ragged"));
+    const std::vector<std::vector<float>> inputs =
+        random_inputs(program, batch, static_cast<uint64_t>(batch.rows() * 100 + batch.clouds()));
+    const std::vector<std::vector<float>> expected = run_program_reference(program, batch, inputs);
+    const std::vector<std::vector<float>> outputs = run_on(device, program, batch, inputs);
+    for (size_t i = 0; i < outputs.size(); ++i)
+        EXPECT_LE(difference_of(outputs[i], expected[static_cast<size_t>(program.outputs[i].value)]), tolerance)
+            << program.outputs[i].name;
+}
+
+void expect_on(Device device, const Program& program, int64_t least_points, double tolerance) {
+    for (const ops::Batch& batch : test_batches(least_points)) expect_on(device, program, batch, tolerance);
+}
+
+Program in_precision(Program program, Precision precision) {
+    for (Step& step : program.steps)
+        for (Dense& layer : step.layers)
+            if (layer.in > 4) layer.precision = precision;
+    return program;
+}
+
+}  // namespace stipple::test

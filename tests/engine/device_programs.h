@@ -1,0 +1,24 @@
+#pragma once
+// Programs run on any device, against the plain loops of program_reference.h.
+
+#include "tests/engine/programs.h"
+
+namespace stipple::test {
+
+/// All outputs of a program, for inputs in the order of its bindings, on one device. Run `times` times in one context:
+/// the second finds used memory, the third replays what the second recorded.
+std::vector<std::vector<float>> run_on(Device device, const engine::Program& program, const ops::Batch& batch,
+                                       const std::vector<std::vector<float>>& inputs, int times = 3);
+
+/// Expects what the reference gives on every batch of test_batches, within `tolerance` of the largest number of each
+/// output.
+void expect_on(Device device, const engine::Program& program, int64_t least_points, double tolerance);
+void expect_on(Device device, const engine::Program& program, const ops::Batch& batch, double tolerance);
+
+/// The largest difference over the largest number of `expected`.
+double difference_of(const std::vector<float>& found, const std::vector<float>& expected);
+
+/// The same program with every product of more than four inputs in that precision.
+engine::Program in_precision(engine::Program program, engine::Precision precision);
+
+}  // namespace stipple::test
