@@ -60,7 +60,8 @@ bool compose_one(Graph& graph, NodeId id) {
         const bool is_only_user =
             std::all_of(inner_users.begin(), inner_users.end(), [&](NodeId user) { return user == id; });
         const Form& form = graph[id].form;
-        // A layer that others need is computed anyway.
+        // A layer that others need is computed anyway; and what only moves its numbers gains nothing without it.
+        if (!is_only_user && term.map.is_selection) continue;
         const int64_t before = cost(form) + (is_only_user ? cost(node.form) : 0);
         if (cost_with(form, inner, node.form) > before) continue;
         Form replaced;
