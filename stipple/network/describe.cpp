@@ -55,7 +55,10 @@ std::string options_text(const Layer& layer) {
         case Kind::linear: text = linear_text(options); break;
         case Kind::activation: text = activation_text(options.activation); break;
         case Kind::dropout: text = fmt::format("{}", options.rate); break;
-        case Kind::slice: text = fmt::format("channels {} to {}", options.begin, options.end - 1); break;
+        case Kind::slice:
+            text = options.end - options.begin == 1 ? fmt::format("channel {}", options.begin)
+                                                    : fmt::format("channels {} to {}", options.begin, options.end - 1);
+            break;
         case Kind::repeat: text = options.width == 1 ? "" : fmt::format("x {}", options.width); break;
         case Kind::knn: text = fmt::format("k {}", options.width); break;
         case Kind::scale: text = fmt::format("x {}", options.factor); break;
@@ -65,6 +68,14 @@ std::string options_text(const Layer& layer) {
     if (options.inverse) join(text, "inverse");
     if (layer.parameters != layer.name) join(text, "weights of " + layer.parameters);
     return text;
+}
+
+std::string brief_options_text(const Layer& layer) {
+    Layer plain = layer;
+    plain.parameters = plain.name;
+    plain.options.weights = LayerOptions().weights;
+    plain.options.norm_momentum = LayerOptions().norm_momentum;
+    return options_text(plain);
 }
 
 std::string grouped(int64_t number) {

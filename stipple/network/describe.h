@@ -13,6 +13,8 @@ std::string_view name_of(Initialiser initialiser);  // "fan_in_uniform"
 
 /// What a kind was asked for, without what is usual: "64, norm, relu", "k 16", "inverse". May be empty.
 std::string options_text(const Layer& layer);
+/// The same for inference alone, and without whose parameters they are.
+std::string brief_options_text(const Layer& layer);
 
 /// "3,471,049"
 std::string grouped(int64_t number);

@@ -45,6 +45,7 @@ TEST(NetworkText, OptionsOfEveryKindAreTold) {
     };
     told(build.activation("act", x, leaky_relu(0.05f)), "leaky_relu 0.05");
     told(build.slice("slice", x, 1, 3), "channels 1 to 2");
+    told(build.slice("slice1", x, 1, 2), "channel 1");
     told(build.repeat("repeat", x, 4), "x 4");
     told(build.repeat("repeat1", x, 1), "");
     told(build.knn("knn", x, 16), "k 16");
