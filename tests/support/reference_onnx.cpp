@@ -14,20 +14,6 @@ using network::Level;
 using network::Network;
 using network::TensorType;
 
-network::Weights random_weights(const Network& network, uint64_t seed) {
-    network::Weights weights = network::initial_weights(network, seed);
-    uint64_t stream = 0;
-    for (const network::Parameter& parameter : network::parameters_of(network)) {
-        const bool is_zero = parameter.initialiser == network::Initialiser::zeros;
-        if (!is_zero && parameter.initialiser != network::Initialiser::ones) continue;
-        const Rng random(seed, ++stream);
-        uint64_t i = 0;
-        for (float& value : weights.tensors.at(parameter.name).values)
-            value = (is_zero ? 0.0f : 1.0f) + 0.4f * (random.uniform(i++) - 0.5f);
-    }
-    return weights;
-}
-
 namespace {
 
 std::vector<int64_t> shape_of(const TensorType& type, int64_t clouds, int64_t points) {

@@ -8,11 +8,9 @@
 #include "stipple/network/onnx.h"
 #include "tests/support/onnx_runtime.h"
 #include "tests/support/reference_network.h"
+#include "tests/support/reference_weights.h"
 
 namespace stipple::test {
-
-/// Initial weights with everything moved away from zero and one: biases, batch statistics, flows that do something.
-network::Weights random_weights(const network::Network& network, uint64_t seed);
 
 /// What a calibration finds: for each linear layer the largest magnitude of its input. Of a run that kept everything,
 /// or of a run on the random inputs of compare_onnx.
