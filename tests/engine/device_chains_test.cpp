@@ -28,36 +28,25 @@ Step chain(std::vector<Dense> layers, Reduce reduce, Level level = Level::point,
     return step;
 }
 
-struct Case {
-    Precision precision;
-    double tolerance;  // of the largest number of an output
-};
-
 /// The precisions that products of general chains have on a device; int8 and fp8 need ranges and are tested with
 /// networks.
-std::vector<Case> cases_of(Device device) {
-    std::vector<Case> cases;
+std::vector<Tolerance> tolerances_of(Device device) {
+    std::vector<Tolerance> tolerances;
     for (const Precision precision : precisions_of(device)) {
-        if (precision == Precision::fp32) cases.push_back({precision, 3e-6});
-        if (precision == Precision::tf32 || precision == Precision::fp16) cases.push_back({precision, 2e-3});
-        if (precision == Precision::bf16) cases.push_back({precision, 1.5e-2});
+        if (precision == Precision::fp32) tolerances.push_back({precision, 3e-6});
+        if (precision == Precision::tf32 || precision == Precision::fp16) tolerances.push_back({precision, 2e-3});
+        if (precision == Precision::bf16) tolerances.push_back({precision, 1.5e-2});
     }
-    return cases;
+    return tolerances;
 }
 
 class EngineChains : public OnDevice {
 protected:
     void expect_chains(const Program& program, int64_t least_points) const {
-        for (const Case& c : cases_of(device())) {
-            SCOPED_TRACE(name_of(c.precision));
-            expect_on(device(), in_precision(program, c.precision), least_points, c.tolerance);
-        }
+        expect_on(device(), program, least_points, tolerances_of(device()));
     }
     void expect_chains(const Program& program, const Batch& batch) const {
-        for (const Case& c : cases_of(device())) {
-            SCOPED_TRACE(name_of(c.precision));
-            expect_on(device(), in_precision(program, c.precision), batch, c.tolerance);
-        }
+        expect_on(device(), program, batch, tolerances_of(device()));
     }
 };
 STIPPLE_ON_EVERY_DEVICE(EngineChains);
@@ -211,7 +200,7 @@ TEST_P(EngineChains, InputsMayBeOutputsAndOutputsMayBeTwo) {
     write.output("again", y);
     write.output("x", x);
     write.output("z", write.step(chain({next}, Reduce::max_points), clouds_of(5)));
-    expect_on(device(), write.program, 1, 1e-6);
+    expect_on(device(), write.program, 1, {{Precision::fp32, 1e-6}});
 }
 
 /// A small network with an output of each level.
@@ -289,7 +278,7 @@ TEST_P(EngineGpuChains, PlansSmallMemoryForLongInputs) {
         write.step(chain({first, random_dense("second", 64, 128, relu(), 2), random_dense("third", 128, 1024, {}, 3)},
                          Reduce::max_points),
                    clouds_of(1024)));
-    for (const Case& c : cases_of(device())) {
+    for (const Tolerance& c : tolerances_of(device())) {
         const Engine engine =
             compile(in_precision(write.program, c.precision),
                     {.device = device(), .precision = c.precision, .max_batch = 1024, .max_points = 1024});

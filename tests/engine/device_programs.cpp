@@ -59,20 +59,25 @@ double difference_of(const std::vector<float>& found, const std::vector<float>& 
     return difference == 0 ? 0 : difference / largest;
 }
 
-void expect_on(Device device, const Program& program, const ops::Batch& batch, double tolerance) {
+void expect_on(Device device, const Program& program, const ops::Batch& batch,
+               const std::vector<Tolerance>& tolerances) {
     SCOPED_TRACE(testing::Message() << batch.clouds() << " clouds of " << batch.rows() << " points"
                                     << (batch.is_dense() ? "" : ", ragged"));
     const std::vector<std::vector<float>> inputs =
         random_inputs(program, batch, static_cast<uint64_t>(batch.rows() * 100 + batch.clouds()));
     const std::vector<std::vector<float>> expected = run_program_reference(program, batch, inputs);
-    const std::vector<std::vector<float>> outputs = run_on(device, program, batch, inputs);
-    for (size_t i = 0; i < outputs.size(); ++i)
-        EXPECT_LE(difference_of(outputs[i], expected[static_cast<size_t>(program.outputs[i].value)]), tolerance)
-            << program.outputs[i].name;
+    for (const Tolerance& tolerance : tolerances) {
+        const std::vector<std::vector<float>> outputs =
+            run_on(device, in_precision(program, tolerance.precision), batch, inputs);
+        for (size_t i = 0; i < outputs.size(); ++i)
+            EXPECT_LE(difference_of(outputs[i], expected[static_cast<size_t>(program.outputs[i].value)]),
+                      tolerance.difference)
+                << program.outputs[i].name << " in " << name_of(tolerance.precision);
+    }
 }
 
-void expect_on(Device device, const Program& program, int64_t least_points, double tolerance) {
-    for (const ops::Batch& batch : test_batches(least_points)) expect_on(device, program, batch, tolerance);
+void expect_on(Device device, const Program& program, int64_t least_points, const std::vector<Tolerance>& tolerances) {
+    for (const ops::Batch& batch : test_batches(least_points)) expect_on(device, program, batch, tolerances);
 }
 
 Program in_precision(Program program, Precision precision) {

@@ -10,10 +10,17 @@ namespace stipple::test {
 std::vector<std::vector<float>> run_on(Device device, const engine::Program& program, const ops::Batch& batch,
                                        const std::vector<std::vector<float>>& inputs, int times = 3);
 
-/// Expects what the reference gives on every batch of test_batches, within `tolerance` of the largest number of each
-/// output.
-void expect_on(Device device, const engine::Program& program, int64_t least_points, double tolerance);
-void expect_on(Device device, const engine::Program& program, const ops::Batch& batch, double tolerance);
+struct Tolerance {
+    engine::Precision precision;
+    double difference;  // of the largest number of an output
+};
+
+/// Expects what the reference gives in float32, on one batch or on every batch of test_batches, in every precision
+/// named.
+void expect_on(Device device, const engine::Program& program, const ops::Batch& batch,
+               const std::vector<Tolerance>& tolerances);
+void expect_on(Device device, const engine::Program& program, int64_t least_points,
+               const std::vector<Tolerance>& tolerances);
 
 /// The largest difference over the largest number of `expected`.
 double difference_of(const std::vector<float>& found, const std::vector<float>& expected);

@@ -43,7 +43,7 @@ protected:
             step.inputs[i].value = value;
         }
         write.output("y", write.step(std::move(step), output));
-        expect_on(device(), write.program, 1, tolerance);
+        expect_on(device(), write.program, 1, {{Precision::fp32, tolerance}});
     }
 };
 STIPPLE_ON_EVERY_DEVICE(EngineSteps);
@@ -167,7 +167,7 @@ TEST_P(EngineSteps, NeighboursAndWhatUsesThem) {
             step_of(StepKind::copy,
                     {{edges}, {cloud, Access::cloud}, {x, Access::point}, {points, Access::neighbour, indices}});
         write.output("copy", write.step(copy, rows_of(k, 10 + 2 + 7 + 3)));
-        expect_on(device(), write.program, k, kRounding);  // the least batch: k = n
+        expect_on(device(), write.program, k, {{Precision::fp32, kRounding}});  // the least batch: k = n
     }
 }
 
@@ -177,7 +177,7 @@ TEST_P(EngineSteps, NeighboursInOtherDimensions) {
         const Value x = write.input("x", points_of(c));
         const Value indices = write.step(step_of(StepKind::knn, {{x}}), indices_of(4));
         write.output("gather", write.step(step_of(StepKind::gather, {{x}, {indices}}), rows_of(4, c)));
-        expect_on(device(), write.program, 4, kExact);
+        expect_on(device(), write.program, 4, {{Precision::fp32, kExact}});
     }
 }
 
