@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "stipple/core/array.h"
 #include "stipple/models/registry.h"
 #include "tests/support/data_sets.h"
 #include "tests/support/puflow_reference.h"
@@ -24,13 +25,6 @@ std::string run(const TemporaryFolder& folder, const std::string& script) {
                                         "import numpy\nimport pth_to_safetensors as convert\n"
                                         "import published_checkpoints as published\n" +
                                         script);
-}
-
-/// What a script says that does not map.
-std::string refusal(const std::string& call) {
-    const TemporaryFolder folder;
-    return run(folder, "try:\n    " + call +
-                           "\n    print('nothing was refused')\nexcept convert.MappingError as e:\n    print(e)\n");
 }
 
 Array<float, 2> rows_of(const network::WeightTensor& tensor) {
@@ -156,24 +150,35 @@ TEST(PublishedCheckpoints, PuFlowAsPublished) {
 }
 
 TEST(PublishedCheckpoints, WhatIsNotAsSaidIsRefused) {
-    EXPECT_EQ(refusal("convert.map_checkpoint('pointnet-classifier', published.puflow())"),
-              "no tensor is named feat.conv1.weight\n");
-    EXPECT_EQ(refusal("convert.map_checkpoint('puflow', published.classifier())"),
-              "no tensor is named flow_blocks.0.actnorm.logs\n");
-    EXPECT_EQ(refusal("convert.map_checkpoint('pointnet-classifier', published.segmenter())"),
-              "tensor fc1.weight is missing\n");
-    EXPECT_EQ(refusal("convert.map_checkpoint('pointnet-classifier', published.classifier(channels=6))"),
-              "feat.conv1.weight takes 6 channels a point; networks on coordinates alone (3) are supported\n");
-    EXPECT_EQ(refusal("convert.map_checkpoint('pointnet-classifier', {**published.classifier(), 'feat.extra.weight': "
-                      "numpy.zeros(3)})"),
-              "the model has no place for feat.extra.weight\n");
-    EXPECT_EQ(refusal("convert.map_checkpoint('pointnet-classifier', {**published.classifier(), 'fc1.bias': "
-                      "numpy.zeros(5)})"),
-              "tensor fc1.bias has the shape [5], head.fc1.bias needs [512]\n");
-    EXPECT_EQ(refusal("convert.map_checkpoint('pointnet-classifier', {**published.classifier(), 'fc1.weight': "
-                      "numpy.zeros((512, 1024, 3))})"),
-              "tensor fc1.weight has the shape [512, 1024, 3], head.fc1.weight needs [512, 1024]\n");
-    EXPECT_EQ(refusal("convert.map_checkpoint('pointnet-classifier', published.classifier(), {'clases': '3'})"),
+    const TemporaryFolder folder;
+    EXPECT_EQ(run(folder, R"(
+classifier = published.classifier()
+def refuse(model, state, settings=None):
+    try:
+        convert.map_checkpoint(model, state, settings)
+        print("nothing was refused")
+    except convert.MappingError as error:
+        print(error)
+refuse("pointnet-classifier", published.puflow())
+refuse("puflow", classifier)
+refuse("pointnet-classifier", published.segmenter())
+refuse("pointnet-classifier", published.classifier(channels=6))
+refuse("pointnet-classifier", {**classifier, "feat.extra.weight": numpy.zeros(3)})
+refuse("pointnet-classifier", {**classifier, "fc1.bias": numpy.zeros(5)})
+refuse("pointnet-classifier", {**classifier, "fc1.weight": numpy.zeros((512, 1024, 3))})
+refuse("pointnet-classifier", {**classifier, "fc1.weight": numpy.zeros(512)})
+refuse("pointnet-classifier", {**classifier, "other.feat.conv1.weight": numpy.zeros(3)})
+refuse("pointnet-classifier", classifier, {"clases": "3"})
+)"),
+              "no tensor is named feat.conv1.weight\n"
+              "no tensor is named flow_blocks.0.actnorm.logs\n"
+              "tensor fc1.weight is missing\n"
+              "feat.conv1.weight takes 6 channels a point; networks on coordinates alone (3) are supported\n"
+              "the model has no place for feat.extra.weight\n"
+              "tensor fc1.bias has the shape [5], head.fc1.bias needs [512]\n"
+              "tensor fc1.weight has the shape [512, 1024, 3], head.fc1.weight needs [512, 1024]\n"
+              "tensor fc1.weight has the shape [512], a matrix is needed\n"
+              "2 tensors end in feat.conv1.weight\n"
               "pointnet-classifier has no option clases; it has variant, classes, input_transform, feature_transform, "
               "dropout\n");
 }
@@ -188,23 +193,49 @@ print(convert.state_of({"epoch": 3, "model_state_dict": model, "optimizer_state_
               "True True True\n");
 }
 
-// A pickle is opened with a safe PyTorch or not at all; where there is none the script says so.
+/// Runs the program on model.pth with a torch of our own making; exit status and messages.
+std::string run_with_torch(const TemporaryFolder& folder, const std::string& torch) {
+    std::filesystem::create_directory(folder / "fake");
+    test::write_file(folder / "fake/torch.py", torch);
+    test::write_file(folder / "model.pth", "\x80\x02.");
+    return run(folder, R"(
+import os, subprocess
+environment = {**os.environ, "PYTHONPATH": os.pathsep.join(["fake"] + sys.path[:2]), "PYTHONDONTWRITEBYTECODE": "1"}
+result = subprocess.run([sys.executable, convert.__file__, "--model", "pointnet-classifier", "model.pth",
+                         "model.safetensors"], env=environment, capture_output=True, text=True)
+print(result.returncode, result.stdout + result.stderr, end="")
+)");
+}
+
+// A pickle is opened by a PyTorch that can do so safely, or not at all.
 TEST(PublishedCheckpoints, APickleNeedsASafeTorch) {
     const TemporaryFolder folder;
-    const std::string script = std::string(STIPPLE_SOURCE_DIR) + "/scripts/pth_to_safetensors.py";
-    const std::string output = test::run_python(folder, R"(
-import os, subprocess, sys, types
-os.mkdir("old")
-open("old/torch.py", "w").write("__version__ = '2.5.1+cu124'\ndef load(*a, **k): raise SystemExit('loaded')\n")
-open("model.pth", "wb").write(b"\x80\x02.")
-result = subprocess.run([sys.executable, ")" + script + R"(", "model.pth", "model.safetensors"],
-                        env={**os.environ, "PYTHONPATH": "old"}, capture_output=True, text=True)
-print(result.returncode, result.stderr.strip(), os.path.exists("model.safetensors"))
+    EXPECT_EQ(run_with_torch(folder, "__version__ = '2.5.1+cu124'\ndef load(*a, **k): raise SystemExit('loaded')\n"),
+              "1 pth_to_safetensors: torch 2.5.1+cu124 can be made to run code by a checkpoint; 2.10 or newer is "
+              "needed\n");
+    EXPECT_FALSE(std::filesystem::exists(folder / "model.safetensors"));
+}
+
+TEST(PublishedCheckpoints, OfAPickleTheModelIsConverted) {
+    const TemporaryFolder folder;
+    const std::string output = run_with_torch(folder, R"(
+import published_checkpoints
+__version__ = "2.11.0"
+class Tensor:
+    def __init__(self, array): self.array, self.dtype = array, "torch." + str(array.dtype)
+    def detach(self): return self
+    cpu = contiguous = detach
+    def numpy(self): return self.array
+def load(path, map_location, weights_only):
+    assert path == "model.pth" and map_location == "cpu" and weights_only is True
+    state = {name: Tensor(value) for name, value in published_checkpoints.classifier().items()}
+    return {"epoch": 200, "model_state_dict": state, "optimizer_state_dict": {"state": {0: {"step": state["fc1.bias"]}}}}
 )");
     EXPECT_EQ(
         output,
-        "1 pth_to_safetensors: torch 2.5.1+cu124 can be made to run code by a checkpoint; 2.10 or newer is needed "
-        "False\n");
+        "0 model.safetensors: 96 tensors of pointnet-classifier\n"
+        "pth_to_safetensors: a pickle is read with weights_only=True; convert only files whose origin you trust\n");
+    EXPECT_EQ(load_model(folder / "model.safetensors").network.config.at("classes"), "10");
 }
 
 }  // namespace
