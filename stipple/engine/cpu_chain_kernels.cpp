@@ -19,9 +19,11 @@ int64_t bytes_of(Factor factor) {
 
 std::vector<const Kernel*> kernels_of(Precision precision) {
     std::vector<const Kernel*> all;
-    if (precision == Precision::bf16) all = {neon_bf16_kernel()};
-    if (precision == Precision::int8) all = {neon_i8mm_kernel()};
-    all.insert(all.end(), {neon_kernel(precision), portable_kernel(precision)});
+    if (precision == Precision::bf16) all = {neon_bf16_kernel(), avx512_bf16_kernel()};
+    if (precision == Precision::int8)
+        all = {neon_i8mm_kernel(), neon_dot_kernel(), avx512_vnni_kernel(), avx_vnni_kernel()};
+    all.insert(all.end(),
+               {neon_kernel(precision), avx512_kernel(precision), avx2_kernel(precision), portable_kernel(precision)});
     std::erase_if(all, [](const Kernel* kernel) { return kernel == nullptr || !kernel->can_run(); });
     return all;
 }

@@ -63,7 +63,13 @@ std::vector<const Kernel*> kernels_of(Precision precision);
 const Kernel* portable_kernel(Precision precision);
 const Kernel* neon_kernel(Precision precision);
 const Kernel* neon_bf16_kernel();
+const Kernel* neon_dot_kernel();
 const Kernel* neon_i8mm_kernel();
+const Kernel* avx2_kernel(Precision precision);
+const Kernel* avx_vnni_kernel();
+const Kernel* avx512_kernel(Precision precision);
+const Kernel* avx512_bf16_kernel();
+const Kernel* avx512_vnni_kernel();
 
 float round_to_bf16(float x);
 /// -127 to 127: the nearest multiple of the scale, ties to even.

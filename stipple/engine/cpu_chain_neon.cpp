@@ -6,7 +6,8 @@
 #if defined(__aarch64__)
 
 #include <arm_neon.h>
-#include <cstring>
+
+#include "stipple/engine/cpu_chain_lanes.h"
 
 namespace stipple::engine::cpu {
 namespace {
@@ -98,15 +99,6 @@ void few(const std::byte* weights, const std::byte* rows, int64_t groups, void* 
 
 #undef STIPPLE_FMA_LANES
 
-void store(const float* values, int64_t channels, float, std::byte* rows) {
-    std::memcpy(rows, values, sizeof(float) * static_cast<size_t>(channels * kRows));
-}
-
-void store_rounded(const float* values, int64_t channels, float, std::byte* rows) {
-    auto* to = reinterpret_cast<float*>(rows);
-    for (int64_t i = 0; i < channels * kRows; ++i) to[i] = round_to_bf16(values[i]);
-}
-
 bool always() {
     return true;
 }
@@ -121,7 +113,7 @@ const Kernel kFp32 = {.name = "neon 8x12",
                       .product = product,
                       .few = few,
                       .maximum = maximum,
-                      .store = store};
+                      .store = store_f32};
 const Kernel kBf16 = {.name = "neon 8x12, products in fp32",
                       .precision = Precision::bf16,
                       .factor = Factor::f32,

@@ -1,11 +1,10 @@
 // Kernels for any CPU: plain loops that the compiler vectorises as far as it can. A CPU without instructions for bf16
 // multiplies the rounded numbers in fp32; int8 is widened to int16, of which every CPU sums pairs.
 
-#include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "stipple/engine/cpu_chain_kernels.h"
+#include "stipple/engine/cpu_chain_lanes.h"
 
 namespace stipple::engine::cpu {
 namespace {
@@ -49,22 +48,6 @@ void maximum(const std::byte* weights, const std::byte* rows, int64_t groups, in
     }
 }
 
-void store_f32(const float* values, int64_t channels, float, std::byte* rows) {
-    std::memcpy(rows, values, sizeof(float) * static_cast<size_t>(channels * kRows));
-}
-
-void store_rounded(const float* values, int64_t channels, float, std::byte* rows) {
-    auto* to = reinterpret_cast<float*>(rows);
-    for (int64_t i = 0; i < channels * kRows; ++i) to[i] = round_to_bf16(values[i]);
-}
-
-void store_i16(const float* values, int64_t channels, float per_scale, std::byte* rows) {
-    auto* to = reinterpret_cast<int16_t*>(rows);
-    for (int64_t c = 0; c < channels; ++c)
-        for (int64_t r = 0; r < kRows; ++r)
-            to[(c / 2 * kRows + r) * 2 + c % 2] = static_cast<int16_t>(round_to_int8(values[c * kRows + r], per_scale));
-}
-
 bool always() {
     return true;
 }
@@ -95,7 +78,7 @@ const Kernel kInt8 = {.name = "portable 8x12",
                       .can_run = always,
                       .product = product<int16_t, int32_t, 2>,
                       .maximum = maximum<int16_t, int32_t, 2>,
-                      .store = store_i16};
+                      .store = store_i16_pairs};
 
 }  // namespace
 
