@@ -13,6 +13,8 @@ namespace {
 
 constexpr int64_t kTileRows = 11 * kPanelRows;  // 1024 points are 8 tiles, the last one not much smaller
 
+constexpr int64_t kRowChannels = 256;  // that 12 rows have at a time where addends are added: 12 KiB
+
 /// Weights of one layer while a task runs.
 struct Weights {
     const std::byte* panels = nullptr;
@@ -191,7 +193,74 @@ private:
             }
     }
 
+    // A last layer whose rows get something added: turned into rows first, since rows are what the addends are.
+    void last_layer_by_rows(const Tile& tile, const std::byte* x) const {
+        const PackedLayer& at = layer(last_);
+        const Weights weights = weights_of(last_);
+        const int64_t channels = at.kernel->channels;
+        alignas(64) float values[kBlockFloats] = {};
+        alignas(64) float block[kPanelRows * kRowChannels];
+        for (int64_t p = 0; p < tile.panels; ++p)
+            for (int64_t first = 0; first < at.out; first += kRowChannels) {
+                const int64_t n = std::min(kRowChannels, at.out - first);
+                for (int64_t c = 0; c < n; c += channels) {
+                    const int64_t panel = (first + c) / channels;
+                    multiply(last_, weights, tile, x, p, panel, values);
+                    if (weights.scales != nullptr) scale_sums(values, channels, weights.scales + first + c);
+                    put_rows(values, std::min(channels, n - c), tile.panel_rows(p), block + c, kRowChannels);
+                }
+                Place place = {tile.panel_begin(p), tile.panel_begin(p) / task_.width,
+                               tile.panel_begin(p) % task_.width};
+                for (int64_t r = 0; r < tile.panel_rows(p); ++r) {
+                    take_row(place, first, n, block + r * kRowChannels);
+                    ++place.row;
+                    if (++place.of_point == task_.width) {
+                        ++place.point;
+                        place.of_point = 0;
+                    }
+                }
+            }
+    }
+
+    // A row, its point, and which of the point's rows it is: counted, for a division takes as long as a sum of rows.
+    struct Place {
+        int64_t row, point, of_point;
+    };
+
+    const float* row_of_addend(const ChainAddend& addend, const Place& place) const {
+        if (addend.access == Access::point && addend.width == task_.width)
+            return addend.data + place.point * addend.stride;
+        return row_of(addend, place.row);
+    }
+
+    // One row's products, channels [first, first + n): adds what is to be added and puts them where they belong.
+    void take_row(const Place& place, int64_t first, int64_t n, float* values) const {
+        const PackedLayer& at = layer(last_);
+        for (const ChainAddend& addend : task_.addends)
+            if (!is_late(addend)) add_row(row_of_addend(addend, place) + first, n, values);
+        if (chain_.reduce == Reduce::max_points) return raise_row(values, n, task_.out + first);
+        if (chain_.reduce == Reduce::none)
+            return finish_row(values, n, at.bias.data() + first, at.activation,
+                              task_.out + place.row * task_.out_stride + first);
+        float* out = task_.out + place.point * task_.out_stride + first;
+        if (place.of_point == 0)
+            std::copy(values, values + n, out);
+        else
+            raise_row(values, n, out);
+        if (place.of_point < task_.width - 1) return;
+        for (const ChainAddend& addend : task_.addends)
+            if (is_late(addend)) add_row(row_of_addend(addend, place) + first, n, out);
+        finish_row(out, n, at.bias.data() + first, at.activation, out);
+    }
+
+    // The same for all rows of a point: added once, after their maximum. Sums are monotone, and so is rounding.
+    bool is_late(const ChainAddend& addend) const {
+        return chain_.reduce == Reduce::max_rows &&
+               (addend.access == Access::cloud || (addend.access == Access::point && addend.width == task_.width));
+    }
+
     void last_layer(const Tile& tile, const std::byte* x) const {
+        if (has_row_addends(last_)) return last_layer_by_rows(tile, x);
         const PackedLayer& at = layer(last_);
         const Weights weights = weights_of(last_);
         const int64_t channels = at.kernel->channels;
@@ -212,7 +281,6 @@ private:
                     continue;
                 }
                 if (weights.scales != nullptr) scale_sums(values, channels, weights.scales + channel);
-                if (has_row_addends(last_)) add_addends(tile, p, channel, n, values);
                 if (chain_.reduce == Reduce::max_points)
                     raise_to(values, n, tile.panel_rows(p), task_.out + channel);
                 else
@@ -234,7 +302,8 @@ private:
                 std::copy(from, from + n, out);
             else
                 for (int64_t c = 0; c < n; ++c) out[c] = from[c] > out[c] ? from[c] : out[c];
-            if (row % task_.width == task_.width - 1) finish_row(out, n, last.bias.data() + channel, last.activation);
+            if (row % task_.width == task_.width - 1)
+                finish_row(out, n, last.bias.data() + channel, last.activation, out);
         }
     }
 
@@ -317,7 +386,7 @@ void Chain::run(const ChainTask& task, std::byte* scratch) const {
 
 void Chain::finish(float* raw) const {
     const PackedLayer& last = packed_->chain.layers.back();
-    finish_row(raw, last.out, last.bias.data(), last.activation);
+    finish_row(raw, last.out, last.bias.data(), last.activation, raw);
 }
 
 }  // namespace stipple::engine::cpu

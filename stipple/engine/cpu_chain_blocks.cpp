@@ -63,6 +63,17 @@ void finish_block(float* values, int64_t channels, const float* scale, const flo
 }
 
 template <ActivationKind kKind>
+void finish_row_as(const float* row, int64_t channels, const float* bias, float slope, float* out) {
+    const Float4 slopes = {slope, slope, slope, slope};
+    int64_t c = 0;
+    for (; c + 4 <= channels; c += 4) store(out + c, activate(load(row + c) + load(bias + c), kKind, slopes));
+    for (; c < channels; ++c) {
+        const Float4 x = {row[c] + bias[c]};
+        out[c] = activate(x, kKind, slopes)[0];
+    }
+}
+
+template <ActivationKind kKind>
 void finish_any(float* values, int64_t channels, const float* scale, const float* bias, float slope) {
     if (scale != nullptr)
         finish_block<true, kKind>(values, channels, scale, bias, slope);
@@ -112,13 +123,23 @@ void finish_sums(float* values, int64_t channels, const float* scale, const floa
     }
 }
 
-void finish_row(float* row, int64_t channels, const float* bias, const Activation& activation) {
-    for (int64_t c = 0; c < channels; ++c) {
-        const float x = row[c] + bias[c];
-        row[c] = x > 0 || activation.kind == ActivationKind::none ? x
-                 : activation.kind == ActivationKind::relu        ? 0
-                                                                  : activation.slope * x;
+void finish_row(const float* row, int64_t channels, const float* bias, const Activation& activation, float* out) {
+    const float slope = activation.slope;
+    switch (activation.kind) {
+        case ActivationKind::none: return finish_row_as<ActivationKind::none>(row, channels, bias, slope, out);
+        case ActivationKind::relu: return finish_row_as<ActivationKind::relu>(row, channels, bias, slope, out);
+        case ActivationKind::leaky_relu:
+            return finish_row_as<ActivationKind::leaky_relu>(row, channels, bias, slope, out);
     }
+}
+
+// Rows do not overlap: the compiler must know, or it checks every time.
+void add_row(const float* __restrict from, int64_t channels, float* __restrict row) {
+    for (int64_t c = 0; c < channels; ++c) row[c] += from[c];
+}
+
+void raise_row(const float* __restrict from, int64_t channels, float* __restrict row) {
+    for (int64_t c = 0; c < channels; ++c) row[c] = from[c] > row[c] ? from[c] : row[c];
 }
 
 void take_rows(const float* const* rows, int64_t channels, float* values) {

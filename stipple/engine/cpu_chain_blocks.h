@@ -15,8 +15,12 @@ void scale_sums(float* values, int64_t channels, const float* scale);
 /// values = activation(values + bias[channel]); with a scale (int8), that of the sums first.
 void finish_sums(float* values, int64_t channels, const float* scale, const float* bias, const Activation& activation);
 
-/// One row: out = activation(out + bias).
-void finish_row(float* row, int64_t channels, const float* bias, const Activation& activation);
+/// One row: out = activation(row + bias). The two may be the same.
+void finish_row(const float* row, int64_t channels, const float* bias, const Activation& activation, float* out);
+
+/// One row: plus another, or the larger of the two.
+void add_row(const float* from, int64_t channels, float* row);
+void raise_row(const float* from, int64_t channels, float* row);
 
 /// values[c][r] = rows[r][c], and the sum of both, for 12 rows.
 void take_rows(const float* const* rows, int64_t channels, float* values);

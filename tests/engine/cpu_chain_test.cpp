@@ -185,6 +185,12 @@ std::vector<float> product(const Dense& dense, const Rounded& weights, std::vect
     return y;
 }
 
+/// The same for all rows of a point: added after their maximum.
+bool is_late(const Case& made, const Addend& addend) {
+    return made.reduce == Reduce::max_rows && made.layers.size() == 1 &&
+           (addend.access == Access::cloud || addend.access == Access::point);
+}
+
 /// [out_rows, out], of Reduce::max_points after its bias and activation.
 std::vector<float> reference(const Case& made, const KernelSet& kernels) {
     const auto fused = [&](const Dense& dense) {
@@ -214,6 +220,7 @@ std::vector<float> reference(const Case& made, const KernelSet& kernels) {
                 float bias = dense.bias[static_cast<size_t>(o)];
                 for (const Addend& addend : made.addends) {
                     if (l > 0) break;
+                    if (is_late(made, addend)) continue;
                     const int64_t at = addend.access == Access::row     ? r
                                        : addend.access == Access::cloud ? 0
                                        : addend.access == Access::point ? r / addend.width
@@ -229,6 +236,11 @@ std::vector<float> reference(const Case& made, const KernelSet& kernels) {
             y = std::max(y, x[static_cast<size_t>(o)]);
         }
     }
+    for (int64_t i = 0; i < made.out_rows() * out; ++i)
+        for (const Addend& addend : made.addends)
+            if (is_late(made, addend))
+                result[static_cast<size_t>(i)] += addend.data[static_cast<size_t>(
+                    (addend.access == Access::cloud ? 0 : i / out) * (out + 1) + i % out)];
     if (made.reduce != Reduce::none)
         for (size_t i = 0; i < result.size(); ++i)
             result[i] = activate(result[i] + made.layers.back().bias[i % static_cast<size_t>(out)],
