@@ -120,6 +120,7 @@ bool make_couple(Graph& graph, NodeId id) {
     double factor = 0;
     if (!is_row(x) || !is_row(t) || !is_identity(x.map) || !is_uniform(t.map, factor)) return false;
     const int64_t begin = t.map.rows - t.map.cols;
+    if (begin < 0) return false;
     for (int64_t i = 0; i < t.map.rows; ++i)
         if (t.map.columns[static_cast<size_t>(i)] != (i < begin ? -1 : i - begin)) return false;
     Node step = step_node(graph[id].name, graph[id].type, StepKind::couple, {x.link, t.link});

@@ -71,7 +71,7 @@ class EngineRun : public test::OnDevice {
 protected:
     Engine compiled(int64_t max_batch = 4, int64_t max_points = 50) const {
         const Network network = small_network();
-        return compile(network, test::trained_weights(network, 3),
+        return compile(network, test::random_weights(network, 3),
                        {.device = device(), .max_batch = max_batch, .max_points = max_points});
     }
 };
@@ -79,7 +79,7 @@ STIPPLE_ON_EVERY_DEVICE(EngineRun);
 
 TEST_P(EngineRun, DenseRaggedAndSingleBatches) {
     const Network network = small_network();
-    const network::Weights weights = test::trained_weights(network, 3);
+    const network::Weights weights = test::random_weights(network, 3);
     Context context(compiled());
     for (const Batch& batch : {Batch::dense(4, 50), Batch::ragged({0, 1, 120, 121, 200}), Batch::single(200),
                                Batch::single(1), Batch::dense(3, 17)}) {
@@ -216,7 +216,7 @@ TEST_P(EngineRun, AContextKeepsItsEngine) {
 TEST(EngineEndurance, RunsAllocateNothing) {
     if (!test::can_fail_allocations()) GTEST_SKIP() << "operator new is not counted here";
     const Network network = small_network();
-    Context context(compile(network, test::trained_weights(network, 3), {.max_batch = 2, .max_points = 20}));
+    Context context(compile(network, test::random_weights(network, 3), {.max_batch = 2, .max_points = 20}));
     Data data(Batch::ragged({0, 15, 40}), Device{});
     const std::vector<Input> inputs = data.inputs();
     const std::vector<Output> outputs = data.outputs();
@@ -237,7 +237,7 @@ TEST(EngineEndurance, RunsAllocateNothing) {
 
 TEST(EngineCompile, RefusesWhatItCannotDo) {
     const Network network = small_network();
-    const network::Weights weights = test::trained_weights(network, 3);
+    const network::Weights weights = test::random_weights(network, 3);
     const auto refused = [&](const Options& options) {
         return bad_argument_of([&] { compile(network, weights, options); });
     };
@@ -259,7 +259,7 @@ TEST(EngineCompile, RefusesWhatItCannotDo) {
 
 TEST(EngineCompile, MemoryThatIsNotThereIsAnError) {
     const Network network = small_network();
-    const network::Weights weights = test::trained_weights(network, 3);
+    const network::Weights weights = test::random_weights(network, 3);
     test::for_each_allocation_failure([&] {
         const Engine engine = compile(network, weights, {.max_batch = 2, .max_points = 20});
         Context context(engine);

@@ -38,7 +38,7 @@ TEST(EngineLowerPointNet, TorchClassifier) {
     const network::Weights weights = network::initial_weights(network, 1);
     const std::vector<float>& learned = weights.tensors.at("input_transform.fc3.bias").values;
     for (size_t i = 0; i < 9; ++i) EXPECT_EQ(bias[i], learned[i] + (i % 4 == 0 ? 1.0f : 0.0f));
-    EXPECT_LT(test::difference(network, test::trained_weights(network, 7), Batch::ragged({0, 3, 10})), kRounded);
+    EXPECT_LT(test::difference(network, test::random_weights(network, 7), Batch::ragged({0, 3, 10})), kRounded);
 }
 
 TEST(EngineLowerPointNet, MultiplyAdds) {
@@ -60,7 +60,7 @@ TEST(EngineLowerPointNet, TfClassifier) {
               "fold_matrix conv3/feature_transform.fc3\n"
               "chain 3 -> *64 -> 64 -> *64 -> 128 -> 1024 max_points\n"
               "cloud chain 1024 -> 512 -> 256 -> 40\n");
-    EXPECT_LT(test::difference(network, test::trained_weights(network, 8), Batch::dense(2, 5)), kRounded);
+    EXPECT_LT(test::difference(network, test::random_weights(network, 8), Batch::dense(2, 5)), kRounded);
 }
 
 TEST(EngineLowerPointNet, ClassifiersWithoutTransforms) {
@@ -68,7 +68,7 @@ TEST(EngineLowerPointNet, ClassifiersWithoutTransforms) {
     EXPECT_EQ(test::outline(lowered(none)),
               "chain 3 -> 64 -> 128 -> 1024 max_points\n"
               "cloud chain 1024 -> 512 -> 256 -> 40\n");
-    EXPECT_LT(test::difference(none, test::trained_weights(none, 9), Batch::dense(2, 4)), kRounded);
+    EXPECT_LT(test::difference(none, test::random_weights(none, 9), Batch::dense(2, 4)), kRounded);
 
     const Network first = models::pointnet_classifier({.feature_transform = false});
     EXPECT_EQ(test::outline(lowered(first)),
@@ -77,7 +77,7 @@ TEST(EngineLowerPointNet, ClassifiersWithoutTransforms) {
               "fold_matrix conv1/input_transform.fc3\n"
               "chain 3 -> *64 -> 128 -> 1024 max_points\n"
               "cloud chain 1024 -> 512 -> 256 -> 40\n");
-    EXPECT_LT(test::difference(first, test::trained_weights(first, 10), Batch::dense(2, 4)), kRounded);
+    EXPECT_LT(test::difference(first, test::random_weights(first, 10), Batch::dense(2, 4)), kRounded);
 
     const Network tf = models::pointnet_classifier(
         {.variant = PointNetVariant::tf, .input_transform = false, .feature_transform = false});
@@ -102,7 +102,7 @@ TEST(EngineLowerPointNet, Segmenters) {
               "cloud chain 1024 -> 512\n"
               "fold_matrix head.conv1/feature_transform.fc3\n"
               "chain 64[cloud] -> *512 -> 256 -> 128 -> 4\n");
-    EXPECT_LT(test::difference(torch, test::trained_weights(torch, 11), Batch::ragged({0, 3, 8})), kRounded);
+    EXPECT_LT(test::difference(torch, test::random_weights(torch, 11), Batch::ragged({0, 3, 8})), kRounded);
 
     const Network plain =
         models::pointnet_segmenter({.classes = 4, .input_transform = false, .feature_transform = false});
@@ -125,7 +125,7 @@ TEST(EngineLowerPointNet, Segmenters) {
               "cloud chain 1024 -> 512\n"
               "fold_matrix head.conv1/feature_transform.fc3\n"
               "chain 64[cloud] -> *512 -> 256 -> 128 -> 128 -> 4\n");
-    EXPECT_LT(test::difference(tf, test::trained_weights(tf, 12), Batch::dense(2, 3)), kRounded);
+    EXPECT_LT(test::difference(tf, test::random_weights(tf, 12), Batch::dense(2, 3)), kRounded);
 }
 
 // conv5 of the torch variant has no activation: what the head takes of it is taken from conv4, and the 2048 channels of
@@ -146,7 +146,7 @@ TEST(EngineLowerPointNet, PartSegmenters) {
               "chain 512 -> 2048 max_points\n"
               "cloud chain 2048+16 -> 256\n"
               "chain 64+128+128+512[cloud] -> 256 -> 256 -> 128 -> 50\n");
-    EXPECT_LT(test::difference(torch, test::trained_weights(torch, 13), Batch::ragged({0, 3, 5})), kRounded);
+    EXPECT_LT(test::difference(torch, test::random_weights(torch, 13), Batch::ragged({0, 3, 5})), kRounded);
 
     const Network tf = models::pointnet_part_segmenter({.variant = PointNetVariant::tf, .classes = 50});
     EXPECT_EQ(test::outline(lowered(tf)),
@@ -164,7 +164,7 @@ TEST(EngineLowerPointNet, PartSegmenters) {
               "max_points\n"
               "cloud chain 2048+16 -> 256\n"
               "chain 64+128+128+512+2048[cloud] -> 256 -> 256 -> 128 -> 50\n");
-    EXPECT_LT(test::difference(tf, test::trained_weights(tf, 14), Batch::ragged({0, 3, 5})), kRounded);
+    EXPECT_LT(test::difference(tf, test::random_weights(tf, 14), Batch::ragged({0, 3, 5})), kRounded);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::string part(const std::string& outline, const std::string& begin, int lines
 
 TEST(EngineLowerPuFlow, Steps) {
     const Network network = models::puflow({});
-    const Program program = lower(network, test::trained_weights(network, 1));
+    const Program program = lower(network, test::random_weights(network, 1));
     const std::string outline = test::outline(program);
     // The second unit of the feature network: the part of the edges is multiplied by point; growth alone by edge.
     EXPECT_EQ(part(outline, "chain 32 -> 16\nchain 32 -> 16\n", 17),
@@ -64,7 +64,7 @@ TEST(EngineLowerPuFlow, Steps) {
 
 TEST(EngineLowerPuFlow, MultiplyAddsOfTheFeatureNetwork) {
     const Network network = models::puflow({});
-    Program program = lower(network, test::trained_weights(network, 1));
+    Program program = lower(network, test::random_weights(network, 1));
     EXPECT_LT(multiply_adds(program, 256) * 3, network::multiply_adds(network, 256));
     // 7.27 million a point as published, 1.79 when the product of the edges is split.
     std::erase_if(program.steps, [](const Step& step) { return step.name.rfind("feat_convs.", 0) != 0; });
@@ -76,7 +76,7 @@ TEST(EngineLowerPuFlow, Numbers) {
         const Network network =
             models::puflow({.ratio = 3, .neighbours = 6, .interpolation_neighbours = 4, .stages = stages});
         // Six blocks magnify the rounding of the weights.
-        EXPECT_LT(test::difference(network, test::trained_weights(network, 1), Batch::ragged({0, 6, 15})), 2e-6);
+        EXPECT_LT(test::difference(network, test::random_weights(network, 1), Batch::ragged({0, 6, 15})), 2e-6);
     }
 }
 

@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "stipple/core/rng.h"
 #include "stipple/network/builder.h"
 #include "tests/engine/lowering.h"
+#include "tests/engine/run_engine.h"
+#include "tests/support/devices.h"
 
 namespace stipple::engine {
 namespace {
@@ -151,6 +155,33 @@ TEST(EngineLowerRandom, NetworksKeepTheirNumbers) {
         layers += network.layers.size();
     }
     EXPECT_LT(steps, layers);
+}
+
+class EngineRandom : public test::OnDevice {};
+STIPPLE_ON_EVERY_DEVICE(EngineRandom);
+
+TEST_P(EngineRandom, NetworksRun) {
+    const Batch batch = Batch::ragged({0, 4, 9, 40});
+    for (uint64_t seed = 1; seed <= 60; ++seed) {
+        SCOPED_TRACE(seed);
+        const Network network = Generator(seed).network(10 + static_cast<int>(seed % 20));
+        const network::Weights weights = test::round_weights(network, seed);
+        const test::RandomInputs inputs(network, batch);
+        const test::ReferenceRun expected =
+            test::run_reference(network, weights, batch, inputs.inputs, test::Keep::all);
+        double largest = 1;  // of all numbers on the way: what float32 rounds, sums may leave
+        for (const test::ReferenceTensor& tensor : expected.tensors)
+            for (const double value : tensor.values) largest = std::max(largest, std::abs(value));
+        const Engine engine = compile(network, weights, {.device = device(), .max_batch = 3, .max_points = 15});
+        const test::EngineOutputs found = test::run_engine(engine, batch, inputs.inputs);
+        for (const network::Output& output : network.outputs) {
+            const test::ReferenceTensor& want = expected.output(output.name);
+            const Array<float, 2>& got = found.at(output.name);
+            for (size_t i = 0; i < want.values.size(); ++i)
+                ASSERT_NEAR(got.data()[i], want.values[i], 2e-6 * largest)
+                    << output.name << network::to_text(network) << to_text(engine.program());
+        }
+    }
 }
 
 }  // namespace

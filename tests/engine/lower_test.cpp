@@ -63,7 +63,7 @@ TEST(EngineLower, Norm) {
     x = build.linear("b", x, 8, {.bias = false, .norm = true, .norm_eps = 1e-3f, .activation = leaky_relu(0.1f)});
     build.output("out", build.max_points("pool", build.linear("c", x, 8, {.norm = true})));
     const Network network = build.finish();
-    const network::Weights weights = test::trained_weights(network, 5);
+    const network::Weights weights = test::random_weights(network, 5);
     EXPECT_EQ(test::outline(lower(network, weights)), "chain 3 -> 8 -> 8 -> 8 max_points\n");
     EXPECT_LT(test::difference(network, weights, Batch::ragged({0, 7, 12})), 5e-7);  // rounding of the weights
 }
@@ -242,7 +242,7 @@ TEST(EngineLower, Flows) {
     build.output("det", det);
     build.output("half", build.scale("half", det, 0.5f));
     const Network network = build.finish();
-    const network::Weights weights = test::trained_weights(network, 5);
+    const network::Weights weights = test::random_weights(network, 5);
     // actnorm, mix, reversal and coupling are one product each way.
     EXPECT_EQ(test::outline(lower(network, weights)),
               "chain 3 -> 2\nsoftmax_rows\nchain 3 -> 3\nchain 3+2 -> 3\ninject\ninject\ngaussian_log_density\n"
@@ -255,6 +255,12 @@ TEST(EngineLower, CouplingsOfWhatIsThere) {
                   return b.couple("c", x, b.linear("l", b.slice("s", x, 0, 2), 2, {.activation = relu()}), 2);
               }),
               "chain 4 -> 2\ncouple\n");
+    // Not with a part of what is wider than x.
+    EXPECT_EQ(one([](Builder& b, Tensor x) {
+                  const Tensor t = b.slice("s", b.linear("l", x, 6, {.activation = relu()}), 2, 6);
+                  return b.couple("c", x, t, 0);
+              }),
+              "chain 4 -> 6\nchain 6[row] -> 4\n");
 }
 
 TEST(EngineLower, InputsOfEveryLevel) {

@@ -58,37 +58,22 @@ network::Weights round_weights(const network::Network& network, uint64_t seed) {
     return weights;
 }
 
-network::Weights trained_weights(const network::Network& network, uint64_t seed) {
-    network::Weights weights = network::initial_weights(network, seed);
-    uint64_t stream = 0;
-    for (auto& [name, tensor] : weights.tensors) {
-        const Rng rng(seed, ++stream);
-        const bool is_mean = name.ends_with("running_mean"), is_variance = name.ends_with("running_var");
-        const bool is_gain = name.ends_with("norm.weight");
-        for (size_t i = 0; i < tensor.values.size(); ++i) {
-            float& value = tensor.values[i];
-            if (is_mean) value = 0.2f * rng.normal(i);
-            if (is_variance) value = 0.5f + rng.uniform(i);
-            if (is_gain) value = (0.5f + rng.uniform(i)) * (i % 5 == 0 ? -1.0f : 1.0f);
-            if (!is_mean && !is_variance && !is_gain && value == 0) value = 0.1f * rng.normal(i);
-        }
-    }
-    return weights;
-}
-
-double difference(const network::Network& network, const network::Weights& weights, const ops::Batch& batch) {
-    std::vector<Array<float, 2>> arrays;
-    std::vector<ReferenceInput> inputs;
+RandomInputs::RandomInputs(const network::Network& network, const ops::Batch& batch) {
     for (const network::Layer& layer : network.layers) {
         if (layer.kind != network::Kind::input) continue;
         const int64_t rows =
             layer.type.level == network::Level::cloud ? batch.clouds() : batch.rows() * layer.type.width;
-        arrays.emplace_back(std::array<int64_t, 2>{rows, layer.type.channels});
+        Array<float, 2> array({rows, layer.type.channels});
         const Rng rng(99, arrays.size());
-        for (int64_t i = 0; i < rows * layer.type.channels; ++i)
-            arrays.back().data()[i] = rng.normal(static_cast<uint64_t>(i));
-        inputs.push_back({layer.name, arrays.back().view()});
+        for (int64_t i = 0; i < array.elements(); ++i) array.data()[i] = rng.normal(static_cast<uint64_t>(i));
+        inputs.push_back({layer.name, array.view()});  // the memory stays where it is
+        arrays.push_back(std::move(array));
     }
+}
+
+double difference(const network::Network& network, const network::Weights& weights, const ops::Batch& batch) {
+    const RandomInputs random(network, batch);
+    const std::vector<ReferenceInput>& inputs = random.inputs;
     const ReferenceRun expected = run_reference(network, weights, batch, inputs);
     const Program program = engine::lower(network, weights);
     const std::vector<ReferenceTensor> found = run_reference(program, batch, inputs);

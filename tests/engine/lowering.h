@@ -3,8 +3,10 @@
 
 #include <string>
 
+#include "stipple/core/array.h"
 #include "stipple/engine/program.h"
 #include "tests/support/reference_program.h"
+#include "tests/support/reference_weights.h"
 
 namespace stipple::test {
 
@@ -14,8 +16,13 @@ std::string outline(const engine::Program& program);
 
 /// Weights that lower() can fold without rounding: small multiples of 1/16; batch norm as initial_weights gives it.
 network::Weights round_weights(const network::Network& network, uint64_t seed);
-/// Weights with batch norm as training would leave it.
-network::Weights trained_weights(const network::Network& network, uint64_t seed);
+
+/// Random rows for every input of a network.
+struct RandomInputs {
+    RandomInputs(const network::Network& network, const ops::Batch& batch);
+    std::vector<Array<float, 2>> arrays;
+    std::vector<ReferenceInput> inputs;
+};
 
 /// Largest |program - network| of any output, over the largest magnitude of that output (at least 1). Inputs are
 /// random.

@@ -274,7 +274,10 @@ private:
                 for (int64_t c = 0; c < x.type.channels; ++c) to[0] += x.row(r)[c];
                 return;
             }
-            case StepKind::slice: std::copy(in(step, 0).row(r) + step.begin, in(step, 0).row(r) + step.end, to); return;
+            case StepKind::slice:
+                STIPPLE_ASSERT(step.begin >= 0 && step.end - step.begin == channels);
+                std::copy(in(step, 0).row(r) + step.begin, in(step, 0).row(r) + step.end, to);
+                return;
             case StepKind::reverse: std::reverse_copy(source(0), source(0) + channels, to); return;
             case StepKind::log_softmax: {
                 double sum = 0;
@@ -291,6 +294,7 @@ private:
                     to[c] = in(step, 0).row(r)[c] + step.factor * in(step, 1).row(r)[c];
                 return;
             case StepKind::couple:
+                STIPPLE_ASSERT(step.begin >= 0 && in(step, 1).type.channels == channels - step.begin);
                 for (int64_t c = 0; c < channels; ++c)
                     to[c] =
                         in(step, 0).row(r)[c] + (c < step.begin ? 0 : step.factor * in(step, 1).row(r)[c - step.begin]);
