@@ -50,7 +50,9 @@ format_check() { git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format-
 package_check() {
     cmake --install build/ci --prefix "$PWD/build/installed" &&
         cmake -S examples/find_package -B build/example -DCMAKE_PREFIX_PATH="$PWD/build/installed" &&
-        cmake --build build/example && build/example/count_points examples/data/knot.ply
+        cmake --build build/example && build/example/count_points examples/data/knot.ply &&
+        cmake -S examples/own_network -B build/own_network -DCMAKE_PREFIX_PATH="$PWD/build/installed" &&
+        cmake --build build/own_network && build/own_network/own_network
 }
 deb_check() { (cd build/ci && cpack -G DEB && dpkg-deb --info ./*.deb); }
 
