@@ -1,7 +1,7 @@
 // Fuzzes one parser, named by kFuzzParser (each program defines it). Beyond not crashing, every input must keep to:
 //   memory      at most 64 times the input and 1 MiB, counted over all allocations that live at one time; compressed
 //               formats (npz, png, jpeg, binary_compressed pcd) are bounded by limits.h instead
-//   errors      Error{bad_file} or Error{out_of_memory} only
+//   errors      Error{bad_file} or Error{out_of_memory} only; of a model also Error{bad_config}
 //   round trip  what was read, written and read again is the same
 // Time (one second) is libFuzzer's -timeout.
 
@@ -16,6 +16,7 @@
 #include "stipple/io/format.h"
 #include "stipple/io/image_file.h"
 #include "stipple/io/safetensors.h"
+#include "stipple/models/registry.h"
 
 extern const char* const kFuzzParser;
 
@@ -127,6 +128,21 @@ void run_tensors(const uint8_t* data, size_t size) {
     }
 }
 
+/// What load_model() does with a file.
+void run_model(const uint8_t* data, size_t size) {
+    const network::Weights weights = parse_bytes(data, size, network::parse_weights);
+    const auto config = network::config_of(weights);
+    const auto name = weights.metadata.find("stipple.model");
+    if (name == weights.metadata.end()) return;
+    const network::Network network = models::build_model(name->second, config);
+    g_counting = false;
+    network::validate(network);
+    // What was built says in its configuration how to build it again.
+    if (network::to_text(models::build_model(network.name, network.config)) != network::to_text(network))
+        fail("round trip: a network");
+    network::check_weights(network, weights);
+}
+
 void run_image(const uint8_t* data, size_t size) {
     const Image image = parse_bytes(data, size, [](io::ByteReader& reader) {
         return kParser == "png" ? io::parse_png(reader) : io::parse_jpeg(reader);
@@ -162,12 +178,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     try {
         if (kParser == "safetensors")
             run_tensors(data, size);
+        else if (kParser == "model")
+            run_model(data, size);
         else if (kParser == "png" || kParser == "jpeg")
             run_image(data, size);
         else
             run_geometry(data, size);
     } catch (const Error& error) {
-        if (error.code() != ErrorCode::bad_file && error.code() != ErrorCode::out_of_memory) {
+        const bool is_config = kParser == "model" && error.code() == ErrorCode::bad_config;
+        if (!is_config && error.code() != ErrorCode::bad_file && error.code() != ErrorCode::out_of_memory) {
             // Sizes that overflow are refused by checked arithmetic; load() turns them into bad_file.
             if (error.code() != ErrorCode::bad_argument) fail(error.what());
         }

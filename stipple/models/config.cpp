@@ -7,6 +7,7 @@
 
 #include "stipple/core/error.h"
 #include "stipple/core/nearest_name.h"
+#include "stipple/io/byte_source.h"
 #include "stipple/io/text.h"
 
 namespace stipple::models {
@@ -32,7 +33,8 @@ const std::string* ConfigReader::find(const std::string& key) {
 }
 
 void ConfigReader::refuse(const std::string& key, const std::string& text, const std::string& expected) const {
-    throw Error(ErrorCode::bad_config, fmt::format("{}: {} must be {}, got \"{}\"", model_, key, expected, text));
+    throw Error(ErrorCode::bad_config,
+                fmt::format("{}: {} must be {}, got {}", model_, key, expected, io::quoted(text)));
 }
 
 void ConfigReader::read(const std::string& key, int64_t& value) {
@@ -68,7 +70,7 @@ void ConfigReader::finish() const {
         if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
         const std::string near = nearest_name(key, known_);
         throw Error(
-            ErrorCode::bad_config, fmt::format("{} has no option \"{}\"", model_, key),
+            ErrorCode::bad_config, fmt::format("{} has no option {}", model_, io::quoted(key)),
             near.empty() ? fmt::format("it has {}", fmt::join(known_, ", ")) : fmt::format("did you mean {}?", near));
     }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "stipple/core/error.h"
 #include "stipple/core/rng.h"
@@ -122,8 +123,10 @@ void check_names(const Network& network, const std::vector<Parameter>& parameter
         refuse(fmt::format("{}: the weights lack {}", label_of(network, *missing[0]), names));
     }
     if (weights.tensors.size() == parameters.size()) return;
+    std::set<std::string_view> names;
+    for (const Parameter& parameter : parameters) names.insert(parameter.name);
     for (const auto& [name, tensor] : weights.tensors)
-        if (std::none_of(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == name; }))
+        if (!names.count(name))
             refuse(fmt::format("tensor {} of shape {} belongs to no layer of '{}'", io::quoted(name),
                                shape_of(tensor.shape), network.name));
 }
