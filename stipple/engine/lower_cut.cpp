@@ -11,7 +11,9 @@ Node product_node(const Graph& graph, const Node& consumer, std::vector<Term> te
     TensorType type = consumer.type;
     if (access == Access::cloud) type = network::clouds_of(type.channels);
     if (access == Access::point || access == Access::neighbour) type = network::points_of(type.channels);
-    Node node = make_node(NodeKind::dense, consumer.name + "/" + graph[terms[0].link.node].name, type);
+    // What a point and its neighbours add are two products of one source.
+    const char* const seen = access == Access::neighbour ? ".neighbour" : "";
+    Node node = make_node(NodeKind::dense, consumer.name + "/" + graph[terms[0].link.node].name + seen, type);
     for (Term& term : terms) term.link = {term.link.node};
     node.form = {type, std::move(terms), std::vector<double>(static_cast<size_t>(type.channels), 0.0)};
     return node;

@@ -12,8 +12,8 @@ namespace stipple::engine {
 ///     gain, and coordinates must not be rounded;
 ///   - tf32, fp16 and bf16: all others;
 ///   - int8 and fp8: products with a row a point whose range is known (> 0) and whose layer is not kept back; all
-///     others get fp16 on CUDA, bf16 on the CPU: heads and T-nets, which have one row a cloud, always. A layer that is
-///     kept back gets fp16 on CUDA, fp32 on the CPU.
+///     others get fp16 on CUDA, bf16 on the CPU: heads and T-nets, which have one row a cloud, and layers whose rows
+///     are an output always. A layer that is kept back gets fp16 on CUDA, fp32 on the CPU.
 /// Throws Error{bad_argument} for int8 or fp8 without a calibration. Ranges of one serve the other.
 void set_precisions(Program& program, const Options& options);
 

@@ -12,6 +12,7 @@
 #include "stipple/engine/program.h"
 #include "stipple/network/builder.h"
 #include "tests/engine/lowering.h"
+#include "tests/ops/device_memory.h"
 #include "tests/support/allocation.h"
 #include "tests/support/devices.h"
 
@@ -232,6 +233,23 @@ TEST(EngineEndurance, RunsAllocateNothing) {
         EXPECT_EQ(test::live_allocations(), live);
         EXPECT_EQ(bits_of(data.logits), first);
     }
+    set_threads(before);
+}
+
+TEST_P(EngineRun, TenThousandRunsLeaveMemoryFlat) {
+    const int before = threads();
+    set_threads(1);  // threads that wait for each other would take most of the time
+    Context context(compiled());
+    Data data(Batch::ragged({0, 15, 40}), device());
+    const std::vector<Input> inputs = data.inputs();
+    const std::vector<Output> outputs = data.outputs();
+    for (int i = 0; i < 100; ++i) context.run(data.batch, inputs, outputs);
+    const std::vector<float> first = bits_of(data.logits);
+    const int64_t blocks = test::live_allocations(), bytes = test::device_memory_used(device());
+    for (int i = 0; i < 10000; ++i) context.run(data.batch, inputs, outputs);
+    EXPECT_EQ(test::live_allocations(), blocks);
+    EXPECT_EQ(bits_of(data.logits), first);  // and the device is done
+    EXPECT_EQ(test::device_memory_used(device()), bytes);
     set_threads(before);
 }
 

@@ -77,6 +77,17 @@ TEST(EnginePrecisions, EightBitsAreForPoints) {
     EXPECT_EQ(set.steps[0].layers[2].precision, Precision::fp32);
 }
 
+TEST(EnginePrecisions, LayersThatAreOutputsAreNotOfEightBits) {
+    const Program program = lowered(models::pointnet_segmenter({.classes = 4}));
+    const Options options{.device = kCuda, .precision = Precision::int8, .calibration = calibration_of(program)};
+    const std::map<std::string, Precision> found = precisions(program, options);
+    EXPECT_EQ(found.at("head.conv1"), Precision::int8);
+    EXPECT_EQ(found.at("head.conv3"), Precision::int8);
+    EXPECT_EQ(found.at("head.conv4"), Precision::fp16);
+    EXPECT_EQ(found.at("head.conv1/pool"), Precision::fp16);
+    EXPECT_EQ(found.at("conv3"), Precision::int8);
+}
+
 TEST(EnginePrecisions, FlowsKeepTheirCoordinates) {
     const Program program = lowered(models::puflow({}));
     int flow_layers = 0;
