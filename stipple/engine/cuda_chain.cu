@@ -110,7 +110,10 @@ public:
         const Dense& first = layers.front();
         const Dense& last = layers.back();
         precision_ = last.precision;
-        const Precision middle = bytes_of(precision_) == 1 ? Precision::fp16 : precision_;
+        // tf32 kernels round the middle weights themselves, or keep what rounding would take away.
+        const Precision middle = bytes_of(precision_) == 1       ? Precision::fp16
+                                 : precision_ == Precision::tf32 ? Precision::fp32
+                                                                 : precision_;
         // Everything into one block of device memory.
         std::vector<std::byte> host;
         auto append = [&](const void* data, size_t bytes) {

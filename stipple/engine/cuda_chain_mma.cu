@@ -9,9 +9,10 @@
 namespace stipple::engine::cuda {
 namespace {
 
-constexpr int kThreads = 256, kWarps = kThreads / 32;
+constexpr int kThreads = 256;
+[[maybe_unused]] constexpr int kWarps = kThreads / 32;
 constexpr int kPoints = kChainMmaPoints;
-constexpr int kRowBytes = 128;
+[[maybe_unused]] constexpr int kRowBytes = 128;
 
 template <Precision P>
 struct Layout {
@@ -60,6 +61,8 @@ __device__ inline void load_packed(uint32_t (&a)[kSteps][4], const uint4* packed
     for (int step = 0; step < kSteps; ++step) {
         const uint4 four = __ldg(at + step * 128);
         a[step][0] = four.x, a[step][1] = four.y, a[step][2] = four.z, a[step][3] = four.w;
+        if constexpr (P == Precision::tf32)  // those of the middle layers are not rounded yet
+            for (uint32_t& word : a[step]) word = __float_as_uint(round_tf32(__uint_as_float(word)));
     }
 }
 template <Precision P, int kSteps>

@@ -14,9 +14,9 @@
 namespace stipple::engine::cuda {
 namespace {
 
-constexpr int kThreads = 256;   // two warpgroups
-constexpr int kColumns = 128;   // points of one product
-constexpr int kRowBytes = 128;  // of a slab: as many channels as fit
+constexpr int kThreads = 256;                    // two warpgroups
+[[maybe_unused]] constexpr int kColumns = 128;   // points of one product
+[[maybe_unused]] constexpr int kRowBytes = 128;  // of a slab: as many channels as fit
 
 template <Precision P, int kPoints>
 struct Layout {  // of a block's shared memory, after the first multiple of 1024
@@ -46,15 +46,19 @@ __device__ inline void product(Sum (&d)[64], const uint32_t (&a)[4], uint64_t b,
 /// The product of one group of 64 channels with 128 points: K channels, in slabs `slab_stride` bytes apart.
 template <Precision P, int K, class Sum>
 __device__ inline void multiply(Sum (&d)[64], const uint32_t (&a)[K * Factor<P>::kBytes / 32][4], uint32_t rows,
-                                uint32_t slab_stride) {
+                                uint32_t slab_stride, bool accumulate = false) {
     constexpr int kSteps = K * Factor<P>::kBytes / 32;
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
         const uint64_t b = rows_descriptor(rows + (step / 4) * slab_stride + (step % 4) * 32);
-        product<P>(d, a[step], b, step > 0);
+        product<P>(d, a[step], b, accumulate || step > 0);
     }
 }
 
+__device__ inline void store_four(uint32_t address, const uint32_t (&x)[4]) {
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
+                 : "memory");
+}
 __device__ inline void store_transposed(uint32_t address, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a),
                  "r"(b), "r"(c), "r"(d)
@@ -63,10 +67,12 @@ __device__ inline void store_transposed(uint32_t address, uint32_t a, uint32_t b
 
 /// Writes 64 channels (group `group`) of 128 points from their sums: activation(sum + bias), rounded to P, a row for
 /// each point from `rows` on. Eight-bit channels of a warp's 16 are stored in the order 0, 8, 1, 9, ... 7, 15: the
-/// weights that meet them are packed likewise.
-template <Precision P>
+/// weights that meet them are packed likewise. What rounding to tf32 takes away goes to `rest_rows`, where it is
+/// wanted.
+template <Precision P, bool kKeepsRest = false>
 __device__ inline void store_rows(const float (&d)[64], uint32_t rows, uint32_t slab_stride, int group, int warp,
-                                  int lane, float bias_low, float bias_high, float slope, float scale) {
+                                  int lane, float bias_low, float bias_high, float slope, float scale,
+                                  [[maybe_unused]] uint32_t rest_rows = 0) {
     auto activate = [slope](float x) { return fmaxf(x, x * slope); };
     if constexpr (P == Precision::tf32) {
         const uint32_t channel = group * 64 + warp * 16 + lane / 4;
@@ -75,9 +81,13 @@ __device__ inline void store_rows(const float (&d)[64], uint32_t rows, uint32_t 
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
                 const uint32_t point = 8 * j + 2 * (lane & 3) + (e & 1), c = channel + (e & 2) * 4;
-                const float value = round_tf32(activate(d[4 * j + e] + (e & 2 ? bias_high : bias_low)));
-                const uint32_t address = rows + (c / 32) * slab_stride + swizzled(point, (c % 32) * 4);
-                asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
+                const float value = activate(d[4 * j + e] + (e & 2 ? bias_high : bias_low));
+                const uint32_t place = (c / 32) * slab_stride + swizzled(point, (c % 32) * 4);
+                const float large = round_tf32(value);
+                asm volatile("st.shared.f32 [%0], %1;" ::"r"(rows + place), "f"(large) : "memory");
+                if constexpr (kKeepsRest)
+                    asm volatile("st.shared.f32 [%0], %1;" ::"r"(rest_rows + place), "f"(round_tf32(value - large))
+                                 : "memory");
             }
     } else if constexpr (P == Precision::fp16 || P == Precision::bf16) {
         // Four 8 x 8 blocks at a time: channels 0..7 and 8..15 of the warp, of 8 points and the next 8.
@@ -114,6 +124,7 @@ __device__ inline void store_rows(const float (&d)[64], uint32_t rows, uint32_t 
 }
 
 /// The weights of one group of 64 channels and 64 inputs, from a packed array or from the cloud's own float matrix.
+/// Those of tf32 are not rounded yet.
 template <Precision P>
 __device__ inline void load_middle(uint32_t (&a)[2 * Factor<P>::kBytes][4], const ChainMiddle& layer, int cloud,
                                    int outs, int group, int warp, int lane) {
@@ -137,11 +148,23 @@ __device__ inline void load_middle(uint32_t (&a)[2 * Factor<P>::kBytes][4], cons
             const int channel = step * 8 * kWord + (part >> 1) * 4 * kWord + (lane & 3) * kWord;
             const float* at = matrix + row * 64 + channel;
             if constexpr (P == Precision::tf32) {
-                a[step][part] = __float_as_uint(round_tf32(__ldg(at)));
+                a[step][part] = __float_as_uint(__ldg(at));
             } else {
                 const float2 pair = __ldg(reinterpret_cast<const float2*>(at));
                 a[step][part] = pack_half<P>(pair.x, pair.y);
             }
+        }
+}
+
+/// Of float32 weights the tf32 part, in place, and what it leaves.
+__device__ inline void split_weights(uint32_t (&a)[8][4], uint32_t (&rest)[8][4]) {
+#pragma unroll
+    for (int step = 0; step < 8; ++step)
+#pragma unroll
+        for (int part = 0; part < 4; ++part) {
+            const float value = __uint_as_float(a[step][part]), large = round_tf32(value);
+            a[step][part] = __float_as_uint(large);
+            rest[step][part] = __float_as_uint(round_tf32(value - large));
         }
 }
 
@@ -172,6 +195,10 @@ __global__ void __launch_bounds__(kThreads, 1) chain_kernel(ChainArguments argum
     const uint32_t first = wide + Layout<P, kPoints>::kWide;
     float4* first_rows = reinterpret_cast<float4*>(shared_memory + (first - unaligned));
     constexpr uint32_t kSlab = kPoints * kRowBytes;
+    // tf32: the layers before the last take three products each, which make up a float32 one, so that only the last
+    // layer rounds. What is left of the hidden channels lies where the second half of the wide ones will be.
+    constexpr bool kIsTf32 = P == Precision::tf32;
+    const uint32_t hidden_rest = wide + 2 * kSlab;
 
     const int tiles = (arguments.points + kPoints - 1) / kPoints;
     const int cloud = blockIdx.x / tiles, tile = blockIdx.x % tiles;
@@ -213,19 +240,23 @@ __global__ void __launch_bounds__(kThreads, 1) chain_kernel(ChainArguments argum
         }
 #pragma unroll
         for (int i = 0; i < kHalf / 128; ++i) {
+            const uint32_t row = warpgroup * kHalf + i * 128 + in_group;
+            const uint32_t place = (piece / 8) * kSlab + swizzled(row, (piece % 8) * 16);
             uint32_t packed[4];
 #pragma unroll
             for (int q = 0; q < 4; ++q) {
-                if constexpr (kMiddle == Precision::tf32)
+                if constexpr (kIsTf32)
                     packed[q] = __float_as_uint(round_tf32(value[i][q]));
                 else
                     packed[q] = pack_half<kMiddle>(value[i][2 * q], value[i][2 * q + 1]);
             }
-            const uint32_t row = warpgroup * kHalf + i * 128 + in_group;
-            const uint32_t address = hidden + (piece / 8) * kSlab + swizzled(row, (piece % 8) * 16);
-            asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(packed[0]), "r"(packed[1]),
-                         "r"(packed[2]), "r"(packed[3])
-                         : "memory");
+            store_four(hidden + place, packed);
+            if constexpr (kIsTf32) {
+#pragma unroll
+                for (int q = 0; q < 4; ++q)
+                    packed[q] = __float_as_uint(round_tf32(value[i][q] - __uint_as_float(packed[q])));
+                store_four(hidden_rest + place, packed);
+            }
         }
     }
     publish_to_products();
@@ -242,6 +273,8 @@ __global__ void __launch_bounds__(kThreads, 1) chain_kernel(ChainArguments argum
         for (int group = 0; group < groups; ++group) {
             uint32_t a[2 * Factor<kMiddle>::kBytes][4];
             load_middle<kMiddle>(a, layer, cloud, groups * 64, group, warp, lane);
+            uint32_t rest[2 * Factor<kMiddle>::kBytes][4];
+            if constexpr (kIsTf32) split_weights(a, rest);
             const int channel = group * 64 + warp * 16 + lane / 4;
             const float bias_low = layer.bias[channel], bias_high = layer.bias[channel + 8];
 #pragma unroll 1
@@ -249,17 +282,21 @@ __global__ void __launch_bounds__(kThreads, 1) chain_kernel(ChainArguments argum
                 const uint32_t rows = own_rows + columns * kRowBytes;
                 float sums[64];
                 wgmma_fence();
-                multiply<kMiddle, kChainFirst>(sums, a, hidden + rows, kSlab);
+                if constexpr (kIsTf32) {
+                    multiply<kMiddle, kChainFirst>(sums, rest, hidden + rows, kSlab);
+                    multiply<kMiddle, kChainFirst>(sums, a, hidden_rest + rows, kSlab, true);
+                }
+                multiply<kMiddle, kChainFirst>(sums, a, hidden + rows, kSlab, kIsTf32);
                 wgmma_commit();
                 wgmma_wait<0>();
-                if (widens) {
+                // All four warps have read what is overwritten now.
+                if (!widens || (kIsTf32 && group == 1)) warpgroup_barrier(warpgroup);
+                if (widens)
                     store_rows<P>(sums, wide + rows, kSlab, group, warp, lane, bias_low, bias_high, layer.slope,
                                   arguments.last_input_scale);
-                } else {
-                    warpgroup_barrier(warpgroup);  // all four warps have read what is overwritten now
-                    store_rows<kMiddle>(sums, hidden + rows, kSlab, group, warp, lane, bias_low, bias_high, layer.slope,
-                                        1);
-                }
+                else
+                    store_rows<kMiddle, kIsTf32>(sums, hidden + rows, kSlab, group, warp, lane, bias_low, bias_high,
+                                                 layer.slope, 1, hidden_rest + rows);
             }
         }
         publish_to_products();
@@ -355,18 +392,35 @@ __global__ void __launch_bounds__(kThreads, 1) chain_kernel(ChainArguments argum
 #endif
 }
 
+/// Four channels a thread.
 __global__ void finish_kernel(ChainFinish arguments) {
+    const int fours = arguments.out / 4;
     const int64_t at = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (at >= int64_t(arguments.clouds) * arguments.out) return;
-    const int cloud = static_cast<int>(at / arguments.out), channel = static_cast<int>(at % arguments.out);
+    if (at >= int64_t(arguments.clouds) * fours) return;
+    const int cloud = static_cast<int>(at / fours), channel = static_cast<int>(at % fours) * 4;
     const int n = arguments.offsets ? arguments.offsets[cloud + 1] - arguments.offsets[cloud] : arguments.points;
     const int tiles = (arguments.points + arguments.tile_points - 1) / arguments.tile_points;
     const int used = (n + arguments.tile_points - 1) / arguments.tile_points;
     const float* partial = arguments.partial + (int64_t(cloud) * tiles) * arguments.out + channel;
-    float largest = -INFINITY;
-    for (int tile = 0; tile < used; ++tile) largest = fmaxf(largest, partial[int64_t(tile) * arguments.out]);
-    const float y = fmaf(largest, arguments.scale[channel], arguments.bias[channel]);
-    arguments.result[at] = fmaxf(y, y * arguments.slope);
+    float4 largest = make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
+    for (int tile = 0; tile < used; ++tile) {
+        const float4 x = *reinterpret_cast<const float4*>(partial + int64_t(tile) * arguments.out);
+        largest =
+            make_float4(fmaxf(largest.x, x.x), fmaxf(largest.y, x.y), fmaxf(largest.z, x.z), fmaxf(largest.w, x.w));
+    }
+    const float4 scale = *reinterpret_cast<const float4*>(arguments.scale + channel);
+    const float4 bias = *reinterpret_cast<const float4*>(arguments.bias + channel);
+    auto finish = [&](float x, float s, float b) {
+        const float y = fmaf(x, s, b);
+        return fmaxf(y, y * arguments.slope);
+    };
+    const float4 y = make_float4(finish(largest.x, scale.x, bias.x), finish(largest.y, scale.y, bias.y),
+                                 finish(largest.z, scale.z, bias.z), finish(largest.w, scale.w, bias.w));
+    float* const to = arguments.result + int64_t(cloud) * arguments.out + channel;
+    if (reinterpret_cast<uintptr_t>(to) % 16 == 0)
+        *reinterpret_cast<float4*>(to) = y;
+    else  // a caller's memory
+        to[0] = y.x, to[1] = y.y, to[2] = y.z, to[3] = y.w;
 }
 
 template <Precision P, int kPoints>
@@ -417,7 +471,7 @@ void launch_chain_wgmma(Precision precision, int tile_points, int multiprocessor
 }
 
 void launch_chain_finish(const ChainFinish& arguments, Stream stream) {
-    const int64_t items = int64_t(arguments.clouds) * arguments.out;
+    const int64_t items = int64_t(arguments.clouds) * arguments.out / 4;
     finish_kernel<<<static_cast<unsigned>((items + 255) / 256), 256, 0, static_cast<cudaStream_t>(stream.handle)>>>(
         arguments);
     STIPPLE_CHECK_CUDA(cudaGetLastError());

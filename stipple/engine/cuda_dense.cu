@@ -17,15 +17,6 @@ Precision arithmetic_of(Precision wanted, int capability) {
     if (capability < 80) return Precision::fp32;  // older tensor cores know neither bf16 nor tf32
     return wanted == Precision::int8 || wanted == Precision::fp8 ? Precision::fp16 : wanted;
 }
-
-float round_to_tf32(float x) {
-    uint32_t bits;
-    std::memcpy(&bits, &x, sizeof bits);
-    bits = (bits + 0x1000) & ~0x1fffu;  // nearest, ties away, as cvt.rna does
-    std::memcpy(&x, &bits, sizeof bits);
-    return x;
-}
-
 template <class Element, class Convert>
 int64_t pack(const Dense& layer, const std::vector<int64_t>& part_channels, int64_t packed_in, Convert convert,
              WeightBlock& weights) {
@@ -107,7 +98,6 @@ DenseLayer::DenseLayer(const Dense& layer, std::vector<int64_t> part_channels, i
             weight_ = pack<__nv_bfloat16>(
                 layer, part_channels_, packed_in_, [](float x) { return __float2bfloat16_rn(x); }, weights);
             break;
-        case Precision::tf32: weight_ = pack<float>(layer, part_channels_, packed_in_, round_to_tf32, weights); break;
         default:
             weight_ = pack<float>(
                 layer, part_channels_, packed_in_, [](float x) { return x; }, weights);
@@ -150,6 +140,8 @@ void DenseLayer::run(const WeightBlock& weights, const DenseCall& call, cudaStre
     a.y_origin = call.y_origin;
     if (call.is_flat && call.rows <= kFewRows && !has_matrix_ && call.reduce == Reduce::none)
         return launch_dense_rows(a, call.rows, arithmetic_, stream);
+    if (call.is_flat && fits_dense_clouds(a, arithmetic_))
+        return launch_dense_clouds(a, call.rows, arithmetic_, stream);
     if (a.span.tiles == 0) return;
     if (arithmetic_ == Precision::fp32) {
         a.packed_in = packed;  // a layer of three inputs multiplies four

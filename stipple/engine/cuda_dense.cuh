@@ -127,34 +127,60 @@ struct Bf16Factors {
     }
 };
 
+__device__ inline uint32_t round_to_tf32(float x) {
+    uint32_t bits = 0;
+#if __CUDA_ARCH__ >= 800
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+#else
+    __trap();
+#endif
+    return bits;
+}
+__device__ inline void multiply_tf32(float* c, const uint32_t* a, const uint32_t* b) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    __trap();
+#endif
+}
+
 struct Tf32Factors {
     using Element = float;
     static constexpr int kRegisters = 8;
-    __device__ static uint32_t round(float x) {
-        uint32_t bits = 0;
-#if __CUDA_ARCH__ >= 800
-        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
-#else
-        __trap();
-#endif
-        return bits;
-    }
-    __device__ static void pack8(const float4& low, const float4& high, uint32_t* r) {
-        r[0] = round(low.x), r[1] = round(low.y), r[2] = round(low.z), r[3] = round(low.w);
-        r[4] = round(high.x), r[5] = round(high.y), r[6] = round(high.z), r[7] = round(high.w);
-    }
     __device__ static void store4(void* at, const float4& x) {
-        *static_cast<uint4*>(at) = make_uint4(round(x.x), round(x.y), round(x.z), round(x.w));
+        *static_cast<uint4*>(at) =
+            make_uint4(round_to_tf32(x.x), round_to_tf32(x.y), round_to_tf32(x.z), round_to_tf32(x.w));
     }
+    __device__ static void multiply(float* c, const uint32_t* a, const uint32_t* b) { multiply_tf32(c, a, b); }
+};
+
+/// Each factor as the sum of two tf32 numbers; the product of the small ones is below float32's rounding.
+struct Tf32PairFactors {
+    using Element = float;
+    static constexpr int kRegisters = 8;
+    __device__ static void pack8(const float4& low, const float4& high, uint32_t* r) {
+        r[0] = __float_as_uint(low.x), r[1] = __float_as_uint(low.y);
+        r[2] = __float_as_uint(low.z), r[3] = __float_as_uint(low.w);
+        r[4] = __float_as_uint(high.x), r[5] = __float_as_uint(high.y);
+        r[6] = __float_as_uint(high.z), r[7] = __float_as_uint(high.w);
+    }
+    __device__ static void store4(void* at, const float4& x) { *static_cast<float4*>(at) = x; }
     __device__ static void multiply(float* c, const uint32_t* a, const uint32_t* b) {
-#if __CUDA_ARCH__ >= 800
-        asm volatile(
-            "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#else
-        __trap();
-#endif
+        uint32_t a_large[4], a_small[4], b_large[2], b_small[2];
+        for (int i = 0; i < 4; ++i) split(a[i], a_large[i], a_small[i]);
+        for (int i = 0; i < 2; ++i) split(b[i], b_large[i], b_small[i]);
+        multiply_tf32(c, a_small, b_large);
+        multiply_tf32(c, a_large, b_small);
+        multiply_tf32(c, a_large, b_large);
+    }
+
+private:
+    __device__ static void split(uint32_t x, uint32_t& large, uint32_t& small) {
+        large = round_to_tf32(__uint_as_float(x));
+        small = round_to_tf32(__uint_as_float(x) - __uint_as_float(large));
     }
 };
 

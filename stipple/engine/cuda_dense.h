@@ -2,7 +2,8 @@
 // One dense layer on the GPU: y = activation(x W^T + addends + bias), where x may be several values side by side and W
 // may be the cloud's own, with the maximum over points or over the rows of a point instead of y where that is wanted.
 // Values are float32 in memory; factors are rounded to the layer's precision on their way into the multiprocessor, sums
-// are float32. int8 and fp8 layers run in fp16 here. Included by .cu files only.
+// are float32. int8 and fp8 layers run in fp16 here; tf32 layers take three products each, which make up a float32 one:
+// they are not where the time is (cuda_chain.h), and their errors would add up. Included by .cu files only.
 
 #include <span>
 #include <string>
@@ -118,6 +119,11 @@ void finish_max(float* y, int64_t rows, int64_t out, const float* bias, const Ac
 // Launchers of the kernels, one file each.
 void launch_dense_tiles_mma(const DenseArguments& arguments, Precision precision, cudaStream_t stream);
 void launch_dense_tiles_fp32(const DenseArguments& arguments, cudaStream_t stream);
+/// W T^T of every cloud: as above, one tf32 product or, `exactly`, three that make up a float32 one.
+void launch_fold_tiles_mma(const DenseArguments& arguments, bool exactly, cudaStream_t stream);
+/// Many cloud-level rows, fp16 and bf16.
+bool fits_dense_clouds(const DenseArguments& arguments, Precision precision);
+void launch_dense_clouds(const DenseArguments& arguments, int64_t rows, Precision precision, cudaStream_t stream);
 /// Few rows: the sum over channels is cut among the warps of a block.
 void launch_dense_rows(const DenseArguments& arguments, int64_t rows, Precision precision, cudaStream_t stream);
 

@@ -122,9 +122,14 @@ void launch(const DenseArguments& a, cudaStream_t stream) {
 }  // namespace
 
 void launch_dense_tiles_mma(const DenseArguments& arguments, Precision precision, cudaStream_t stream) {
-    if (precision == Precision::tf32) return launch<Tf32Factors>(arguments, stream);
+    if (precision == Precision::tf32) return launch<Tf32PairFactors>(arguments, stream);
     if (precision == Precision::bf16) return launch<Bf16Factors>(arguments, stream);
     launch<Fp16Factors>(arguments, stream);
+}
+
+void launch_fold_tiles_mma(const DenseArguments& arguments, bool exactly, cudaStream_t stream) {
+    if (exactly) return launch<Tf32PairFactors>(arguments, stream);
+    launch<Tf32Factors>(arguments, stream);
 }
 
 }  // namespace stipple::engine::cuda

@@ -117,7 +117,7 @@ void launch(const DenseArguments& a, int64_t rows, Precision precision, cudaStre
     if (precision == Precision::fp32)
         dense_rows_fp32<Columns><<<blocks, kWarps * 32, 0, stream>>>(a, rows, column_tiles);
     else if (precision == Precision::tf32)
-        dense_rows_mma<Tf32Factors, Columns><<<blocks, kWarps * 32, 0, stream>>>(a, rows, column_tiles);
+        dense_rows_mma<Tf32PairFactors, Columns><<<blocks, kWarps * 32, 0, stream>>>(a, rows, column_tiles);
     else if (precision == Precision::bf16)
         dense_rows_mma<Bf16Factors, Columns><<<blocks, kWarps * 32, 0, stream>>>(a, rows, column_tiles);
     else

@@ -55,7 +55,7 @@ void run_fold_step(const StepCall& call) {
     if (call.precision == Precision::fp32 || call.capability < 80)
         launch_dense_tiles_fp32(a, call.stream);
     else
-        launch_dense_tiles_mma(a, Precision::tf32, call.stream);
+        launch_fold_tiles_mma(a, call.precision == Precision::tf32, call.stream);
 }
 
 }  // namespace stipple::engine::cuda

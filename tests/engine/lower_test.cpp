@@ -144,7 +144,10 @@ TEST(EngineLower, Transforms) {
                   return b.linear("l", b.transform("y", b.transform("x", x, t), t), 6);
               }),
               before + "fold_matrix x/t\nfold_matrix l/t\nchain 4 -> *4 -> *6\n");
-    EXPECT_EQ(one([&](Builder& b, Tensor x) { return b.transform("x", b.sum_points("p", x), matrix(b, x)); }),
+    EXPECT_EQ(one([&](Builder& b, Tensor x) {
+                  const Tensor sum = b.sum_points("p", x);
+                  return b.transform("x", sum, matrix(b, x));
+              }),
               "sum_points\n" + before + "fold_matrix x/t\ncloud chain 4 -> *4\n");
     // Beside other parts it is a product of its own.
     EXPECT_EQ(one([&](Builder& b, Tensor x) {
