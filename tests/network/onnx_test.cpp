@@ -41,7 +41,7 @@ TEST_P(Onnx, RunsAsTheReference) {
     const Weights weights = test::random_weights(network, 1);
     test::expect_onnx_equal(network, weights);
     test::expect_onnx_equal(network, weights, {.fold_norm = false});
-    test::expect_onnx_equal(network, weights, {}, 1e-4, {{1, 6}});  // the smallest that all of them can run
+    test::expect_onnx_equal(network, weights, {}, 1e-5, {{1, 6}});  // the smallest that all of them can run
 }
 
 TEST_P(Onnx, IsWellFormed) {

@@ -30,9 +30,9 @@ std::vector<OnnxComparison> compare_onnx(const network::Network& network, const 
                                          const network::OnnxOptions& options,
                                          const std::vector<std::pair<int64_t, int64_t>>& batches);
 
-/// Every output within tolerance * max(1, |value|).
+/// The largest difference of any number of an output is at most tolerance times the output's largest magnitude.
 void expect_onnx_equal(const network::Network& network, const network::Weights& weights,
-                       const network::OnnxOptions& options = {}, double tolerance = 1e-4,
+                       const network::OnnxOptions& options = {}, double tolerance = 1e-5,
                        const std::vector<std::pair<int64_t, int64_t>>& batches = {{2, 40}, {3, 24}});
 
 }  // namespace stipple::test
