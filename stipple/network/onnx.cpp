@@ -63,19 +63,36 @@ std::string export_reverse(OnnxExport& out, const Layer& layer) {
 
 std::string export_concat(OnnxExport& out, const Layer& layer) {
     std::vector<std::string> parts;
-    for (size_t i = 0; i < layer.inputs.size(); ++i) parts.push_back(out.input_of(layer, i));
+    bool has_twin = false;
+    for (size_t i = 0; i < layer.inputs.size(); ++i) {
+        parts.push_back(out.input_of(layer, i));
+        has_twin |= out.twins.contains(parts.back());
+    }
+    if (has_twin) {
+        for (std::string& part : parts) part = channels_first(out, layer, part, layer.type);
+        return channels_last(out, layer, out.node(layer, "Concat", parts, {{"axis", int64_t{1}}}), layer.type);
+    }
     return out.node(layer, "Concat", parts, {{"axis", channel_axis(layer.type)}});
 }
 
 // Opset 17: ReduceSum takes its axes as an input, ReduceMax as an attribute.
-std::string export_max(OnnxExport& out, const Layer& layer, std::vector<int64_t> axes) {
-    return out.node(layer, "ReduceMax", {out.input_of(layer, 0)}, {{"axes", axes}, {"keepdims", int64_t{0}}});
+std::string export_max(OnnxExport& out, const Layer& layer) {
+    const std::string& x = out.input_of(layer, 0);
+    const bool has_rows = out.type_of_input(layer, 0).width > 1, is_of_points = layer.kind == Kind::max_points;
+    if (!is_of_points && !has_rows) return x;
+    std::vector<int64_t> axes;
+    if (is_of_points) axes.push_back(1);
+    if (has_rows) axes.push_back(2);
+    const auto twin = out.twins.find(x);
+    const bool is_twin = twin != out.twins.end();
+    for (int64_t& axis : axes) axis += is_twin;
+    const std::string most =
+        out.node(layer, "ReduceMax", {is_twin ? twin->second : x}, {{"axes", axes}, {"keepdims", int64_t{0}}});
+    return is_twin && !is_of_points ? channels_last(out, layer, most, layer.type) : most;
 }
 
 std::string export_layer(OnnxExport& out, const Layer& layer) {
     const auto input = [&](size_t i) -> const std::string& { return out.input_of(layer, i); };
-    const auto has_rows = [&] { return out.type_of_input(layer, 0).width > 1; };
-    const auto all_rows = [&] { return has_rows() ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}; };
     switch (layer.kind) {
         case Kind::input: return layer.name;
         case Kind::linear: return {};  // export_layers
@@ -83,10 +100,13 @@ std::string export_layer(OnnxExport& out, const Layer& layer) {
         case Kind::dropout: return input(0);
         case Kind::transform: return export_transform(out, layer);
         case Kind::add_identity: return export_add_identity(out, layer);
-        case Kind::max_points: return export_max(out, layer, all_rows());
-        case Kind::max_rows: return has_rows() ? export_max(out, layer, {2}) : input(0);
-        case Kind::sum_points:
-            return out.node(layer, "ReduceSum", {input(0), out.integers(all_rows())}, {{"keepdims", int64_t{0}}});
+        case Kind::max_points:
+        case Kind::max_rows: return export_max(out, layer);
+        case Kind::sum_points: {
+            const bool has_rows = out.type_of_input(layer, 0).width > 1;
+            const std::string axes = out.integers(has_rows ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1});
+            return out.node(layer, "ReduceSum", {input(0), axes}, {{"keepdims", int64_t{0}}});
+        }
         case Kind::sum_channels:
             return out.node(layer, "ReduceSum", {input(0), out.integers({-1})}, {{"keepdims", int64_t{1}}});
         case Kind::concat: return export_concat(out, layer);
@@ -237,6 +257,7 @@ std::vector<std::byte> to_onnx(const Network& network, const Weights& weights, c
     export_layers(out);
     export_outputs(out);
     export_shapes(out);
+    remove_unread(out.model);
     return serialise(out.model);
 }
 

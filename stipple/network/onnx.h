@@ -22,6 +22,9 @@ namespace stipple::network {
 struct OnnxOptions {
     /// false: batch norm stays a BatchNormalization node of its own.
     bool fold_norm = true;
+    /// true: layers over points are convolutions of one tap on [B, C, N], instead of MatMul and Add on [B, N, C]. The
+    /// same results; faster where a runtime's convolutions are (docs/onnx.md). Inputs and outputs keep their shapes.
+    bool convolutions = false;
     /// For int8: by layer name, the largest magnitude of its input that is represented (calibration). Such a layer gets
     /// QuantizeLinear and DequantizeLinear before its product: symmetric int8, one scale for the input, one for each
     /// output channel of the weights. Its batch norm is folded whatever `fold_norm` says. Layers that are not named

@@ -22,6 +22,8 @@ struct OnnxExport {
     std::vector<int> readers = {};         // by layer: how many layers and outputs read it
     std::set<std::string> names = {};      // of all values so far
     std::string points_count = {};         // the value that holds N, once somebody has asked
+    /// By value: the same with its channels in dimension 1, [B, C, N] or [B, C, N, w] (onnx_layout.cpp).
+    std::map<std::string, std::string> twins = {};
 
     const TensorType& type_of_input(const Layer& layer, size_t i) const { return network[layer.inputs[i]].type; }
     const std::string& input_of(const Layer& layer, size_t i) const {
@@ -60,6 +62,13 @@ std::vector<OnnxDim> dims_of(const TensorType& type);
 inline int64_t channel_axis(const TensorType& type) {
     return static_cast<int64_t>(dims_of(type).size()) - 1;
 }
+
+/// The twin of a value of points with its channels in dimension 1; a Transpose where there is none yet.
+std::string channels_first(OnnxExport& out, const Layer& layer, const std::string& value, const TensorType& type);
+/// The value whose twin is given. Its Transpose is removed in the end when nobody reads it.
+std::string channels_last(OnnxExport& out, const Layer& layer, const std::string& twin, const TensorType& type);
+/// Takes out nodes and constants that no output needs.
+void remove_unread(OnnxModel& model);
 
 /// True for an add_identity that joins the bias of the linear layer before it.
 bool joins_bias(const OnnxExport& out, const Layer& layer);

@@ -1,4 +1,5 @@
-// Linear layers: MatMul + Add (+ Relu) on [.., channels], which every runtime runs as one product over all rows.
+// Linear layers: MatMul + Add (+ Relu) on [.., channels], which every runtime runs as one product over all rows, or a
+// convolution of one tap on [B, channels, ..].
 
 #include <algorithm>
 #include <cmath>
@@ -88,21 +89,38 @@ std::string quantised_matrix(OnnxExport& out, const Layer& layer, const Product&
                     {{"axis", int64_t{1}}});
 }
 
-/// BatchNormalization has its channels in dimension 1: rows of points become rows of one matrix and back.
+/// Channels are in dimension 1.
 std::string export_norm(OnnxExport& out, const Layer& layer, const std::string& x) {
-    const std::string& prefix = layer.parameters;
     const auto parameter = [&](const char* name) {
-        const std::string full = prefix + ".norm." + name;
+        const std::string full = layer.parameters + ".norm." + name;
         return out.floats(full, {layer.options.channels}, out.parameter(full));
     };
-    const bool has_points = layer.type.level == Level::point;
-    const std::string rows =
-        has_points ? out.node(layer, "Reshape", {x, out.integers({-1, layer.options.channels})}) : x;
-    const std::string normal =
-        out.node(layer, "BatchNormalization",
-                 {rows, parameter("weight"), parameter("bias"), parameter("running_mean"), parameter("running_var")},
-                 {{"epsilon", layer.options.norm_eps}});
-    return has_points ? out.node(layer, "Reshape", {normal, out.node(layer, "Shape", {x})}) : normal;
+    return out.node(layer, "BatchNormalization",
+                    {x, parameter("weight"), parameter("bias"), parameter("running_mean"), parameter("running_var")},
+                    {{"epsilon", layer.options.norm_eps}});
+}
+
+/// Rows of points become rows of one matrix and back.
+std::string export_norm_of_rows(OnnxExport& out, const Layer& layer, const std::string& x) {
+    if (layer.type.level == Level::cloud) return export_norm(out, layer, x);
+    const std::string rows = out.node(layer, "Reshape", {x, out.integers({-1, layer.options.channels})});
+    return out.node(layer, "Reshape", {export_norm(out, layer, rows), out.node(layer, "Shape", {x})});
+}
+
+std::string export_convolution(OnnxExport& out, const Layer& layer, const Product& product, bool has_norm) {
+    const size_t ins = static_cast<size_t>(product.inputs), outs = static_cast<size_t>(product.outputs);
+    std::vector<float> taps(ins * outs);
+    for (size_t i = 0; i < ins; ++i)
+        for (size_t o = 0; o < outs; ++o) taps[o * ins + i] = product.matrix[i * outs + o];
+    std::vector<int64_t> dims = {product.outputs, product.inputs, 1};
+    if (layer.type.width > 1) dims.push_back(1);
+    std::vector<std::string> inputs = {channels_first(out, layer, out.input_of(layer, 0), out.type_of_input(layer, 0)),
+                                       out.floats(layer.parameters + ".weight", dims, taps)};
+    if (!product.bias.empty())
+        inputs.push_back(out.floats(layer.parameters + ".bias", {product.outputs}, product.bias));
+    std::string x = out.node(layer, "Conv", inputs);
+    if (has_norm) x = export_norm(out, layer, x);
+    return channels_last(out, layer, export_activation(out, layer, x), layer.type);
 }
 
 }  // namespace
@@ -123,6 +141,9 @@ std::string export_linear(OnnxExport& out, const Layer& layer, bool with_identit
     const bool fold_norm = layer.options.norm && (out.options.fold_norm || is_quantised || with_identity);
     const Product product = product_of(out, layer, fold_norm, with_identity);
 
+    const bool has_norm = layer.options.norm && !fold_norm;
+    if (out.options.convolutions && !is_quantised && layer.type.level == Level::point)
+        return export_convolution(out, layer, product, has_norm);
     std::string x = out.input_of(layer, 0);
     if (is_quantised) {
         const std::string matrix = quantised_matrix(out, layer, product);
@@ -133,7 +154,7 @@ std::string export_linear(OnnxExport& out, const Layer& layer, bool with_identit
     }
     if (!product.bias.empty())
         x = out.node(layer, "Add", {x, out.floats(layer.parameters + ".bias", {product.outputs}, product.bias)});
-    if (layer.options.norm && !fold_norm) x = export_norm(out, layer, x);
+    if (has_norm) x = export_norm_of_rows(out, layer, x);
     return export_activation(out, layer, x);
 }
 

@@ -74,6 +74,15 @@ TEST(OnnxModels, BatchNormMayStay) {
     expect_onnx_equal(network, random_weights(network, 4), {.fold_norm = false}, 1e-5, {{2, 33}, {1, 17}});
 }
 
+TEST(OnnxModels, ConvolutionsGiveTheSame) {
+    STIPPLE_NEEDS_ONNX_RUNTIME();
+    const Network classifier = pointnet_classifier({.classes = 11}), segmenter = pointnet_segmenter({.classes = 11});
+    expect_onnx_equal(classifier, random_weights(classifier, 4), {.convolutions = true}, 1e-5, {{2, 33}, {1, 17}});
+    expect_onnx_equal(segmenter, random_weights(segmenter, 4), {.convolutions = true}, 1e-5, {{2, 33}, {1, 17}});
+    const Network flow = puflow({});
+    expect_onnx_equal(flow, random_weights(flow, 4), {.convolutions = true}, 1e-5, {{2, 24}});
+}
+
 TEST(OnnxModels, PuFlow) {
     STIPPLE_NEEDS_ONNX_RUNTIME();
     for (const int64_t ratio : {4, 1}) {

@@ -39,9 +39,10 @@ TEST_P(Onnx, RunsAsTheReference) {
     STIPPLE_NEEDS_ONNX_RUNTIME();
     const Network network = GetParam().build();
     const Weights weights = test::random_weights(network, 1);
-    test::expect_onnx_equal(network, weights);
+    test::expect_onnx_equal(network, weights, {}, 1e-5, {{2, 40}, {3, 24}, {1, 6}});  // 6: the neighbours one asks for
     test::expect_onnx_equal(network, weights, {.fold_norm = false});
-    test::expect_onnx_equal(network, weights, {}, 1e-5, {{1, 6}});  // the smallest that all of them can run
+    test::expect_onnx_equal(network, weights, {.convolutions = true});
+    test::expect_onnx_equal(network, weights, {.fold_norm = false, .convolutions = true});
 }
 
 TEST_P(Onnx, IsWellFormed) {
@@ -49,7 +50,10 @@ TEST_P(Onnx, IsWellFormed) {
     OnnxOptions with_ranges{.fold_norm = false};
     for (const Layer& layer : network.layers)
         if (layer.kind == Kind::linear) with_ranges.ranges[layer.name] = 2;
-    for (const OnnxOptions& options : {OnnxOptions{}, OnnxOptions{.fold_norm = false}, with_ranges}) {
+    OnnxOptions all = with_ranges;
+    all.convolutions = true;
+    for (const OnnxOptions& options :
+         {OnnxOptions{}, OnnxOptions{.fold_norm = false}, with_ranges, OnnxOptions{.convolutions = true}, all}) {
         const std::vector<std::byte> bytes = to_onnx(network, test::random_weights(network, 1), options);
         const ReadModel model = read_onnx(bytes);
         EXPECT_EQ(model.ir_version, 8);
@@ -74,8 +78,11 @@ TEST_P(Onnx, IsWellFormed) {
             }
             for (const std::string& output : node.outputs) EXPECT_TRUE(values.insert(output).second) << output;
         }
+        for (const ReadValue& output : model.outputs) read.insert(output.name);
         for (const test::ReadTensor& constant : model.constants)
             EXPECT_TRUE(read.contains(constant.name)) << constant.name << " is read by nobody";
+        for (const ReadNode& node : model.nodes)
+            EXPECT_TRUE(read.contains(node.outputs.back())) << node.name << " is read by nobody";
         for (const ReadValue& value : model.values) EXPECT_TRUE(values.contains(value.name)) << value.name;
         // The outside is the network's.
         ASSERT_EQ(model.outputs.size(), network.outputs.size());
@@ -86,6 +93,19 @@ TEST_P(Onnx, IsWellFormed) {
             EXPECT_EQ(model.outputs[i].type, type.is_index ? 6 : 1);
         }
     }
+}
+
+TEST(OnnxExport, ConvolutionsTurnTheirPointsOnce) {
+    Builder build("convolutions");
+    Tensor x = build.input("points", points_of(3));
+    for (const char* name : {"conv1", "conv2", "conv3"}) x = build.linear(name, x, 8, {.activation = relu()});
+    build.output("pooled", build.linear("fc", build.max_points("pool", x), 4));
+    const Network network = build.finish();
+    const std::vector<std::byte> bytes = to_onnx(network, initial_weights(network, 1), {.convolutions = true});
+    const ReadModel model = read_onnx(bytes);
+    EXPECT_EQ(model.nodes_of("Conv").size(), 3u);
+    EXPECT_EQ(model.nodes_of("MatMul").size(), 1u);
+    EXPECT_EQ(model.nodes_of("Transpose").size(), 1u);
 }
 
 TEST(OnnxExport, SaysWhatItIs) {
