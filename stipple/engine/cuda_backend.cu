@@ -111,7 +111,10 @@ CudaBackend::CudaBackend(Program program, const Options& options) : Backend(std:
             fold_weights_[i] = weights_.add(weight.data(), static_cast<int64_t>(weight.size() * sizeof(float)));
         } else if (step.kind == StepKind::knn) {
             const int64_t k = type(step.output).width;
-            STIPPLE_REQUIRE(k <= kMaxNeighbours, "step {}: {} neighbours, {} at most", step.name, k, kMaxNeighbours);
+            STIPPLE_REQUIRE(k <= kMaxNeighbours, "{}: {} neighbours, {} at most", step.name, k, kMaxNeighbours);
+            const int64_t channels = type(step.inputs[0].value).channels;
+            STIPPLE_REQUIRE(channels <= kMaxNeighbourChannels, "{}: neighbours in {} dimensions, {} at most", step.name,
+                            channels, kMaxNeighbourChannels);
         }
     }
     weights_.upload(options_.device);

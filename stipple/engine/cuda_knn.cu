@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kWarps = 16;
 constexpr int kStaged = 6144;  // floats
+static_assert(kStaged / kMaxNeighbourChannels >= 32);
 
 /// Place i of the list is in lane i % 32, register i / 32.
 template <int Registers>

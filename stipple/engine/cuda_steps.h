@@ -51,7 +51,7 @@ void run_reduce_step(const StepCall& call);  // max_points, sum_points, sum_chan
 void run_knn_step(const StepCall& call);     // knn
 void run_fold_step(const StepCall& call);    // fold_matrix
 
-/// k up to this.
-constexpr int64_t kMaxNeighbours = 128;
+/// Of knn.
+constexpr int64_t kMaxNeighbours = 128, kMaxNeighbourChannels = 128;
 
 }  // namespace stipple::engine::cuda
