@@ -196,6 +196,37 @@ TEST_P(EngineRun, ContextsOfSeveralThreadsGiveTheBitsOfOne) {
     }
 }
 
+// An input that is an output, one value under two names, and a network that computes nothing.
+TEST_P(EngineRun, ValuesUnderSeveralNames) {
+    Builder build("names");
+    const Tensor points = build.input("points", network::points_of(3));
+    build.input("unused", network::clouds_of(1));
+    const Tensor y = build.linear("l", points, 4, {.activation = relu()});
+    build.output("same", points);
+    build.output("first", y);
+    build.output("second", build.dropout("d", y, 0.5f));
+    const Network network = build.finish();
+    Context context(compile(network, test::random_weights(network, 1), {.device = device(), .max_points = 30}));
+    const Array<float, 2> in = random_rows(30, 3, 5).to(device()), unused = random_rows(1, 1, 6).to(device());
+    Array<float, 2> same({30, 3}, device()), first({30, 4}, device()), second({30, 4}, device());
+    const std::vector<Input> inputs = {{"unused", unused.view()}, {"points", in.view()}};
+    context.run(Batch::single(30), inputs, {{"second", second.view()}, {"same", same.view()}, {"first", first.view()}});
+    EXPECT_EQ(bits_of(same), bits_of(in));
+    EXPECT_EQ(bits_of(first), bits_of(second));
+    Array<float, 2> alone({30, 4}, device());
+    context.run(Batch::single(30), inputs, {{"second", alone.view()}});
+    EXPECT_EQ(bits_of(alone), bits_of(second));
+    context.run(Batch::single(30), inputs, {});
+
+    Builder nothing("nothing");
+    nothing.output("same", nothing.input("points", network::points_of(3)));
+    const Network empty = nothing.finish();
+    Context idle(compile(empty, {}, {.device = device(), .max_points = 30}));
+    Array<float, 2> copied({30, 3}, device());
+    idle.run(Batch::single(30), {{"points", in.view()}}, {{"same", copied.view()}});
+    EXPECT_EQ(bits_of(copied), bits_of(in));
+}
+
 TEST_P(EngineRun, AContextKeepsItsEngine) {
     Data data(Batch::dense(2, 10), device()), again(data.batch, device());
     std::optional<Context> context;

@@ -291,6 +291,40 @@ TEST(EngineLower, RecomputesOnlyWhatIsCheap) {
     EXPECT_EQ(two_uses(8, 31), "chain 4 -> 8\nchain 8 -> 31 max_points\nchain 8 -> 31 max_points\nadd\n");
 }
 
+TEST(EngineLower, Text) {
+    Builder build("text");
+    const Tensor x = build.input("points", points_of(3)), k = build.knn("near", x, 2);
+    Tensor y = build.linear("conv", build.edge("edge", x, k), 8, {.activation = leaky_relu(0.5f)});
+    y = build.max_rows("pool", build.linear("out", y, 4));
+    const Tensor all = build.max_points("all", y);
+    const Tensor t = build.add_identity("matrix", build.linear("fc", all, 16));
+    y = build.linear("turned", build.transform("turn", y, t), 2, {.activation = relu()});
+    build.output("slice", build.slice("last", all, 3, 4));
+    build.output("logits", y);
+    const Network network = build.finish();
+    EXPECT_EQ(
+        to_text(lower(network, test::random_weights(network, 1))),
+        "text\n"
+        "input points: %0 [B, N, 3]\n"
+        "%1 near = knn of %0 points [B, N, 2] int32\n"
+        "%2 conv/points = chain [B, N, 8]\n"
+        "    conv/points: 3 -> 8, fp32, of %0 points\n"
+        "%3 conv/points.neighbour = chain [B, N, 8]\n"
+        "    conv/points.neighbour: 3 -> 8, fp32, of %0 points\n"
+        "%4 pool = chain max_rows [B, N, 4]\n"
+        "    conv: 0 -> 8, leaky_relu 0.5, plus %2 conv/points of the point, %3 conv/points.neighbour of neighbour %1\n"
+        "    out: 8 -> 4, fp32\n"
+        "%5 all = max_points of %4 pool [B, 4]\n"
+        "%6 fc = chain [B, 16]\n"
+        "    fc: 4 -> 16, fp32, of %5 all\n"
+        "%7 turned/fc = fold_matrix of %6 fc [B, 8]\n"
+        "%8 turned = chain [B, N, 2]\n"
+        "    turned: 4 -> 2, relu, fp32, of %4 pool, weights %7 turned/fc\n"
+        "%9 last = slice channels 3 to 4 of %5 all [B, 1]\n"
+        "output slice: %9 last\n"
+        "output logits: %8 turned\n");
+}
+
 TEST(EngineLower, RefusesIndices) {
     Builder build("indices");
     const Tensor x = build.input("points", points_of(3));
