@@ -98,7 +98,7 @@ void fit_head(const network::Network& network, network::Weights& weights, const 
     }
     double trace = 0;
     for (size_t i = 0; i < n; ++i) trace += gram[i * n + i];
-    for (size_t i = 0; i < n; ++i) gram[i * n + i] += 5e-4 * trace / static_cast<double>(n);
+    for (size_t i = 0; i < n; ++i) gram[i * n + i] += 5e-3 * trace / static_cast<double>(n);
     solve(gram, fitted, n, m);
     std::vector<float>&weight = weights.tensors.at("head.fc3.weight").values,
     &bias = weights.tensors.at("head.fc3.bias").values;
