@@ -246,6 +246,9 @@ std::unique_ptr<FusedChain> make_fused_chain(const std::vector<Dense>& layers, R
         if (kernel == ChainKernel::fastest)
             kernel = info.compute_capability == 90 ? ChainKernel::wgmma : ChainKernel::mma;
         if (kernel == ChainKernel::wgmma && info.compute_capability != 90) return nullptr;
+        int shared = 0;
+        STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, info.device.index));
+        if (kernel == ChainKernel::mma && shared < chain_mma_shared_bytes(layers.back().precision)) return nullptr;
         return std::make_unique<TensorCoreChain>(layers, info, kernel);
     }
     return nullptr;

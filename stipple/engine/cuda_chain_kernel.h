@@ -42,6 +42,7 @@ struct ChainArguments {
 };
 
 constexpr int kChainMmaPoints = 128;  // of a block of launch_chain_mma
+int chain_mma_shared_bytes(Precision precision);
 void launch_chain_mma(Precision precision, int multiprocessors, const ChainArguments& arguments, Stream stream);
 
 /// Points of a block of launch_chain_wgmma. A cloud of n points has ceil(n / this) tiles.

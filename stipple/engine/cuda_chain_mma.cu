@@ -243,6 +243,15 @@ void launch(int multiprocessors, const ChainArguments& arguments, cudaStream_t s
 
 }  // namespace
 
+int chain_mma_shared_bytes(Precision precision) {
+    switch (precision) {
+        case Precision::tf32: return Layout<Precision::tf32>::kBytes;
+        case Precision::int8:
+        case Precision::fp8: return Layout<Precision::int8>::kBytes;
+        default: return Layout<Precision::fp16>::kBytes;
+    }
+}
+
 void launch_chain_mma(Precision precision, int multiprocessors, const ChainArguments& arguments, Stream stream) {
     const auto handle = static_cast<cudaStream_t>(stream.handle);
     switch (precision) {

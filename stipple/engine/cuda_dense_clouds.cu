@@ -2,6 +2,7 @@
 // from four stages of 64 inputs that are copied behind its back; few such blocks would leave the GPU idle, so the sum
 // over the inputs is cut among the blocks of a cluster (sm_90 and newer), which add up in the order of their ranks.
 
+#include <algorithm>
 #include <cooperative_groups.h>
 
 #include "stipple/engine/cuda_dense.cuh"
@@ -10,13 +11,19 @@
 namespace stipple::engine::cuda {
 namespace {
 
-constexpr int kRows = 64, kColumns = 64, kDepth = 64, kStages = 4, kThreads = 128;
+constexpr int kRows = 64, kDepth = 64;
 // 32 and 16 bytes more than a row: the rows that a warp reads at a time then lie in different banks.
 constexpr int kXPitch = kDepth * 4 + 32, kWPitch = kDepth * 2 + 16;
-constexpr int kStageBytes = kRows * kXPitch + kColumns * kWPitch;
-constexpr int kProductPitch = kColumns + 4;
-constexpr int kSharedBytes = kStages * kStageBytes;
-static_assert(kRows * kProductPitch * 4 <= kSharedBytes);
+
+template <int kColumns>
+struct Shape {
+    static constexpr int kThreads = kColumns * 2;           // a warp makes 32 x 32
+    static constexpr int kStages = kColumns == 64 ? 4 : 3;  // as many as let two blocks share a multiprocessor
+    static constexpr int kStageBytes = kRows * kXPitch + kColumns * kWPitch;
+    static constexpr int kBytes = kStages * kStageBytes;
+    static constexpr int kProductPitch = kColumns + 4;
+    static_assert(kRows * kProductPitch * 4 <= kBytes);
+};
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 __device__ inline uint32_t address_of(const void* shared) {
@@ -38,14 +45,14 @@ __device__ inline void wait_for_stage() {
 
 /// The sum of all blocks' products, in the rows of this block's share. All threads; others' products stay until the
 /// end.
-template <int kSplit>
+template <int kColumns, int kSplit>
 __device__ inline void add_products(float* product, int first_row) {
 #if __CUDA_ARCH__ >= 900
     const auto cluster = cooperative_groups::this_cluster();
     cluster.sync();
     constexpr int kVectors = kColumns / 4;
-    for (int i = threadIdx.x; i < kRows / kSplit * kVectors; i += kThreads) {
-        float* at = product + (first_row + i / kVectors) * kProductPitch + i % kVectors * 4;
+    for (int i = threadIdx.x; i < kRows / kSplit * kVectors; i += Shape<kColumns>::kThreads) {
+        float* at = product + (first_row + i / kVectors) * Shape<kColumns>::kProductPitch + i % kVectors * 4;
         float4 sum = *reinterpret_cast<const float4*>(cluster.map_shared_rank(at, 0));
 #pragma unroll
         for (int rank = 1; rank < kSplit; ++rank) {
@@ -59,10 +66,12 @@ __device__ inline void add_products(float* product, int first_row) {
 }
 #endif
 
-template <class Factors, int kSplit>
-__global__ void __launch_bounds__(kThreads)
+template <class Factors, int kColumns, int kSplit>
+__global__ void __launch_bounds__(Shape<kColumns>::kThreads)
     dense_clouds(const __grid_constant__ DenseArguments a, int64_t rows, int column_tiles) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    constexpr int kThreads = Shape<kColumns>::kThreads, kStages = Shape<kColumns>::kStages;
+    constexpr int kStageBytes = Shape<kColumns>::kStageBytes, kProductPitch = Shape<kColumns>::kProductPitch;
     extern __shared__ __align__(16) std::byte shared[];
     const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
     const int block = blockIdx.x / kSplit, rank = blockIdx.x % kSplit;
@@ -73,6 +82,7 @@ __global__ void __launch_bounds__(kThreads)
 
     const float* const x = a.parts[0].data + (row - a.parts[0].origin) * a.parts[0].stride;
     const auto* const w = static_cast<const uint16_t*>(a.weight) + static_cast<int64_t>(column) * a.weight_pitch;
+    const int packed_out = (a.out + kTileColumns - 1) / kTileColumns * kTileColumns;
     const auto fetch = [&](int step) {
         std::byte* const xs = shared + step % kStages * kStageBytes;
         std::byte* const ws = xs + kRows * kXPitch;
@@ -87,7 +97,9 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
             for (int i = thread; i < kColumns * kDepth / 8; i += kThreads) {
                 const int n = i / (kDepth / 8), c = i % (kDepth / 8) * 8;
-                copy_later(ws + n * kWPitch + c * 2, w + static_cast<int64_t>(n) * a.weight_pitch + k + c, true);
+                const bool is_there = column + n < packed_out;
+                copy_later(ws + n * kWPitch + c * 2,
+                           is_there ? w + static_cast<int64_t>(n) * a.weight_pitch + k + c : w, is_there);
             }
         }
         end_of_stage();
@@ -141,14 +153,15 @@ __global__ void __launch_bounds__(kThreads)
         }
     const int first_row = rank * (kRows / kSplit);
     if constexpr (kSplit > 1)
-        add_products<kSplit>(product, first_row);
+        add_products<kColumns, kSplit>(product, first_row);
     else
         __syncthreads();
 
-    const int n = column + thread % 16 * 4;
-    for (int r = first_row + thread / 16; r < first_row + kRows / kSplit; r += kThreads / 16) {
+    constexpr int kVectors = kColumns / 4;
+    const int n = column + thread % kVectors * 4;
+    for (int r = first_row + thread / kVectors; r < first_row + kRows / kSplit; r += kThreads / kVectors) {
         if (row + r >= rows) break;
-        const float* const at = product + r * kProductPitch + thread % 16 * 4;
+        const float* const at = product + r * kProductPitch + thread % kVectors * 4;
         float* const y = a.y + (row + r - a.y_origin) * a.y_stride + n;
         if (a.y_vectors && n < a.out) {
             const float4 bias = *reinterpret_cast<const float4*>(a.bias + n);
@@ -162,46 +175,57 @@ __global__ void __launch_bounds__(kThreads)
 #endif
 }
 
-template <class Factors, int kSplit>
+template <class Factors, int kColumns, int kSplit>
 void launch_split(const DenseArguments& a, int64_t rows, int column_tiles, int64_t blocks, cudaStream_t stream) {
-    static const cudaError_t allowed =
-        cudaFuncSetAttribute(dense_clouds<Factors, kSplit>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+    constexpr int kBytes = Shape<kColumns>::kBytes;
+    static const cudaError_t allowed = cudaFuncSetAttribute(dense_clouds<Factors, kColumns, kSplit>,
+                                                            cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
     STIPPLE_CHECK_CUDA(allowed);
     cudaLaunchAttribute cluster;
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim = {kSplit, 1, 1};
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(blocks * kSplit));
-    config.blockDim = dim3(kThreads);
-    config.dynamicSmemBytes = kSharedBytes;
+    config.blockDim = dim3(Shape<kColumns>::kThreads);
+    config.dynamicSmemBytes = kBytes;
     config.stream = stream;
     config.attrs = &cluster;
     config.numAttrs = kSplit > 1 ? 1 : 0;
-    STIPPLE_CHECK_CUDA(cudaLaunchKernelEx(&config, dense_clouds<Factors, kSplit>, a, rows, column_tiles));
+    STIPPLE_CHECK_CUDA(cudaLaunchKernelEx(&config, dense_clouds<Factors, kColumns, kSplit>, a, rows, column_tiles));
 }
 
-template <class Factors>
-void launch(const DenseArguments& a, int64_t rows, cudaStream_t stream) {
+template <class Factors, int kColumns>
+void launch_columns(const DenseArguments& a, int64_t rows, cudaStream_t stream) {
     int device = 0, major = 0, units = 0;
     STIPPLE_CHECK_CUDA(cudaGetDevice(&device));
     STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
     STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, device));
     const int column_tiles = (a.out + kColumns - 1) / kColumns;
     const int64_t blocks = (rows + kRows - 1) / kRows * column_tiles;
-    // Two blocks fit on a multiprocessor.
     int split = 1;
     while (major >= 9 && split < 4 && blocks * split * 2 <= 2 * units && a.packed_in / kDepth >= split * 4) split *= 2;
-    if (split == 4) return launch_split<Factors, 4>(a, rows, column_tiles, blocks, stream);
-    if (split == 2) return launch_split<Factors, 2>(a, rows, column_tiles, blocks, stream);
-    launch_split<Factors, 1>(a, rows, column_tiles, blocks, stream);
+    if (split == 4) return launch_split<Factors, kColumns, 4>(a, rows, column_tiles, blocks, stream);
+    if (split == 2) return launch_split<Factors, kColumns, 2>(a, rows, column_tiles, blocks, stream);
+    launch_split<Factors, kColumns, 1>(a, rows, column_tiles, blocks, stream);
+}
+
+template <class Factors>
+void launch(const DenseArguments& a, int64_t rows, cudaStream_t stream) {
+    if (a.out <= 64) return launch_columns<Factors, 64>(a, rows, stream);
+    launch_columns<Factors, 128>(a, rows, stream);
 }
 
 }  // namespace
 
 bool fits_dense_clouds(const DenseArguments& a, Precision precision) {
-    return (precision == Precision::fp16 || precision == Precision::bf16) && a.matrix == nullptr &&
-           a.reduce == Reduce::none && a.part_count == 1 && a.addend_count == 0 && a.parts[0].vectors &&
-           a.packed_in == a.in && a.in % kDepth == 0;
+    const bool fits = (precision == Precision::fp16 || precision == Precision::bf16) && a.matrix == nullptr &&
+                      a.reduce == Reduce::none && a.part_count == 1 && a.addend_count == 0 && a.parts[0].vectors &&
+                      a.packed_in == a.in && a.in % kDepth == 0;
+    if (!fits) return false;
+    int device = 0, shared = 0;
+    STIPPLE_CHECK_CUDA(cudaGetDevice(&device));
+    STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    return shared >= std::max(Shape<64>::kBytes, Shape<128>::kBytes);
 }
 
 void launch_dense_clouds(const DenseArguments& arguments, int64_t rows, Precision precision, cudaStream_t stream) {
