@@ -162,7 +162,7 @@ private:
                   float* values) const {
         const PackedLayer& at = layer(l);
         const bool are_few = chain_.reduce == Reduce::none && tile.panel_rows(p) <= at.kernel->few_rows;
-        (are_few ? at.kernel->few : at.kernel->product)(weights.panels + panel * at.panel_bytes(), x + p * at.row_bytes,
+        (are_few ? at.kernel->few : at.kernel->product)(weights.panels + panel * at.panel_bytes, x + p * at.row_bytes,
                                                         at.groups, values);
     }
 
@@ -197,14 +197,13 @@ private:
     void last_layer_by_rows(const Tile& tile, const std::byte* x) const {
         const PackedLayer& at = layer(last_);
         const Weights weights = weights_of(last_);
-        const int64_t channels = at.kernel->channels;
+        const int64_t channels = at.kernel->channels, most = kRowChannels / channels * channels;  // whole panels
         alignas(64) float values[kBlockFloats] = {};
         alignas(64) float block[kPanelRows * kRowChannels];
         for (int64_t p = 0; p < tile.panels; ++p)
-            for (int64_t first = 0; first < at.out; first += kRowChannels) {
-                const int64_t n = std::min(kRowChannels, at.out - first);
-                for (int64_t c = 0; c < n; c += channels) {
-                    const int64_t panel = (first + c) / channels;
+            for (int64_t first = 0, panel = 0; first < at.out; first += most) {
+                const int64_t n = std::min(most, at.out - first);
+                for (int64_t c = 0; c < n; c += channels, ++panel) {
                     multiply(last_, weights, tile, x, p, panel, values);
                     if (weights.scales != nullptr) scale_sums(values, channels, weights.scales + first + c);
                     put_rows(values, std::min(channels, n - c), tile.panel_rows(p), block + c, kRowChannels);
@@ -236,21 +235,24 @@ private:
     // One row's products, channels [first, first + n): adds what is to be added and puts them where they belong.
     void take_row(const Place& place, int64_t first, int64_t n, float* values) const {
         const PackedLayer& at = layer(last_);
-        for (const ChainAddend& addend : task_.addends)
-            if (!is_late(addend)) add_row(row_of_addend(addend, place) + first, n, values);
-        if (chain_.reduce == Reduce::max_points) return raise_row(values, n, task_.out + first);
+        // The last two go along with what happens to the row next: it is read and written once less.
+        const float* added[2] = {nullptr, nullptr};
+        for (const ChainAddend& addend : task_.addends) {
+            if (is_late(addend)) continue;
+            if (added[0] != nullptr) add_row(added[0], n, values);
+            added[0] = added[1];
+            added[1] = row_of_addend(addend, place) + first;
+        }
+        const float* bias = at.bias.data() + first;
         if (chain_.reduce == Reduce::none)
-            return finish_row(values, n, at.bias.data() + first, at.activation,
-                              task_.out + place.row * task_.out_stride + first);
-        float* out = task_.out + place.point * task_.out_stride + first;
-        if (place.of_point == 0)
-            std::copy(values, values + n, out);
-        else
-            raise_row(values, n, out);
-        if (place.of_point < task_.width - 1) return;
+            return finish_row(values, added, n, bias, at.activation, task_.out + place.row * task_.out_stride + first);
+        const bool is_point = chain_.reduce == Reduce::max_rows;
+        float* out = task_.out + (is_point ? place.point * task_.out_stride : 0) + first;
+        raise_row(values, added, n, is_point && place.of_point == 0, out);
+        if (!is_point || place.of_point < task_.width - 1) return;
         for (const ChainAddend& addend : task_.addends)
             if (is_late(addend)) add_row(row_of_addend(addend, place) + first, n, out);
-        finish_row(out, n, at.bias.data() + first, at.activation, out);
+        finish_row(out, kNothingAdded, n, bias, at.activation, out);
     }
 
     // The same for all rows of a point: added once, after their maximum. Sums are monotone, and so is rounding.
@@ -268,7 +270,7 @@ private:
         for (int64_t panel = 0; panel < at.panels; ++panel) {
             const int64_t channel = panel * channels, n = std::min(channels, at.out - channel);
             if (is_raw_maximum()) {
-                at.kernel->maximum(weights.panels + panel * at.panel_bytes(), x, at.groups, tile.panels, at.row_bytes,
+                at.kernel->maximum(weights.panels + panel * at.panel_bytes, x, at.groups, tile.panels, at.row_bytes,
                                    scratch_ + chain_.largest_offset + 4 * channel);
                 continue;
             }
@@ -303,7 +305,7 @@ private:
             else
                 for (int64_t c = 0; c < n; ++c) out[c] = from[c] > out[c] ? from[c] : out[c];
             if (row % task_.width == task_.width - 1)
-                finish_row(out, n, last.bias.data() + channel, last.activation, out);
+                finish_row(out, kNothingAdded, n, last.bias.data() + channel, last.activation, out);
         }
     }
 
@@ -386,7 +388,7 @@ void Chain::run(const ChainTask& task, std::byte* scratch) const {
 
 void Chain::finish(float* raw) const {
     const PackedLayer& last = packed_->chain.layers.back();
-    finish_row(raw, last.out, last.bias.data(), last.activation, raw);
+    finish_row(raw, kNothingAdded, last.out, last.bias.data(), last.activation, raw);
 }
 
 }  // namespace stipple::engine::cpu

@@ -1,6 +1,7 @@
 #include "stipple/engine/cpu_chain_blocks.h"
 
 #include <cstring>
+#include <limits>
 
 namespace stipple::engine::cpu {
 namespace {
@@ -62,15 +63,61 @@ void finish_block(float* values, int64_t channels, const float* scale, const flo
     }
 }
 
-template <ActivationKind kKind>
-void finish_row_as(const float* row, int64_t channels, const float* bias, float slope, float* out) {
+// row + added at channel c: four of them, or one.
+template <int kAdded>
+Float4 four_sums(const float* row, TwoRows& added, int64_t c) {
+    Float4 v = load(row + c);
+    if constexpr (kAdded == 2) v = v + load(added[0] + c);
+    if constexpr (kAdded >= 1) v = v + load(added[1] + c);
+    return v;
+}
+template <int kAdded>
+float one_sum(const float* row, TwoRows& added, int64_t c) {
+    float v = row[c];
+    if constexpr (kAdded == 2) v += added[0][c];
+    if constexpr (kAdded >= 1) v += added[1][c];
+    return v;
+}
+
+template <int kAdded, ActivationKind kKind>
+void finish_row_as(const float* row, TwoRows& added, int64_t channels, const float* bias, float slope, float* out) {
     const Float4 slopes = {slope, slope, slope, slope};
     int64_t c = 0;
-    for (; c + 4 <= channels; c += 4) store(out + c, activate(load(row + c) + load(bias + c), kKind, slopes));
-    for (; c < channels; ++c) {
-        const Float4 x = {row[c] + bias[c]};
-        out[c] = activate(x, kKind, slopes)[0];
+    for (; c + 4 <= channels; c += 4)
+        store(out + c, activate(four_sums<kAdded>(row, added, c) + load(bias + c), kKind, slopes));
+    for (; c < channels; ++c) out[c] = activate(Float4{one_sum<kAdded>(row, added, c) + bias[c]}, kKind, slopes)[0];
+}
+
+template <int kAdded>
+void finish_row_with(const float* row, TwoRows& added, int64_t channels, const float* bias, const Activation& a,
+                     float* out) {
+    switch (a.kind) {
+        case ActivationKind::none:
+            return finish_row_as<kAdded, ActivationKind::none>(row, added, channels, bias, a.slope, out);
+        case ActivationKind::relu:
+            return finish_row_as<kAdded, ActivationKind::relu>(row, added, channels, bias, a.slope, out);
+        case ActivationKind::leaky_relu:
+            return finish_row_as<kAdded, ActivationKind::leaky_relu>(row, added, channels, bias, a.slope, out);
     }
+}
+
+template <int kAdded>
+void raise_row_with(const float* row, TwoRows& added, int64_t channels, bool begin, float* out) {
+    const float lowest = -std::numeric_limits<float>::infinity();
+    const Float4 lowests = {lowest, lowest, lowest, lowest};
+    int64_t c = 0;
+    for (; c + 4 <= channels; c += 4) {
+        const Float4 v = four_sums<kAdded>(row, added, c), before = begin ? lowests : load(out + c);
+        store(out + c, v > before ? v : before);
+    }
+    for (; c < channels; ++c) {
+        const float v = one_sum<kAdded>(row, added, c), before = begin ? lowest : out[c];
+        out[c] = v > before ? v : before;
+    }
+}
+
+int count_of(TwoRows& added) {
+    return (added[0] != nullptr) + (added[1] != nullptr);
 }
 
 template <ActivationKind kKind>
@@ -123,23 +170,27 @@ void finish_sums(float* values, int64_t channels, const float* scale, const floa
     }
 }
 
-void finish_row(const float* row, int64_t channels, const float* bias, const Activation& activation, float* out) {
-    const float slope = activation.slope;
-    switch (activation.kind) {
-        case ActivationKind::none: return finish_row_as<ActivationKind::none>(row, channels, bias, slope, out);
-        case ActivationKind::relu: return finish_row_as<ActivationKind::relu>(row, channels, bias, slope, out);
-        case ActivationKind::leaky_relu:
-            return finish_row_as<ActivationKind::leaky_relu>(row, channels, bias, slope, out);
+void finish_row(const float* row, TwoRows& added, int64_t channels, const float* bias, const Activation& activation,
+                float* out) {
+    switch (count_of(added)) {
+        case 0: return finish_row_with<0>(row, added, channels, bias, activation, out);
+        case 1: return finish_row_with<1>(row, added, channels, bias, activation, out);
+        default: return finish_row_with<2>(row, added, channels, bias, activation, out);
     }
 }
 
-// Rows do not overlap: the compiler must know, or it checks every time.
-void add_row(const float* __restrict from, int64_t channels, float* __restrict row) {
-    for (int64_t c = 0; c < channels; ++c) row[c] += from[c];
+void raise_row(const float* row, TwoRows& added, int64_t channels, bool begin, float* out) {
+    switch (count_of(added)) {
+        case 0: return raise_row_with<0>(row, added, channels, begin, out);
+        case 1: return raise_row_with<1>(row, added, channels, begin, out);
+        default: return raise_row_with<2>(row, added, channels, begin, out);
+    }
 }
 
-void raise_row(const float* __restrict from, int64_t channels, float* __restrict row) {
-    for (int64_t c = 0; c < channels; ++c) row[c] = from[c] > row[c] ? from[c] : row[c];
+void add_row(const float* from, int64_t channels, float* row) {
+    int64_t c = 0;
+    for (; c + 4 <= channels; c += 4) store(row + c, load(row + c) + load(from + c));
+    for (; c < channels; ++c) row[c] += from[c];
 }
 
 void take_rows(const float* const* rows, int64_t channels, float* values) {

@@ -15,12 +15,16 @@ void scale_sums(float* values, int64_t channels, const float* scale);
 /// values = activation(values + bias[channel]); with a scale (int8), that of the sums first.
 void finish_sums(float* values, int64_t channels, const float* scale, const float* bias, const Activation& activation);
 
-/// One row: out = activation(row + bias). The two may be the same.
-void finish_row(const float* row, int64_t channels, const float* bias, const Activation& activation, float* out);
+/// Up to two rows that are added to another, in this order; the first may be null, or both.
+using TwoRows = const float* const[2];
+inline constexpr TwoRows kNothingAdded = {nullptr, nullptr};
 
-/// One row: plus another, or the larger of the two.
+/// One row: out = activation(row + added + bias). row and out may be the same.
+void finish_row(const float* row, TwoRows& added, int64_t channels, const float* bias, const Activation& activation,
+                float* out);
+/// The larger of out and row + added; `begin`: row + added.
+void raise_row(const float* row, TwoRows& added, int64_t channels, bool begin, float* out);
 void add_row(const float* from, int64_t channels, float* row);
-void raise_row(const float* from, int64_t channels, float* row);
 
 /// values[c][r] = rows[r][c], and the sum of both, for 12 rows.
 void take_rows(const float* const* rows, int64_t channels, float* values);

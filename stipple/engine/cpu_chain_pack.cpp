@@ -53,9 +53,9 @@ void pack_weights(const PackedLayer& layer, const float* weight, std::byte* pane
     const Kernel& kernel = *layer.kernel;
     const int64_t start_bytes = kernel.factor == Factor::u8 ? 4 : 0;
     if (layer.in == 0) return;
-    std::memset(panels, 0, static_cast<size_t>(layer.panels * layer.panel_bytes()));
+    std::memset(panels, 0, static_cast<size_t>(layer.panels * layer.panel_bytes));
     for (int64_t o = 0; o < layer.out; ++o) {
-        std::byte* panel = panels + o / kernel.channels * layer.panel_bytes();
+        std::byte* panel = panels + o / kernel.channels * layer.panel_bytes;
         const int64_t c = o % kernel.channels;
         std::byte* to = panel + start_bytes * kernel.channels + c * kernel.group * kernel.factor_bytes();
         const float* row = weight + o * layer.in;
@@ -98,6 +98,7 @@ PackedLayer pack_layer(const Dense& dense, const Kernel& kernel, const PackedLay
     layer.per_scale = dense.input_range > 0 ? 127 / dense.input_range : 0;
     layer.groups = kernel.groups(dense.in);
     layer.panels = (dense.out + kernel.channels - 1) / kernel.channels;
+    layer.panel_bytes = kernel.weight_panel_bytes(dense.in);
     layer.row_bytes = kernel.row_panel_bytes(before == nullptr ? dense.in : before->panel_channels());
     layer.bias.resize(static_cast<size_t>(layer.panel_channels()));
     std::copy(dense.bias.begin(), dense.bias.end(), layer.bias.begin());
@@ -105,7 +106,7 @@ PackedLayer pack_layer(const Dense& dense, const Kernel& kernel, const PackedLay
 
     STIPPLE_REQUIRE(static_cast<int64_t>(dense.weight.size()) == dense.in * dense.out, "{}: {} weights for [{}, {}]",
                     dense.name, dense.weight.size(), dense.out, dense.in);
-    layer.weights = Buffer(layer.panels * layer.panel_bytes());
+    layer.weights = Buffer(layer.panels * layer.panel_bytes);
     if (kernel.precision == Precision::int8) layer.scales.resize(static_cast<size_t>(layer.panel_channels()));
     pack_weights(layer, dense.weight.data(), layer.weights.data(), layer.scales.data());
     return layer;
@@ -132,7 +133,7 @@ PackedChain pack_chain(const std::vector<Dense>& layers, Reduce reduce, std::spa
     for (PackedLayer& layer : chain.layers) {
         if (!layer.has_matrix) continue;
         layer.matrix_offset = chain.scratch_bytes;
-        chain.scratch_bytes += aligned(layer.panel_channels() * 4) + aligned(layer.panels * layer.panel_bytes());
+        chain.scratch_bytes += aligned(layer.panel_channels() * 4) + aligned(layer.panels * layer.panel_bytes);
     }
     return chain;
 }

@@ -20,6 +20,7 @@ struct PackedLayer {
     float per_scale = 0;        // int8: steps of the input's scale in 1
     int64_t groups = 0;         // of inputs
     int64_t panels = 0;         // of weights
+    int64_t panel_bytes = 0;    // of each of them
     int64_t row_bytes = 0;      // of a panel of rows that it reads, with room for all that the layer before it writes
     Buffer weights;             // panels
     std::vector<float> scales;  // int8: of its sums, [panels * channels]
@@ -27,7 +28,6 @@ struct PackedLayer {
     int64_t matrix_offset = 0;  // in the scratch memory of a task: scales, then panels of its cloud's weights
 
     int64_t panel_channels() const { return panels * kernel->channels; }
-    int64_t panel_bytes() const { return kernel->weight_panel_bytes(in); }
 };
 
 struct PackedChain {

@@ -420,6 +420,20 @@ TEST(EngineCpuChain, MixturesOfEverything) {
         }
 }
 
+TEST(EngineCpuChain, WideRowsWithManyAddends) {
+    Dice dice(3);
+    for (const KernelSet& kernels : kernel_sets())
+        for (const Precision precision : kPrecisions)
+            for (const Reduce reduce : {Reduce::none, Reduce::max_points, Reduce::max_rows})
+                for (const int64_t out : {256, 300, 700}) {
+                    Case made = make_case({20, out}, {precision}, reduce, 35, 5, dice);
+                    for (const Access access : {Access::neighbour, Access::point, Access::row, Access::cloud})
+                        give_addend(made, access, dice);
+                    check(made, kernels);
+                    if (HasFatalFailure()) return;
+                }
+}
+
 TEST(EngineCpuChain, RowsDoNotDependOnHowACloudIsCut) {
     for (const KernelSet& kernels : kernel_sets())
         for (uint64_t seed = 0; seed < 100; ++seed) {
