@@ -136,6 +136,7 @@ std::vector<float> ellipsoids(int64_t count, int64_t n) {
 // The trained classifier: int8 products give float32's winners.
 TEST(OnnxModels, Int8ClassifierHasTheWinnersOfFloat32) {
     STIPPLE_NEEDS_ONNX_RUNTIME();
+    STIPPLE_NEEDS_EXACT_INT8();
     const Model model = load_model(std::string(STIPPLE_SOURCE_DIR) + "/weights/pointnet-modelnet40.safetensors");
     constexpr int64_t kClouds = 8, kPoints = 64;
     const std::vector<float> values = ellipsoids(kClouds, kPoints);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "stipple/core/array.h"
 #include "stipple/core/error.h"
 #include "stipple/network/builder.h"
 #include "tests/network/onnx_networks.h"
@@ -43,6 +44,28 @@ TEST_P(Onnx, RunsAsTheReference) {
     test::expect_onnx_equal(network, weights, {.fold_norm = false});
     test::expect_onnx_equal(network, weights, {.convolutions = true});
     test::expect_onnx_equal(network, weights, {.fold_norm = false, .convolutions = true});
+}
+
+// A grid is full of equal distances; ONNX says which come first.
+TEST(OnnxExport, NeighboursAtEqualDistancesAreTheLowest) {
+    STIPPLE_NEEDS_ONNX_RUNTIME();
+    Builder build("grid");
+    build.output("near", build.knn("knn", build.input("points", points_of(3)), 10));
+    const Network network = build.finish();
+    const Weights weights;
+    Array<float, 2> points({64, 3});
+    for (int64_t i = 0; i < 64; ++i)
+        for (int64_t c = 0; c < 3; ++c) points.view()(i, c) = static_cast<float>((i >> (2 * c)) & 3);
+    std::vector<test::NamedTensors> inputs(1);
+    inputs[0].emplace("points", test::tensor_of({1, 64, 3}, std::span(points.data(), 64 * 3)));
+    const test::OnnxRun run = test::run_onnx(to_onnx(network, weights), inputs);
+    ASSERT_TRUE(run.ok) << run.messages;
+    const auto reference = test::run_reference(network, weights, ops::Batch::single(64), {{"points", points.view()}});
+    const io::Tensor& near = run.outputs[0].at("near");
+    ASSERT_EQ(near.dtype, DType::i32);
+    const auto* got = reinterpret_cast<const int32_t*>(near.data.data());
+    const std::vector<double>& expected = reference.output("near").values;
+    EXPECT_EQ(std::vector<double>(got, got + 640), expected);
 }
 
 TEST_P(Onnx, IsWellFormed) {
@@ -147,62 +170,6 @@ TEST(OnnxExport, FoldsWhatCanBeFolded) {
     EXPECT_EQ(identities, 2);  // behind a ReLU, and where the matrix is read without it
 }
 
-// The numbers in the file, not what a runtime makes of them.
-TEST(OnnxExport, QuantisesByChannel) {
-    Builder build("int8");
-    const Tensor x = build.input("points", points_of(2));
-    build.output("out", build.linear("conv", x, 3, {.norm = true, .norm_eps = 1.0f}));
-    const Network network = build.finish();
-    Weights weights = initial_weights(network, 1);
-    weights.tensors.at("conv.weight").values = {127, -12.7f, 0, 0, 0.5f, 2};  // [3, 2]
-    weights.tensors.at("conv.norm.running_var").values = {3, 3, 3};           // each becomes half of it
-    const std::vector<std::byte> bytes = to_onnx(network, weights, {.ranges = {{"conv", 12.7f}}});
-    const ReadModel model = read_onnx(bytes);
-    const auto quantize = model.nodes_of("QuantizeLinear"), dequantize = model.nodes_of("DequantizeLinear");
-    ASSERT_EQ(quantize.size(), 1u);
-    ASSERT_EQ(dequantize.size(), 2u);
-    EXPECT_EQ(quantize[0]->inputs[0], "points");
-    EXPECT_FLOAT_EQ(model.constant(quantize[0]->inputs[1]).floats()[0], 0.1f);
-    EXPECT_EQ(model.constant(quantize[0]->inputs[2]).int8s(), std::vector<int8_t>{0});
-    const ReadNode& of_weights =
-        model.constants.size() && dequantize[0]->attributes.contains("axis") ? *dequantize[0] : *dequantize[1];
-    EXPECT_EQ(of_weights.attributes.at("axis").i, 1);
-    EXPECT_EQ(model.constant(of_weights.inputs[0]).dims, (std::vector<int64_t>{2, 3}));
-    EXPECT_EQ(model.constant(of_weights.inputs[0]).int8s(), (std::vector<int8_t>{127, 0, 32, -13, 0, 127}));
-    const std::vector<float> scales = model.constant(of_weights.inputs[1]).floats();
-    EXPECT_FLOAT_EQ(scales[0], 0.5f);
-    EXPECT_FLOAT_EQ(scales[1], 1.0f);  // a channel of zeros
-    EXPECT_FLOAT_EQ(scales[2], 1.0f / 127);
-}
-
-TEST(OnnxExport, RunsInInt8) {
-    STIPPLE_NEEDS_ONNX_RUNTIME();
-    Builder build("int8-head");
-    Tensor x = build.input("points", points_of(3));
-    x = build.linear("conv1", x, 64, {.norm = true, .activation = relu()});
-    x = build.linear("conv2", x, 128, {.norm = true, .activation = relu()});
-    const Tensor pool = build.max_points("pool", build.linear("conv3", x, 256, {.norm = true}));
-    build.output("features", pool);
-    build.output("logits", build.linear("fc", pool, 10));
-    const Network network = build.finish();
-    const Weights weights = test::random_weights(network, 3);
-    OnnxOptions options{.ranges = test::input_ranges(network, weights, 4, 200)};
-    options.ranges.erase("conv1");  // coordinates stay in float32, and so does the head
-    options.ranges.erase("fc");
-    ASSERT_EQ(options.ranges.size(), 2u);
-    for (const test::OnnxComparison& run : test::compare_onnx(network, weights, options, {{4, 200}, {1, 64}})) {
-        const std::vector<double>& exact = run.reference.at("logits");
-        const std::vector<float>& got = run.onnx.at("logits");
-        double worst = 0, spread = 0;
-        for (size_t i = 0; i < exact.size(); ++i) {
-            worst = std::max(worst, std::fabs(got[i] - exact[i]));
-            spread = std::max(spread, std::fabs(exact[i]));
-        }
-        EXPECT_LT(worst, 0.03 * spread);
-        EXPECT_GT(worst, 1e-5 * spread);  // it is int8 that runs
-    }
-}
-
 TEST(OnnxExport, ErrorsNameTheLayer) {
     const Network dense = test::dense_network();
     const Weights weights = initial_weights(dense, 1);
@@ -226,6 +193,11 @@ TEST(OnnxExport, ErrorsNameTheLayer) {
     clouds.output("out", rows);
     const Network no_points = clouds.finish();
     EXPECT_NE(bad_argument_of([&] { to_onnx(no_points, initial_weights(no_points, 1)); }).find("layer spread"),
+              std::string::npos);
+
+    Weights negative = weights;
+    negative.tensors.at("conv2.norm.running_var").values[5] = -1;
+    EXPECT_NE(bad_argument_of([&] { to_onnx(dense, negative); }).find("layer conv2: the batch norm of channel 5"),
               std::string::npos);
 
     Weights missing = weights;

@@ -30,6 +30,14 @@ bool has_onnx_runtime() {
     return !find_node().empty() && std::filesystem::exists(kFolder + "/node_modules/onnxruntime-node/package.json");
 }
 
+bool has_exact_int8() {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512vnni") || __builtin_cpu_supports("avxvnni");
+#else
+    return true;
+#endif
+}
+
 io::Tensor tensor_of(std::vector<int64_t> shape, std::span<const float> values) {
     io::Tensor tensor{"", DType::f32, std::move(shape), Buffer(static_cast<int64_t>(values.size_bytes()), Device{})};
     std::memcpy(tensor.data.data(), values.data(), values.size_bytes());

@@ -13,6 +13,10 @@ namespace stipple::test {
 
 bool has_onnx_runtime();
 
+/// onnxruntime's int8 products are inexact on x86 processors without VNNI: sums of two products are cut to 16 bits
+/// there (its documentation, "Quantize ONNX Models", on VPMADDUBSW).
+bool has_exact_int8();
+
 using NamedTensors = std::map<std::string, io::Tensor>;
 
 /// A float32 tensor on the CPU.
@@ -33,3 +37,7 @@ OnnxRun run_onnx(std::span<const std::byte> model, const std::vector<NamedTensor
 #define STIPPLE_NEEDS_ONNX_RUNTIME()          \
     if (!::stipple::test::has_onnx_runtime()) \
     GTEST_SKIP() << "no Node.js, or no onnxruntime-node in tests/network/onnx_runtime (scripts/bootstrap.sh test)"
+
+#define STIPPLE_NEEDS_EXACT_INT8()          \
+    if (!::stipple::test::has_exact_int8()) \
+    GTEST_SKIP() << "onnxruntime's int8 products saturate on this processor: no VNNI"

@@ -104,7 +104,8 @@ std::vector<OnnxComparison> compare_onnx(const Network& network, const network::
     }
     const OnnxRun run = run_onnx(network::to_onnx(network, weights, options), tensors);
     EXPECT_TRUE(run.ok) << run.messages;
-    EXPECT_EQ(run.messages, "");
+    EXPECT_EQ(run.messages.find("MergeShapeInfo"), std::string::npos)
+        << run.messages;  // it infers other shapes than ours
     std::vector<OnnxComparison> comparisons;
     for (size_t i = 0; run.ok && i < batches.size(); ++i) {
         const auto [clouds, points] = batches[i];

@@ -24,8 +24,8 @@ struct OnnxComparison {
     std::map<std::string, std::vector<double>> reference;  // by output
 };
 
-/// Random inputs for each (clouds, points). The model must load without a word of the runtime and give outputs of the
-/// network's types; failures of the test otherwise.
+/// Random inputs for each (clouds, points). The runtime must infer the shapes that the file declares and give outputs
+/// of the network's types; failures of the test otherwise.
 std::vector<OnnxComparison> compare_onnx(const network::Network& network, const network::Weights& weights,
                                          const network::OnnxOptions& options,
                                          const std::vector<std::pair<int64_t, int64_t>>& batches);
