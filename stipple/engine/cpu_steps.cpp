@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "stipple/ops/fast_exp.h"
+#include "stipple/ops/simd.h"
 
 namespace stipple::engine::cpu {
 
@@ -187,6 +188,43 @@ float gaussian_log_density(const RowSource& z, int64_t rows, int64_t channels) {
     return static_cast<float>(-0.5 * (sum + static_cast<double>(rows * channels) * ln_2pi));
 }
 
+namespace {
+
+using ops::cpu::Float4;
+
+// out[r, j] = (is_more: itself +) the sum over i < n of weight[r, i] * x[i, j], for at most 4 rows and 16 columns; out
+// and weight have rows of k numbers, x of `stride`. Sixteen sums in registers.
+void add_tile(const float* weight, int64_t k, int64_t rows, const float* x, int64_t stride, int64_t n, bool is_more,
+              float* out, int64_t columns) {
+    float edge[4][16] = {};
+    if (is_more)
+        for (int64_t r = 0; r < rows; ++r) std::copy_n(out + r * k, columns, edge[r]);
+    Float4 sum[4][4];
+    const float* w[4];
+    for (int r = 0; r < 4; ++r) {
+        w[r] = weight + std::min<int64_t>(r, rows - 1) * k;
+        for (int j = 0; j < 4; ++j) sum[r][j] = ops::cpu::load<Float4>(edge[r] + 4 * j);
+    }
+    for (int64_t i = 0; i < n; ++i, x += stride) {
+        const Float4 x0 = ops::cpu::load<Float4>(x), x1 = ops::cpu::load<Float4>(x + 4);
+        const Float4 x2 = ops::cpu::load<Float4>(x + 8), x3 = ops::cpu::load<Float4>(x + 12);
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; ++r) {
+            const Float4 factor = ops::cpu::all(w[r][i]);
+            sum[r][0] += factor * x0;
+            sum[r][1] += factor * x1;
+            sum[r][2] += factor * x2;
+            sum[r][3] += factor * x3;
+        }
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+        for (int j = 0; j < 4; ++j) ops::cpu::store(edge[r] + 4 * j, sum[r][j]);
+        std::copy_n(edge[r], columns, out + r * k);
+    }
+}
+
+}  // namespace
+
 void fold_matrix(const float* weight, const float* matrix, int64_t k, float* out, int64_t begin, int64_t end) {
     if (weight == nullptr) {
         for (int64_t o = begin; o < end; ++o)
@@ -194,26 +232,23 @@ void fold_matrix(const float* weight, const float* matrix, int64_t k, float* out
         return;
     }
     // Row o of W T^T is the sum over i of w[o, i] times column i of T. Blocks of T are turned on the way, so that the
-    // inner loop runs along j over neighbours in memory; the sum over i is in order whatever the block.
+    // innermost loops run along j over neighbours in memory; the sum over i is in order whatever the block.
     constexpr int64_t kBlock = 64;
-    float turned[kBlock][kBlock];
-    for (int64_t j0 = 0; j0 < k; j0 += kBlock) {
-        const int64_t nj = std::min(kBlock, k - j0);
+    alignas(64) float turned[kBlock * kBlock];
+    for (int64_t j0 = 0; j0 < k; j0 += kBlock)
         for (int64_t i0 = 0; i0 < k; i0 += kBlock) {
-            const int64_t ni = std::min(kBlock, k - i0);
-            for (int64_t j = 0; j < nj; ++j)
-                for (int64_t i = 0; i < ni; ++i) turned[i][j] = matrix[(j0 + j) * k + i0 + i];
-            for (int64_t o = begin; o < end; ++o) {
-                float sum[kBlock] = {};
-                float* to = out + o * k + j0;
-                if (i0 > 0) std::copy_n(to, nj, sum);
-                const float* w = weight + o * k + i0;
-                for (int64_t i = 0; i < ni; ++i)
-                    for (int64_t j = 0; j < kBlock; ++j) sum[j] += w[i] * turned[i][j];
-                std::copy_n(sum, nj, to);
+            const int64_t ni = std::min(kBlock, k - i0), nj = std::min(kBlock, k - j0);
+            for (int64_t i = 0; i < ni; ++i) {
+                for (int64_t j = 0; j < nj; ++j) turned[i * kBlock + j] = matrix[(j0 + j) * k + i0 + i];
+                std::fill(turned + i * kBlock + nj, turned + (i + 1) * kBlock, 0.0f);
             }
+            for (int64_t o = begin; o < end; o += 4)
+                for (int64_t j = 0; j < nj; j += 16) {
+                    const int64_t rows = std::min<int64_t>(4, end - o), columns = std::min<int64_t>(16, nj - j);
+                    add_tile(weight + o * k + i0, k, rows, turned + j, kBlock, ni, i0 > 0, out + o * k + j0 + j,
+                             columns);
+                }
         }
-    }
 }
 
 }  // namespace stipple::engine::cpu

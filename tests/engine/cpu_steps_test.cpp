@@ -223,14 +223,16 @@ TEST(EngineCpuSteps, NeighboursAreThoseOfTheOp) {
     // A grid: nearly all distances are ties. 1500 points: more than one block of candidates.
     std::vector<float> grid = random_numbers(1500 * 3, 4);
     for (float& x : grid) x = std::round(x * 4);
-    for (const std::vector<float>& points : {grid, random_numbers(1500 * 3, 5)}) {
-        std::vector<int32_t> expected(1500 * 9), tree(1500 * 9);
-        const ops::Clouds cloud(View<const float, 2>(points.data(), {1500, 3}));
-        ops::knn(ops::PointIndex(cloud), cloud, View<int32_t, 2>(expected.data(), {1500, 9}), {});
-        EXPECT_EQ(neighbours(points, 9), expected);
-        cpu::knn_tree(points.data(), 3, 1500, 3, 9, tree.data());
-        EXPECT_EQ(tree, expected);
-    }
+    for (const std::vector<float>& points : {grid, random_numbers(1500 * 3, 5)})
+        for (const int64_t k : {1, 7, 8, 9, 16, 20, 32, 33, 100}) {
+            SCOPED_TRACE(k);
+            std::vector<int32_t> expected(static_cast<size_t>(1500 * k)), tree = expected;
+            const ops::Clouds cloud(View<const float, 2>(points.data(), {1500, 3}));
+            ops::knn(ops::PointIndex(cloud), cloud, View<int32_t, 2>(expected.data(), {1500, k}), {});
+            EXPECT_EQ(neighbours(points, k), expected);
+            cpu::knn_tree(points.data(), 3, 1500, 3, k, tree.data());
+            EXPECT_EQ(tree, expected);
+        }
 }
 
 TEST(EngineCpuSteps, NeighboursThatAreMissingAreThePointItself) {
