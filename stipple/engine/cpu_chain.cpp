@@ -208,51 +208,66 @@ private:
                     if (weights.scales != nullptr) scale_sums(values, channels, weights.scales + first + c);
                     put_rows(values, std::min(channels, n - c), tile.panel_rows(p), block + c, kRowChannels);
                 }
-                Place place = {tile.panel_begin(p), tile.panel_begin(p) / task_.width,
-                               tile.panel_begin(p) % task_.width};
-                for (int64_t r = 0; r < tile.panel_rows(p); ++r) {
-                    take_row(place, first, n, block + r * kRowChannels);
-                    ++place.row;
-                    if (++place.of_point == task_.width) {
-                        ++place.point;
-                        place.of_point = 0;
-                    }
-                }
+                take_rows_of_panel(tile, p, first, n, block);
             }
     }
 
-    // A row, its point, and which of the point's rows it is: counted, for a division takes as long as a sum of rows.
-    struct Place {
-        int64_t row, point, of_point;
-    };
-
-    const float* row_of_addend(const ChainAddend& addend, const Place& place) const {
-        if (addend.access == Access::point && addend.width == task_.width)
-            return addend.data + place.point * addend.stride;
-        return row_of(addend, place.row);
-    }
-
-    // One row's products, channels [first, first + n): adds what is to be added and puts them where they belong.
-    void take_row(const Place& place, int64_t first, int64_t n, float* values) const {
+    // Products of a panel of rows, channels [first, first + n): adds what is to be added, and puts them where they
+    // belong.
+    void take_rows_of_panel(const Tile& tile, int64_t p, int64_t first, int64_t n, float* block) const {
         const PackedLayer& at = layer(last_);
-        // The last two go along with what happens to the row next: it is read and written once less.
-        const float* added[2] = {nullptr, nullptr};
+        const int64_t begin = tile.panel_begin(p), rows = tile.panel_rows(p);
+        const float* bias = at.bias.data() + first;
+        AddedRows added;
         for (const ChainAddend& addend : task_.addends) {
             if (is_late(addend)) continue;
-            if (added[0] != nullptr) add_row(added[0], n, values);
-            added[0] = added[1];
-            added[1] = row_of_addend(addend, place) + first;
+            if (added.count == 2) {  // two go along with what happens next: rows are read and written once less
+                for (int64_t r = 0; r < rows; ++r) add_row(added.rows[0][r], n, block + r * kRowChannels);
+                std::copy(added.rows[1], added.rows[1] + rows, added.rows[0]);
+                --added.count;
+            }
+            find_rows(addend, begin, rows, first, added.rows[added.count++]);
         }
-        const float* bias = at.bias.data() + first;
         if (chain_.reduce == Reduce::none)
-            return finish_row(values, added, n, bias, at.activation, task_.out + place.row * task_.out_stride + first);
+            return finish_rows(block, kRowChannels, added, rows, n, bias, at.activation,
+                               task_.out + begin * task_.out_stride + first, task_.out_stride);
         const bool is_point = chain_.reduce == Reduce::max_rows;
-        float* out = task_.out + (is_point ? place.point * task_.out_stride : 0) + first;
-        raise_row(values, added, n, is_point && place.of_point == 0, out);
-        if (!is_point || place.of_point < task_.width - 1) return;
-        for (const ChainAddend& addend : task_.addends)
-            if (is_late(addend)) add_row(row_of_addend(addend, place) + first, n, out);
-        finish_row(out, kNothingAdded, n, bias, at.activation, out);
+        int64_t point = is_point ? begin / task_.width : 0, of_point = is_point ? begin % task_.width : 0;
+        float* out = task_.out + point * task_.out_stride + first;
+        for (int64_t r = 0; r < rows; ++r) {
+            raise_row(block + r * kRowChannels, added, r, n, is_point && of_point == 0, out);
+            if (!is_point || ++of_point < task_.width) continue;
+            for (const ChainAddend& addend : task_.addends)
+                if (is_late(addend)) add_row(row_of(addend, begin + r) + first, n, out);
+            finish_row(out, n, bias, at.activation, out);
+            of_point = 0;
+            out += task_.out_stride;
+        }
+    }
+
+    static void find_rows(const ChainAddend& addend, int64_t begin, int64_t rows, int64_t channel,
+                          const float** found) {
+        const float* data = addend.data + channel;
+        switch (addend.access) {
+            case Access::row:
+                for (int64_t r = 0; r < rows; ++r) found[r] = data + (begin + r) * addend.stride;
+                return;
+            case Access::cloud: std::fill(found, found + rows, data); return;
+            case Access::point: {
+                int64_t of_point = begin % addend.width;
+                data += begin / addend.width * addend.stride;
+                for (int64_t r = 0; r < rows; ++r) {
+                    found[r] = data;
+                    if (++of_point < addend.width) continue;
+                    of_point = 0;
+                    data += addend.stride;
+                }
+                return;
+            }
+            case Access::neighbour:
+                for (int64_t r = 0; r < rows; ++r) found[r] = data + addend.neighbours[begin + r] * addend.stride;
+                return;
+        }
     }
 
     // The same for all rows of a point: added once, after their maximum. Sums are monotone, and so is rounding.
@@ -305,7 +320,7 @@ private:
             else
                 for (int64_t c = 0; c < n; ++c) out[c] = from[c] > out[c] ? from[c] : out[c];
             if (row % task_.width == task_.width - 1)
-                finish_row(out, kNothingAdded, n, last.bias.data() + channel, last.activation, out);
+                finish_row(out, n, last.bias.data() + channel, last.activation, out);
         }
     }
 
@@ -388,7 +403,7 @@ void Chain::run(const ChainTask& task, std::byte* scratch) const {
 
 void Chain::finish(float* raw) const {
     const PackedLayer& last = packed_->chain.layers.back();
-    finish_row(raw, kNothingAdded, last.out, last.bias.data(), last.activation, raw);
+    finish_row(raw, last.out, last.bias.data(), last.activation, raw);
 }
 
 }  // namespace stipple::engine::cpu

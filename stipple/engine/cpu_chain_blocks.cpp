@@ -63,61 +63,62 @@ void finish_block(float* values, int64_t channels, const float* scale, const flo
     }
 }
 
-// row + added at channel c: four of them, or one.
+// row + a + b at channel c, as far as there are any: four of them, or one.
 template <int kAdded>
-Float4 four_sums(const float* row, TwoRows& added, int64_t c) {
+Float4 four_sums(const float* row, const float* a, const float* b, int64_t c) {
     Float4 v = load(row + c);
-    if constexpr (kAdded == 2) v = v + load(added[0] + c);
-    if constexpr (kAdded >= 1) v = v + load(added[1] + c);
+    if constexpr (kAdded >= 1) v = v + load(a + c);
+    if constexpr (kAdded == 2) v = v + load(b + c);
     return v;
 }
 template <int kAdded>
-float one_sum(const float* row, TwoRows& added, int64_t c) {
+float one_sum(const float* row, const float* a, const float* b, int64_t c) {
     float v = row[c];
-    if constexpr (kAdded == 2) v += added[0][c];
-    if constexpr (kAdded >= 1) v += added[1][c];
+    if constexpr (kAdded >= 1) v += a[c];
+    if constexpr (kAdded == 2) v += b[c];
     return v;
 }
 
 template <int kAdded, ActivationKind kKind>
-void finish_row_as(const float* row, TwoRows& added, int64_t channels, const float* bias, float slope, float* out) {
+void finish_rows_as(const float* rows, int64_t stride, const AddedRows& added, int64_t n_rows, int64_t channels,
+                    const float* bias, float slope, float* out, int64_t out_stride) {
     const Float4 slopes = {slope, slope, slope, slope};
-    int64_t c = 0;
-    for (; c + 4 <= channels; c += 4)
-        store(out + c, activate(four_sums<kAdded>(row, added, c) + load(bias + c), kKind, slopes));
-    for (; c < channels; ++c) out[c] = activate(Float4{one_sum<kAdded>(row, added, c) + bias[c]}, kKind, slopes)[0];
-}
-
-template <int kAdded>
-void finish_row_with(const float* row, TwoRows& added, int64_t channels, const float* bias, const Activation& a,
-                     float* out) {
-    switch (a.kind) {
-        case ActivationKind::none:
-            return finish_row_as<kAdded, ActivationKind::none>(row, added, channels, bias, a.slope, out);
-        case ActivationKind::relu:
-            return finish_row_as<kAdded, ActivationKind::relu>(row, added, channels, bias, a.slope, out);
-        case ActivationKind::leaky_relu:
-            return finish_row_as<kAdded, ActivationKind::leaky_relu>(row, added, channels, bias, a.slope, out);
+    for (int64_t r = 0; r < n_rows; ++r, rows += stride, out += out_stride) {
+        const float* a = kAdded >= 1 ? added.rows[0][r] : nullptr;
+        const float* b = kAdded == 2 ? added.rows[1][r] : nullptr;
+        int64_t c = 0;
+        for (; c + 4 <= channels; c += 4)
+            store(out + c, activate(four_sums<kAdded>(rows, a, b, c) + load(bias + c), kKind, slopes));
+        for (; c < channels; ++c) out[c] = activate(Float4{one_sum<kAdded>(rows, a, b, c) + bias[c]}, kKind, slopes)[0];
     }
 }
 
 template <int kAdded>
-void raise_row_with(const float* row, TwoRows& added, int64_t channels, bool begin, float* out) {
+void finish_rows_with(const float* rows, int64_t stride, const AddedRows& added, int64_t n_rows, int64_t channels,
+                      const float* bias, const Activation& activation, float* out, int64_t out_stride) {
+    const auto finish = [&](auto finish_as) {
+        finish_as(rows, stride, added, n_rows, channels, bias, activation.slope, out, out_stride);
+    };
+    switch (activation.kind) {
+        case ActivationKind::none: return finish(finish_rows_as<kAdded, ActivationKind::none>);
+        case ActivationKind::relu: return finish(finish_rows_as<kAdded, ActivationKind::relu>);
+        case ActivationKind::leaky_relu: return finish(finish_rows_as<kAdded, ActivationKind::leaky_relu>);
+    }
+}
+
+template <int kAdded>
+void raise_row_with(const float* row, const float* a, const float* b, int64_t channels, bool begin, float* out) {
     const float lowest = -std::numeric_limits<float>::infinity();
     const Float4 lowests = {lowest, lowest, lowest, lowest};
     int64_t c = 0;
     for (; c + 4 <= channels; c += 4) {
-        const Float4 v = four_sums<kAdded>(row, added, c), before = begin ? lowests : load(out + c);
+        const Float4 v = four_sums<kAdded>(row, a, b, c), before = begin ? lowests : load(out + c);
         store(out + c, v > before ? v : before);
     }
     for (; c < channels; ++c) {
-        const float v = one_sum<kAdded>(row, added, c), before = begin ? lowest : out[c];
+        const float v = one_sum<kAdded>(row, a, b, c), before = begin ? lowest : out[c];
         out[c] = v > before ? v : before;
     }
-}
-
-int count_of(TwoRows& added) {
-    return (added[0] != nullptr) + (added[1] != nullptr);
 }
 
 template <ActivationKind kKind>
@@ -170,20 +171,27 @@ void finish_sums(float* values, int64_t channels, const float* scale, const floa
     }
 }
 
-void finish_row(const float* row, TwoRows& added, int64_t channels, const float* bias, const Activation& activation,
-                float* out) {
-    switch (count_of(added)) {
-        case 0: return finish_row_with<0>(row, added, channels, bias, activation, out);
-        case 1: return finish_row_with<1>(row, added, channels, bias, activation, out);
-        default: return finish_row_with<2>(row, added, channels, bias, activation, out);
+void finish_row(const float* row, int64_t channels, const float* bias, const Activation& activation, float* out) {
+    finish_rows_with<0>(row, 0, {}, 1, channels, bias, activation, out, 0);
+}
+
+void finish_rows(const float* rows, int64_t stride, const AddedRows& added, int64_t n_rows, int64_t channels,
+                 const float* bias, const Activation& activation, float* out, int64_t out_stride) {
+    const auto finish = [&](auto finish_with) {
+        finish_with(rows, stride, added, n_rows, channels, bias, activation, out, out_stride);
+    };
+    switch (added.count) {
+        case 0: return finish(finish_rows_with<0>);
+        case 1: return finish(finish_rows_with<1>);
+        default: return finish(finish_rows_with<2>);
     }
 }
 
-void raise_row(const float* row, TwoRows& added, int64_t channels, bool begin, float* out) {
-    switch (count_of(added)) {
-        case 0: return raise_row_with<0>(row, added, channels, begin, out);
-        case 1: return raise_row_with<1>(row, added, channels, begin, out);
-        default: return raise_row_with<2>(row, added, channels, begin, out);
+void raise_row(const float* row, const AddedRows& added, int64_t r, int64_t channels, bool begin, float* out) {
+    switch (added.count) {
+        case 0: return raise_row_with<0>(row, nullptr, nullptr, channels, begin, out);
+        case 1: return raise_row_with<1>(row, added.rows[0][r], nullptr, channels, begin, out);
+        default: return raise_row_with<2>(row, added.rows[0][r], added.rows[1][r], channels, begin, out);
     }
 }
 

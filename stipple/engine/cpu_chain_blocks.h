@@ -15,15 +15,19 @@ void scale_sums(float* values, int64_t channels, const float* scale);
 /// values = activation(values + bias[channel]); with a scale (int8), that of the sums first.
 void finish_sums(float* values, int64_t channels, const float* scale, const float* bias, const Activation& activation);
 
-/// Up to two rows that are added to another, in this order; the first may be null, or both.
-using TwoRows = const float* const[2];
-inline constexpr TwoRows kNothingAdded = {nullptr, nullptr};
+/// Rows that are added to the rows of a panel, in this order: none, one or two for each.
+struct AddedRows {
+    int count = 0;
+    const float* rows[2][kPanelRows];
+};
 
-/// One row: out = activation(row + added + bias). row and out may be the same.
-void finish_row(const float* row, TwoRows& added, int64_t channels, const float* bias, const Activation& activation,
-                float* out);
-/// The larger of out and row + added; `begin`: row + added.
-void raise_row(const float* row, TwoRows& added, int64_t channels, bool begin, float* out);
+/// One row: out = activation(row + bias). The two may be the same.
+void finish_row(const float* row, int64_t channels, const float* bias, const Activation& activation, float* out);
+/// n_rows rows, `stride` apart: out = activation(row + added + bias).
+void finish_rows(const float* rows, int64_t stride, const AddedRows& added, int64_t n_rows, int64_t channels,
+                 const float* bias, const Activation& activation, float* out, int64_t out_stride);
+/// The larger of out and row + added, of which it is row r; `begin`: row + added alone.
+void raise_row(const float* row, const AddedRows& added, int64_t r, int64_t channels, bool begin, float* out);
 void add_row(const float* from, int64_t channels, float* row);
 
 /// values[c][r] = rows[r][c], and the sum of both, for 12 rows.
