@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -55,11 +56,25 @@ struct Arguments {
     std::vector<std::string> models;
 };
 
+/// One range for all layers: times do not depend on it.
+std::optional<engine::Calibration> ranges_for_timing(const network::Network& network, engine::Precision precision) {
+    if (precision != engine::Precision::int8) return {};
+    engine::Calibration calibration;
+    calibration.precision = precision;
+    calibration.clouds = 1;
+    for (const network::Layer& layer : network.layers)
+        if (layer.kind == network::Kind::linear) calibration.layers[layer.name] = {.range = 4, .largest = 4};
+    return calibration;
+}
+
 void measure_model(const Model& model, engine::Precision precision, int64_t batch, double peak,
                    const Arguments& arguments) {
     const network::Weights weights = network::initial_weights(model.network, 1);
-    const engine::Engine engine = engine::compile(
-        model.network, weights, {.precision = precision, .max_batch = batch, .max_points = model.points});
+    const engine::Engine engine = engine::compile(model.network, weights,
+                                                  {.precision = precision,
+                                                   .max_batch = batch,
+                                                   .max_points = model.points,
+                                                   .calibration = ranges_for_timing(model.network, precision)});
     if (arguments.steps)
         for (const std::string& line : engine.describe()) fmt::print("  {}\n", line);
     engine::Context context(engine);
@@ -133,7 +148,7 @@ int main(int argc, char** argv) {
             "|---|---|---|---|---|---|---|---|\n",
             threads(), peak);
     for (const Model& model : models_of(arguments.models))
-        for (const engine::Precision precision : {engine::Precision::fp32, engine::Precision::bf16})
+        for (const engine::Precision precision : engine::precisions_of(Device{}))
             for (const int64_t batch : {1, 32}) measure_model(model, precision, batch, peak, arguments);
     return 0;
 }
