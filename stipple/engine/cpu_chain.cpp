@@ -122,11 +122,17 @@ private:
     void read_rows(const Tile& tile, std::byte* x) const {
         const PackedLayer& first = layer(0);
         const Kernel& kernel = *first.kernel;
-        alignas(64) float values[kBlockFloats];
+        alignas(64) float block[kBlockFloats];
         for (int64_t p = 0; p < tile.panels; ++p) {
             std::byte* to = x + p * first.row_bytes;
+            float* values = kernel.stores_values() ? reinterpret_cast<float*>(to) : block;
             int64_t filled = 0;  // channels that `values` holds
             const auto flush = [&] {
+                if (kernel.stores_values()) {
+                    values += filled * kPanelRows;
+                    filled = 0;
+                    return;
+                }
                 const int64_t padded = (filled + kernel.group - 1) / kernel.group * kernel.group;
                 std::fill(values + filled * kPanelRows, values + padded * kPanelRows, 0.0f);
                 kernel.store(values, padded, first.per_scale, to);
@@ -183,13 +189,15 @@ private:
         const PackedLayer& next = layer(l + 1);
         const Weights weights = weights_of(l);
         const int64_t panel_step = at.kernel->channels * kPanelRows * next.kernel->factor_bytes();
-        alignas(64) float values[kBlockFloats] = {};
+        alignas(64) float block[kBlockFloats] = {};
+        const bool in_place = next.kernel->stores_values();
         for (int64_t panel = 0; panel < at.panels; ++panel)
             for (int64_t p = 0; p < tile.panels; ++p) {
+                std::byte* to = y + p * next.row_bytes + panel * panel_step;
+                float* values = in_place ? reinterpret_cast<float*>(to) : block;
                 multiply(l, weights, tile, x, p, panel, values);
                 finish(l, weights, tile, p, panel, values);
-                next.kernel->store(values, at.kernel->channels, next.per_scale,
-                                   y + p * next.row_bytes + panel * panel_step);
+                if (!in_place) next.kernel->store(values, at.kernel->channels, next.per_scale, to);
             }
     }
 

@@ -48,6 +48,8 @@ struct Kernel {
     /// Writes values[channels][12] as rows of this kernel, `channels` a multiple of `group`. per_scale: int8 only.
     void (*store)(const float* values, int64_t channels, float per_scale, std::byte* rows) = nullptr;
 
+    /// Its rows are the values themselves: no need to store() what is written in place.
+    bool stores_values() const { return precision == Precision::fp32 && factor == Factor::f32 && group == 1; }
     int64_t factor_bytes() const { return bytes_of(factor); }
     int64_t groups(int64_t inputs) const { return (inputs + group - 1) / group; }
     int64_t row_panel_bytes(int64_t inputs) const { return groups(inputs) * group * kPanelRows * factor_bytes(); }
