@@ -19,7 +19,8 @@ struct Sizes {
 };
 
 // Threads have a part each of the local memory, of whole kLocalRows: hence the slack. Partial maxima: clouds of more
-// than one piece have at most twice as many pieces as pieces fit into the batch.
+// than one piece have at most twice as many pieces as pieces fit into the batch. Local memory is that of all points of
+// the largest batch, which may be one cloud; where clouds run one by one most of it is never touched.
 Sizes sizes_of(const Plan& plan, const Options& options, int64_t slots) {
     const int64_t points = checked_mul(options.max_batch, options.max_points);
     const int64_t units = rounded_up(points, kLocalRows) / kLocalRows + slots;

@@ -235,6 +235,25 @@ TEST(EngineCpuSteps, NeighboursAreThoseOfTheOp) {
         }
 }
 
+TEST(EngineCpuSteps, NeighboursOfALargeCloudBesideSmallOnes) {
+    ProgramWriter write;
+    const Value points = write.input("points", points_of(3));
+    const Value indices = write.step(step_of(StepKind::knn, {{points}}), indices_of(6));
+    write.output("gather", write.step(step_of(StepKind::gather, {{points}, {indices}}), rows_of(6, 3)));
+    const ops::Batch batch = ops::Batch::ragged({0, 40, 6040, 6100});
+    const std::vector<std::vector<float>> inputs = random_inputs(write.program, batch, 9);
+    const ops::Clouds clouds(View<const float, 2>(inputs[0].data(), {6100, 3}), batch);
+    Array<int32_t, 2> found({6100, 6});
+    ops::knn(ops::PointIndex(clouds), clouds, found.view(), {});
+    std::vector<float> expected;
+    for (int64_t cloud = 0; cloud < 3; ++cloud)
+        for (int64_t i = batch.begin(cloud) * 6; i < batch.end(cloud) * 6; ++i) {
+            const float* from = inputs[0].data() + 3 * (batch.begin(cloud) + found.data()[i]);
+            expected.insert(expected.end(), from, from + 3);
+        }
+    EXPECT_EQ(run_on_cpu(write.program, batch, inputs)[0], expected);
+}
+
 TEST(EngineCpuSteps, NeighboursThatAreMissingAreThePointItself) {
     const float infinity = std::numeric_limits<float>::infinity();
     const std::vector<float> points = {0, 0, 0, NAN, 0, 0, 1, 0, 0, 0, infinity, 0, 3e38f, 0, 0};
