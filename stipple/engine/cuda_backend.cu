@@ -6,7 +6,7 @@
 
 #include "stipple/engine/backend.h"
 #include "stipple/engine/cuda_chain_plan.h"
-#include "stipple/engine/cuda_graphs.h"
+#include "stipple/engine/cuda_graphs.cuh"
 #include "stipple/ops/cuda_launch.h"
 
 namespace stipple::engine::cuda {

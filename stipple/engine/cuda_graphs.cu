@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "stipple/core/check_cuda.h"
-#include "stipple/engine/cuda_graphs.h"
+#include "stipple/engine/cuda_graphs.cuh"
 
 namespace stipple::engine::cuda {
 namespace {
