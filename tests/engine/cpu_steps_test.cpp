@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "stipple/core/array.h"
 #include "stipple/ops/knn.h"
 #include "tests/engine/program_reference.h"
 #include "tests/engine/programs.h"
