@@ -22,6 +22,7 @@ std::map<std::string, float> input_ranges(const network::Network& network, const
 struct OnnxComparison {
     std::map<std::string, std::vector<float>> onnx;        // by output
     std::map<std::string, std::vector<double>> reference;  // by output
+    double largest = 0;  // magnitude of any number of any layer: what float32 rounds, differences may leave
 };
 
 /// Random inputs for each (clouds, points). The runtime must infer the shapes that the file declares and give outputs
