@@ -51,6 +51,9 @@ protected:
 };
 STIPPLE_ON_EVERY_DEVICE(EngineChains);
 
+class EngineGpuChains : public OnDevice {};
+STIPPLE_ON_EVERY_GPU(EngineGpuChains);
+
 TEST_P(EngineChains, PointsToRows) {
     // Widths beside and beyond tiles; inputs that are no multiple of four.
     for (const auto& [in, between, out] :
@@ -62,6 +65,23 @@ TEST_P(EngineChains, PointsToRows) {
                      write.step(chain({first, random_dense("last", between, out, leaky_relu(0.1f), 2)}, Reduce::none),
                                 points_of(out)));
         expect_chains(write.program, 1);
+    }
+}
+
+// Products of eight bits outside the fused chains are made in fp16 on a GPU, and the engine says so.
+TEST_P(EngineGpuChains, EightBitsElsewhereAreSixteen) {
+    ProgramWriter write;
+    Dense first = random_dense("first", 20, 33, relu(), 1);
+    first.parts = {{write.input("x", points_of(20))}};
+    write.output("y",
+                 write.step(chain({first, random_dense("last", 33, 65, {}, 2)}, Reduce::max_points), clouds_of(65)));
+    for (const Precision precision : precisions_of(device())) {
+        if (bytes_of(precision) != 1) continue;
+        expect_on(device(), write.program, 1, {{precision, 2e-3}});
+        const Engine engine = compile(in_precision(write.program, precision), {.device = device()});
+        EXPECT_NE(engine.describe()[0].find(fmt::format("fp16 mma, 20 -> 33 (for {})", name_of(precision))),
+                  std::string::npos)
+            << engine.describe()[0];
     }
 }
 
@@ -246,9 +266,6 @@ TEST_P(EngineChains, ReplaysFollowTheirData) {
             ASSERT_TRUE(std::equal(expected[1].begin(), expected[1].end(), host_parts.data()));
         }
 }
-
-class EngineGpuChains : public OnDevice {};
-STIPPLE_ON_EVERY_GPU(EngineGpuChains);
 
 // More rows than the results between layers have room for at a time.
 TEST_P(EngineGpuChains, LongInputsGoInSlabs) {
