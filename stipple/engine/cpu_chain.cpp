@@ -163,13 +163,17 @@ private:
         }
     }
 
+    // Rows that are missing may then have any value: there must be no maximum over them.
+    bool are_few(size_t l, const Tile& tile, int64_t p) const {
+        return chain_.reduce == Reduce::none && tile.panel_rows(p) <= layer(l).kernel->few_rows;
+    }
+
     // Products of one panel of rows with one panel of weights.
     void multiply(size_t l, const Weights& weights, const Tile& tile, const std::byte* x, int64_t p, int64_t panel,
                   float* values) const {
         const PackedLayer& at = layer(l);
-        const bool are_few = chain_.reduce == Reduce::none && tile.panel_rows(p) <= at.kernel->few_rows;
-        (are_few ? at.kernel->few : at.kernel->product)(weights.panels + panel * at.panel_bytes, x + p * at.row_bytes,
-                                                        at.groups, values);
+        (are_few(l, tile, p) ? at.kernel->few : at.kernel->product)(weights.panels + panel * at.panel_bytes,
+                                                                    x + p * at.row_bytes, at.groups, values);
     }
 
     void finish(size_t l, const Weights& weights, const Tile& tile, int64_t p, int64_t panel, float* values) const {
@@ -189,11 +193,20 @@ private:
         const PackedLayer& next = layer(l + 1);
         const Weights weights = weights_of(l);
         const int64_t panel_step = at.kernel->channels * kPanelRows * next.kernel->factor_bytes();
-        alignas(64) float block[kBlockFloats] = {};
+        const bool can_advance = at.kernel->advance != nullptr && next.kernel == at.kernel && !has_row_addends(l);
         const bool in_place = next.kernel->stores_values();
+        alignas(64) float block[kBlockFloats] = {};
         for (int64_t panel = 0; panel < at.panels; ++panel)
             for (int64_t p = 0; p < tile.panels; ++p) {
                 std::byte* to = y + p * next.row_bytes + panel * panel_step;
+                if (can_advance && !are_few(l, tile, p)) {
+                    const int64_t channel = panel * at.kernel->channels;
+                    const float* scales = weights.scales == nullptr ? nullptr : weights.scales + channel;
+                    const Finish finish_of_panel = {scales, weights.bias + channel, at.activation};
+                    at.kernel->advance(weights.panels + panel * at.panel_bytes, x + p * at.row_bytes, at.groups,
+                                       finish_of_panel, next.per_scale, to);
+                    continue;
+                }
                 float* values = in_place ? reinterpret_cast<float*>(to) : block;
                 multiply(l, weights, tile, x, p, panel, values);
                 finish(l, weights, tile, p, panel, values);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "stipple/engine/precision.h"
+#include "stipple/network/network.h"
 
 namespace stipple::engine::cpu {
 
@@ -28,6 +29,13 @@ inline constexpr int64_t kMostChannels = 32;  // of any kernel's panel
 enum class Factor { f32, bf16, i8, i16, u8 };
 
 int64_t bytes_of(Factor factor);
+
+/// What follows a product: values = activation(sums * scales + bias), of the panel's channels. Scales: int8 only.
+struct Finish {
+    const float* scales = nullptr;
+    const float* bias = nullptr;
+    network::Activation activation;
+};
 
 struct Kernel {
     const char* name = nullptr;  // "neon 8x12"
@@ -47,6 +55,11 @@ struct Kernel {
                     int64_t panel_bytes, void* largest) = nullptr;
     /// Writes values[channels][12] as rows of this kernel, `channels` a multiple of `group`. per_scale: int8 only.
     void (*store)(const float* values, int64_t channels, float per_scale, std::byte* rows) = nullptr;
+
+    /// product(), the finish and store() in one, the same bits: rows of a next layer with this same kernel. Null: there
+    /// is none.
+    void (*advance)(const std::byte* weights, const std::byte* rows, int64_t groups, const Finish& finish,
+                    float per_scale, std::byte* out) = nullptr;
 
     /// Its rows are the values themselves: no need to store() what is written in place.
     bool stores_values() const { return precision == Precision::fp32 && factor == Factor::f32 && group == 1; }

@@ -10,8 +10,11 @@
 namespace stipple::engine::cpu {
 namespace {
 
+using network::ActivationKind;
+
 /// Ops: Vector (16 bytes of factors), Sum, Number, zero(), load(), multiply_add(), maximum(), pair_maximum(), store(),
-/// low_halves(), high_halves().
+/// low_halves(), high_halves(); kIsScaled and scaled(), which makes values of sums; store_pair(), which writes two rows
+/// of 8 channels (r0 c0, r0 c1, r1 c0, r1 c1, then c2 and c3 ...) as factors.
 template <class Ops>
 struct MatrixKernel {
     using Vector = typename Ops::Vector;
@@ -19,11 +22,9 @@ struct MatrixKernel {
     using Number = typename Ops::Number;
     static constexpr int kChannels = 8, kRows = kPanelRows, kVector = 16;
 
-    /// s[i * 6 + j]: channels 2 i and 2 i + 1 with rows 2 j and 2 j + 1, in this order: c0 r0, c0 r1, c1 r0, c1 r1.
-    struct Sums {
-        Sum s[24];
-    };
-
+    /// s[i * 6 + j]: channels 2 i and 2 i + 1 with rows 2 j and 2 j + 1, in this order: c0 r0, c0 r1, c1 r0, c1 r1;
+    /// with rows first: c0 r0, c1 r0, c0 r1, c1 r1.
+    template <bool kRowsFirst>
     [[gnu::always_inline]] static inline void multiply(const std::byte* w, const std::byte* x, int64_t groups,
                                                        Sum (&s)[24]) {
 #pragma GCC unroll 24
@@ -35,17 +36,17 @@ struct MatrixKernel {
 #pragma GCC unroll 6
             for (int j = 0; j < 6; ++j) {
                 const Vector xj = Ops::load(x + j * kVector);
-                s[j] = Ops::multiply_add(s[j], w0, xj);
-                s[6 + j] = Ops::multiply_add(s[6 + j], w1, xj);
-                s[12 + j] = Ops::multiply_add(s[12 + j], w2, xj);
-                s[18 + j] = Ops::multiply_add(s[18 + j], w3, xj);
+                s[j] = kRowsFirst ? Ops::multiply_add(s[j], xj, w0) : Ops::multiply_add(s[j], w0, xj);
+                s[6 + j] = kRowsFirst ? Ops::multiply_add(s[6 + j], xj, w1) : Ops::multiply_add(s[6 + j], w1, xj);
+                s[12 + j] = kRowsFirst ? Ops::multiply_add(s[12 + j], xj, w2) : Ops::multiply_add(s[12 + j], w2, xj);
+                s[18 + j] = kRowsFirst ? Ops::multiply_add(s[18 + j], xj, w3) : Ops::multiply_add(s[18 + j], w3, xj);
             }
         }
     }
 
     static void product(const std::byte* weights, const std::byte* rows, int64_t groups, void* sums) {
         Sum s[24];
-        multiply(weights, rows, groups, s);
+        multiply<false>(weights, rows, groups, s);
         auto* out = static_cast<Number*>(sums);
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i)
@@ -63,7 +64,7 @@ struct MatrixKernel {
         Sum most0 = Ops::load_sums(out), most1 = Ops::load_sums(out + 4);
         for (int64_t p = 0; p < panels; ++p, rows += panel_bytes) {
             Sum s[24], most[4];
-            multiply(weights, rows, groups, s);
+            multiply<false>(weights, rows, groups, s);
 #pragma GCC unroll 4
             for (int i = 0; i < 4; ++i) {
                 const Sum* of = s + i * 6;
@@ -75,6 +76,50 @@ struct MatrixKernel {
         }
         Ops::store(out, most0);
         Ops::store(out + 4, most1);
+    }
+
+    // A pair of numbers, twice: of channels 2 i and 2 i + 1, as the sums of two rows lie.
+    static float32x4_t pair_of(const float* numbers) {
+        const float32x2_t pair = vld1_f32(numbers);
+        return vcombine_f32(pair, pair);
+    }
+
+    template <ActivationKind kKind>
+    static void advance_with(const std::byte* weights, const std::byte* rows, int64_t groups, const Finish& finish,
+                             float per_scale, std::byte* out) {
+        Sum s[24];
+        multiply<true>(weights, rows, groups, s);
+        const float32x4_t zero = vdupq_n_f32(0), slope = vdupq_n_f32(finish.activation.slope);
+        float32x4_t scales[4] = {}, bias[4];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) {
+            if constexpr (Ops::kIsScaled) scales[i] = pair_of(finish.scales + 2 * i);
+            bias[i] = pair_of(finish.bias + 2 * i);
+        }
+#pragma GCC unroll 6
+        for (int j = 0; j < 6; ++j) {
+            float32x4_t v[4];
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; ++i) {
+                v[i] = vaddq_f32(Ops::scaled(s[i * 6 + j], scales[i]), bias[i]);
+                if constexpr (kKind == ActivationKind::relu) v[i] = vmaxnmq_f32(v[i], zero);
+                if constexpr (kKind == ActivationKind::leaky_relu)
+                    v[i] = vbslq_f32(vcgtq_f32(v[i], zero), v[i], vmulq_f32(slope, v[i]));
+            }
+            Ops::store_pair(v, per_scale, out + j * kVector);
+        }
+    }
+
+    static void advance(const std::byte* weights, const std::byte* rows, int64_t groups, const Finish& finish,
+                        float per_scale, std::byte* out) {
+        switch (finish.activation.kind) {
+            case ActivationKind::none:
+                return advance_with<ActivationKind::none>(weights, rows, groups, finish, per_scale, out);
+            case ActivationKind::relu:
+                return advance_with<ActivationKind::relu>(weights, rows, groups, finish, per_scale, out);
+            case ActivationKind::leaky_relu:
+                return advance_with<ActivationKind::leaky_relu>(weights, rows, groups, finish, per_scale, out);
+        }
     }
 
     // One or two rows: bound by reading the weights.

@@ -12,6 +12,8 @@
 namespace stipple::engine::cpu {
 namespace {
 
+using network::ActivationKind;
+
 constexpr int kChannels = 8, kRows = kPanelRows;
 
 // The lane of an intrinsic must be a constant.
@@ -22,10 +24,9 @@ constexpr int kChannels = 8, kRows = kPanelRows;
     sums[at + 3] = vfmaq_laneq_f32(sums[at + 3], x, y, 3)
 
 // Lanes are rows: the sums of a channel lie together, as the next layer reads them.
-void product(const std::byte* weights, const std::byte* rows, int64_t groups, void* sums) {
-    const auto* w = reinterpret_cast<const float*>(weights);
-    const auto* x = reinterpret_cast<const float*>(rows);
-    float32x4_t s0[kChannels], s1[kChannels], s2[kChannels];
+[[gnu::always_inline]] inline void multiply(const float* w, const float* x, int64_t groups,
+                                            float32x4_t (&s0)[kChannels], float32x4_t (&s1)[kChannels],
+                                            float32x4_t (&s2)[kChannels]) {
 #pragma GCC unroll 8
     for (int c = 0; c < kChannels; ++c) s0[c] = s1[c] = s2[c] = vdupq_n_f32(0);
 #pragma GCC unroll 4
@@ -39,12 +40,48 @@ void product(const std::byte* weights, const std::byte* rows, int64_t groups, vo
         STIPPLE_FMA_LANES(s1, 4, x1, w1);
         STIPPLE_FMA_LANES(s2, 4, x2, w1);
     }
+}
+
+void product(const std::byte* weights, const std::byte* rows, int64_t groups, void* sums) {
+    float32x4_t s0[kChannels], s1[kChannels], s2[kChannels];
+    multiply(reinterpret_cast<const float*>(weights), reinterpret_cast<const float*>(rows), groups, s0, s1, s2);
     auto* out = static_cast<float*>(sums);
 #pragma GCC unroll 8
     for (int c = 0; c < kChannels; ++c) {
         vst1q_f32(out + c * kRows, s0[c]);
         vst1q_f32(out + c * kRows + 4, s1[c]);
         vst1q_f32(out + c * kRows + 8, s2[c]);
+    }
+}
+
+template <ActivationKind kKind>
+float32x4_t finished(float32x4_t sum, float bias, float slope) {
+    const float32x4_t x = vaddq_f32(sum, vdupq_n_f32(bias)), zero = vdupq_n_f32(0);
+    if constexpr (kKind == ActivationKind::relu) return vmaxnmq_f32(x, zero);
+    if constexpr (kKind == ActivationKind::leaky_relu) return vbslq_f32(vcgtq_f32(x, zero), x, vmulq_n_f32(x, slope));
+    return x;
+}
+
+template <ActivationKind kKind>
+void advance_with(const std::byte* weights, const std::byte* rows, int64_t groups, const Finish& finish, float* out) {
+    float32x4_t s0[kChannels], s1[kChannels], s2[kChannels];
+    multiply(reinterpret_cast<const float*>(weights), reinterpret_cast<const float*>(rows), groups, s0, s1, s2);
+#pragma GCC unroll 8
+    for (int c = 0; c < kChannels; ++c) {
+        vst1q_f32(out + c * kRows, finished<kKind>(s0[c], finish.bias[c], finish.activation.slope));
+        vst1q_f32(out + c * kRows + 4, finished<kKind>(s1[c], finish.bias[c], finish.activation.slope));
+        vst1q_f32(out + c * kRows + 8, finished<kKind>(s2[c], finish.bias[c], finish.activation.slope));
+    }
+}
+
+void advance(const std::byte* weights, const std::byte* rows, int64_t groups, const Finish& finish, float,
+             std::byte* out) {
+    auto* to = reinterpret_cast<float*>(out);
+    switch (finish.activation.kind) {
+        case ActivationKind::none: return advance_with<ActivationKind::none>(weights, rows, groups, finish, to);
+        case ActivationKind::relu: return advance_with<ActivationKind::relu>(weights, rows, groups, finish, to);
+        case ActivationKind::leaky_relu:
+            return advance_with<ActivationKind::leaky_relu>(weights, rows, groups, finish, to);
     }
 }
 
@@ -113,7 +150,8 @@ const Kernel kFp32 = {.name = "neon 8x12",
                       .product = product,
                       .few = few,
                       .maximum = maximum,
-                      .store = store_f32};
+                      .store = store_f32,
+                      .advance = advance};
 const Kernel kBf16 = {.name = "neon 8x12, products in fp32",
                       .precision = Precision::bf16,
                       .factor = Factor::f32,

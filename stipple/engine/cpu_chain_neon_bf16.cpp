@@ -28,6 +28,15 @@ struct Ops {
         return vreinterpretq_f32_s64(vtrn2q_s64(vreinterpretq_s64_f32(a), vreinterpretq_s64_f32(b)));
     }
     static void store(Number* to, Sum sum) { vst1q_f32(to, sum); }
+
+    static constexpr bool kIsScaled = false;
+    static float32x4_t scaled(Sum sum, float32x4_t) { return sum; }
+    static void store_pair(const float32x4_t (&v)[4], float, std::byte* to) {
+        for (int i = 0; i < 4; i += 2, to += 16 * kPanelRows / 2) {
+            const bfloat16x8_t row0 = vcvtq_low_bf16_f32(low_halves(v[i], v[i + 1]));
+            vst1q_bf16(reinterpret_cast<bfloat16_t*>(to), vcvtq_high_bf16_f32(row0, high_halves(v[i], v[i + 1])));
+        }
+    }
 };
 
 void store(const float* values, int64_t channels, float, std::byte* rows) {
@@ -55,7 +64,8 @@ const Kernel kKernel = {.name = "bfmmla 8x12",
                         .product = MatrixKernel<Ops>::product,
                         .few = MatrixKernel<Ops>::few,
                         .maximum = MatrixKernel<Ops>::maximum,
-                        .store = store};
+                        .store = store,
+                        .advance = MatrixKernel<Ops>::advance};
 
 }  // namespace
 

@@ -28,6 +28,18 @@ struct Ops {
         return vreinterpretq_s32_s64(vtrn2q_s64(vreinterpretq_s64_s32(a), vreinterpretq_s64_s32(b)));
     }
     static void store(Number* to, Sum sum) { vst1q_s32(to, sum); }
+
+    static constexpr bool kIsScaled = true;
+    static float32x4_t scaled(Sum sum, float32x4_t scale) { return vmulq_f32(vcvtq_f32_s32(sum), scale); }
+    static void store_pair(const float32x4_t (&v)[4], float per_scale, std::byte* to) {
+        int32x4_t steps[4];
+        for (int i = 0; i < 4; ++i) steps[i] = vcvtnq_s32_f32(vmulq_n_f32(v[i], per_scale));
+        const int32x4_t low = vreinterpretq_s32_s16(vqmovn_high_s32(vqmovn_s32(steps[0]), steps[1]));
+        const int32x4_t high = vreinterpretq_s32_s16(vqmovn_high_s32(vqmovn_s32(steps[2]), steps[3]));
+        const int8x8_t row0 = vqmovn_s16(vreinterpretq_s16_s32(vuzp1q_s32(low, high)));
+        const int8x16_t rows = vqmovn_high_s16(row0, vreinterpretq_s16_s32(vuzp2q_s32(low, high)));
+        vst1q_s8(reinterpret_cast<int8_t*>(to), vmaxq_s8(rows, vdupq_n_s8(-127)));
+    }
 };
 
 // Steps of the scale, not yet at least -127: 4 rows of 2 channels as r0 c0, r0 c1, r1 c0 ...
@@ -66,7 +78,8 @@ const Kernel kKernel = {.name = "smmla 8x12",
                         .product = MatrixKernel<Ops>::product,
                         .few = MatrixKernel<Ops>::few,
                         .maximum = MatrixKernel<Ops>::maximum,
-                        .store = store};
+                        .store = store,
+                        .advance = MatrixKernel<Ops>::advance};
 
 }  // namespace
 
