@@ -241,6 +241,18 @@ void export_shapes(OnnxExport& out) {
 
 }  // namespace
 
+std::map<std::string, float> ranges_for_onnx(const Network& network, const std::map<std::string, float>& ranges) {
+    std::map<std::string, float> kept;
+    for (const Layer& layer : network.layers) {
+        const auto range = ranges.find(layer.name);
+        if (layer.kind != Kind::linear || range == ranges.end()) continue;
+        Tensor input = layer.inputs[0];
+        while (network[input].kind == Kind::dropout) input = network[input].inputs[0];
+        if (network[input].kind != Kind::transform) kept.insert(*range);
+    }
+    return kept;
+}
+
 std::vector<std::byte> to_onnx(const Network& network, const Weights& weights, const OnnxOptions& options) {
     validate(network);
     check_weights(network, weights);

@@ -32,6 +32,11 @@ struct OnnxOptions {
     std::map<std::string, float> ranges = {};
 };
 
+/// Of the ranges that an engine's calibration found, those that hold for the exported graph. The engine folds a
+/// transform into the layer that reads it, so the range of such a layer is that of the rows before the transform: it is
+/// left out, and so are names that no linear layer of the network has (an engine splits some layers).
+std::map<std::string, float> ranges_for_onnx(const Network& network, const std::map<std::string, float>& ranges);
+
 /// Throws what validate() and check_weights() throw; Error{bad_argument} that names the layer for a mix that cannot be
 /// inverted, a repeat of clouds in a network without points as input, a range for a layer that is not linear or that is
 /// not positive and finite, an output that has an input's name; and for weights beyond the 2 GiB of the format.

@@ -59,6 +59,21 @@ TEST(OnnxInt8, LayersThatReadTheSameShareIt) {
     EXPECT_EQ(read_onnx(bytes).nodes_of("DequantizeLinear").size(), 2u + 3u);
 }
 
+TEST(OnnxInt8, RangesOfAnEngineAreTakenWhereTheyHold) {
+    Builder build("ranges");
+    const Tensor points = build.input("points", points_of(2));
+    const Tensor conv = build.linear("conv", points, 2);
+    const Tensor matrix = build.linear("matrix", build.max_points("pool", conv), 4);
+    const Tensor moved = build.dropout("drop", build.transform("transform", conv, matrix), 0.5f);
+    build.output("out", build.linear("after", moved, 3));
+    const Network network = build.finish();
+    const std::map<std::string, float> found = {
+        {"conv", 1.0f}, {"conv/global", 2.0f}, {"matrix", 3.0f}, {"after", 4.0f}, {"pool", 5.0f}};
+    const std::map<std::string, float> kept = ranges_for_onnx(network, found);
+    EXPECT_EQ(kept, (std::map<std::string, float>{{"conv", 1.0f}, {"matrix", 3.0f}}));
+    EXPECT_FALSE(to_onnx(network, initial_weights(network, 1), {.ranges = kept}).empty());
+}
+
 /// The arithmetic that the file describes, in plain loops: rows of `inputs` numbers through one layer.
 std::vector<double> simulate(const Network& network, const Weights& weights, const std::string& name,
                              const std::vector<double>& x, std::optional<float> range) {
