@@ -248,7 +248,14 @@ std::map<std::string, float> ranges_for_onnx(const Network& network, const std::
         if (layer.kind != Kind::linear || range == ranges.end()) continue;
         Tensor input = layer.inputs[0];
         while (network[input].kind == Kind::dropout) input = network[input].inputs[0];
-        if (network[input].kind != Kind::transform) kept.insert(*range);
+        switch (network[input].kind) {
+            case Kind::input:
+            case Kind::linear:
+            case Kind::activation:
+            case Kind::max_points:
+            case Kind::max_rows: kept.insert(*range); break;
+            default: break;
+        }
     }
     return kept;
 }

@@ -33,8 +33,9 @@ struct OnnxOptions {
 };
 
 /// Of the ranges that an engine's calibration found, those that hold for the exported graph. The engine folds a
-/// transform into the layer that reads it, so the range of such a layer is that of the rows before the transform: it is
-/// left out, and so are names that no linear layer of the network has (an engine splits some layers).
+/// transform into the layer that reads it and cuts layers that read edges or concatenations, and then measures
+/// something else than this layer's input: such layers are left out, and so are names that no linear layer of the
+/// network has.
 std::map<std::string, float> ranges_for_onnx(const Network& network, const std::map<std::string, float>& ranges);
 
 /// Throws what validate() and check_weights() throw; Error{bad_argument} that names the layer for a mix that cannot be

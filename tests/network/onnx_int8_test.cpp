@@ -66,9 +66,10 @@ TEST(OnnxInt8, RangesOfAnEngineAreTakenWhereTheyHold) {
     const Tensor matrix = build.linear("matrix", build.max_points("pool", conv), 4);
     const Tensor moved = build.dropout("drop", build.transform("transform", conv, matrix), 0.5f);
     build.output("out", build.linear("after", moved, 3));
+    build.output("both", build.linear("joined", build.concat("concat", {conv, moved}), 3));
     const Network network = build.finish();
-    const std::map<std::string, float> found = {
-        {"conv", 1.0f}, {"conv/global", 2.0f}, {"matrix", 3.0f}, {"after", 4.0f}, {"pool", 5.0f}};
+    const std::map<std::string, float> found = {{"conv", 1.0f},  {"conv/global", 2.0f}, {"matrix", 3.0f},
+                                                {"after", 4.0f}, {"joined", 4.0f},      {"pool", 5.0f}};
     const std::map<std::string, float> kept = ranges_for_onnx(network, found);
     EXPECT_EQ(kept, (std::map<std::string, float>{{"conv", 1.0f}, {"matrix", 3.0f}}));
     EXPECT_FALSE(to_onnx(network, initial_weights(network, 1), {.ranges = kept}).empty());
