@@ -3,6 +3,8 @@
 // int8) are broadcast and multiplied with the same inputs' weights of every lane. Included by the files compiled for
 // such instructions; unnamed, so that every file has its own copy.
 
+#include <utility>
+
 #include "stipple/engine/cpu_chain_blocks.h"
 #include "stipple/engine/cpu_chain_kernels.h"
 
@@ -19,32 +21,42 @@ struct BroadcastKernel {
     static constexpr int kChannels = kVectors * Ops::kLanes, kRows = kPanelRows, kFew = 4;
     static_assert(kRows % kBlock == 0 && sizeof(Number) == 4 && kChannels <= kMostChannels);
 
+    /// Indices of the sums of kCount rows, row by row. Constants, not loops: only so do compilers keep all sums in
+    /// registers.
     template <int kCount>
-    [[gnu::always_inline]] static inline void multiply(const std::byte* w, const std::byte* x, int64_t groups,
-                                                       Sum (&s)[kVectors * kCount]) {
-#pragma GCC unroll 24
-        for (int i = 0; i < kVectors * kCount; ++i) {
-            if constexpr (Ops::kHasStart)
-                s[i] = Ops::load_sums(reinterpret_cast<const Number*>(w) + i % kVectors * Ops::kLanes);
-            else
-                s[i] = Ops::zero();
-        }
+    using Indices = std::make_integer_sequence<int, kVectors * kCount>;
+
+    template <int... kIndex>
+    [[gnu::always_inline]] static inline void multiply(const std::byte* w, const std::byte* x, int64_t groups, Sum* s,
+                                                       std::integer_sequence<int, kIndex...>) {
+        ((s[kIndex] = Ops::kHasStart
+                          ? Ops::load_sums(reinterpret_cast<const Number*>(w) + kIndex % kVectors * Ops::kLanes)
+                          : Ops::zero()),
+         ...);
         if constexpr (Ops::kHasStart) w += 4 * kChannels;
-        for (int64_t g = 0; g < groups; ++g, w += 4 * kChannels, x += 4 * kRows) {
-#pragma GCC unroll 12
-            for (int r = 0; r < kCount; ++r)
-#pragma GCC unroll 2
-                for (int v = 0; v < kVectors; ++v)
-                    s[r * kVectors + v] = Ops::multiply_add(s[r * kVectors + v], w + 4 * v * Ops::kLanes, x + 4 * r);
-        }
+        for (int64_t g = 0; g < groups; ++g, w += 4 * kChannels, x += 4 * kRows)
+            ((s[kIndex] =
+                  Ops::multiply_add(s[kIndex], w + 4 * (kIndex % kVectors) * Ops::kLanes, x + 4 * (kIndex / kVectors))),
+             ...);
+    }
+
+    template <int... kIndex>
+    [[gnu::always_inline]] static inline void raise(const Sum* s, Sum* most, std::integer_sequence<int, kIndex...>) {
+        ((most[kIndex % kVectors] = Ops::maximum(most[kIndex % kVectors], s[kIndex])), ...);
+    }
+
+    template <int... kIndex>
+    [[gnu::always_inline]] static inline void write(const Sum* s, Number* lines,
+                                                    std::integer_sequence<int, kIndex...>) {
+        (Ops::store_sums(lines + kIndex * Ops::kLanes, s[kIndex]), ...);
     }
 
     template <int kCount>
-    static void write(const std::byte* weights, const std::byte* rows, int64_t groups, Number* lines) {
+    [[gnu::always_inline]] static inline void multiply_and_write(const std::byte* weights, const std::byte* rows,
+                                                                 int64_t groups, Number* lines) {
         Sum s[kVectors * kCount];
-        multiply<kCount>(weights, rows, groups, s);
-#pragma GCC unroll 24
-        for (int i = 0; i < kVectors * kCount; ++i) Ops::store_sums(lines + i * Ops::kLanes, s[i]);
+        multiply(weights, rows, groups, s, Indices<kCount>{});
+        write(s, lines, Indices<kCount>{});
     }
 
     /// lines[12][channels] -> sums[channels][12]
@@ -56,31 +68,30 @@ struct BroadcastKernel {
 
     static void product(const std::byte* weights, const std::byte* rows, int64_t groups, void* sums) {
         alignas(64) Number lines[kRows * kChannels];
-        for (int r = 0; r < kRows; r += kBlock) write<kBlock>(weights, rows + 4 * r, groups, lines + r * kChannels);
+        for (int r = 0; r < kRows; r += kBlock)
+            multiply_and_write<kBlock>(weights, rows + 4 * r, groups, lines + r * kChannels);
         turn(lines, sums);
     }
 
     static void few(const std::byte* weights, const std::byte* rows, int64_t groups, void* sums) {
         alignas(64) Number lines[kRows * kChannels] = {};
-        write<kFew>(weights, rows, groups, lines);
+        multiply_and_write<kFew>(weights, rows, groups, lines);
         turn(lines, sums);
     }
 
     static void maximum(const std::byte* weights, const std::byte* rows, int64_t groups, int64_t panels,
                         int64_t panel_bytes, void* largest) {
+        static_assert(kVectors == 2);
         auto* out = static_cast<Number*>(largest);
+        Sum most[kVectors] = {Ops::load_sums(out), Ops::load_sums(out + Ops::kLanes)};
         for (int64_t p = 0; p < panels; ++p, rows += panel_bytes)
             for (int r = 0; r < kRows; r += kBlock) {
                 Sum s[kVectors * kBlock];
-                multiply<kBlock>(weights, rows + 4 * r, groups, s);
-#pragma GCC unroll 2
-                for (int v = 0; v < kVectors; ++v) {
-                    Sum most = Ops::load_sums(out + v * Ops::kLanes);
-#pragma GCC unroll 12
-                    for (int i = 0; i < kBlock; ++i) most = Ops::maximum(most, s[i * kVectors + v]);
-                    Ops::store_sums(out + v * Ops::kLanes, most);
-                }
+                multiply(weights, rows + 4 * r, groups, s, Indices<kBlock>{});
+                raise(s, most, Indices<kBlock>{});
             }
+        Ops::store_sums(out, most[0]);
+        Ops::store_sums(out + Ops::kLanes, most[1]);
     }
 };
 
