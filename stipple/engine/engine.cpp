@@ -6,6 +6,7 @@
 #include "stipple/engine/backend.h"
 #include "stipple/engine/program.h"
 #include "stipple/engine/set_precisions.h"
+#include "stipple/engine/validate_program.h"
 
 namespace stipple::engine {
 namespace {
@@ -97,8 +98,12 @@ Engine compile(const network::Network& network, const network::Weights& weights,
     check_options(options);
     require_precision(precisions_of(options.device), options.precision, options.device);
     Program program = lower(network, weights);
-    set_precisions(program, options);
-    return compile(std::move(program), options);
+    Options complete = options;
+    const bool wants_ranges = options.precision == Precision::int8 || options.precision == Precision::fp8;
+    if (wants_ranges && !options.calibration && has_calibration(weights))
+        complete.calibration = calibration_of(weights);
+    set_precisions(program, complete);
+    return compile(std::move(program), complete);
 }
 
 Engine compile(Program program, const Options& options) {
@@ -106,6 +111,7 @@ Engine compile(Program program, const Options& options) {
     const std::vector<Precision> available = precisions_of(options.device);
     for (const Step& step : program.steps)
         for (const Dense& dense : step.layers) require_precision(available, dense.precision, options.device);
+    validate(program);
     Engine engine;
     switch (options.device.type) {
         case DeviceType::cpu: engine.backend_ = make_cpu_backend(std::move(program), options); break;
