@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stipple/core/view.h"
@@ -19,12 +20,16 @@ namespace stipple::engine {
 /// int8 agrees with fp32 on 99.4 % of clouds by entropy, 99.3 % by max, 98.3 % by the 99.99th percentile.
 enum class RangeMethod { max, percentile, entropy };
 
+std::string_view name_of(RangeMethod method);
+/// Throws Error{bad_argument} with the list of names.
+RangeMethod parse_range_method(std::string_view text);
+
 struct CalibrationOptions {
     Precision precision = Precision::int8;
     RangeMethod method = RangeMethod::entropy;
     double percentile = 99.99;  // of magnitudes
-    double max_logit_error =
-        0.05;  // relative to the spread of the fp32 logits: a layer that alone adds more is kept back
+    /// Root mean square, relative to the spread of the fp32 logits: a layer that alone adds more is kept back.
+    double max_logit_error = 0.05;
 };
 
 struct LayerRange {
@@ -41,10 +46,16 @@ struct Calibration {
     std::map<std::string, LayerRange> layers;  // by layer name
 };
 
-/// clouds: real ones, as the network's input `points`; at least 1. Runs on the CPU in fp32. Throws Error{bad_argument}
-/// for a network with other inputs, no clouds, Error{not_finite} when a layer's input is not finite.
+/// clouds: real ones, as the network's input `points`; at least 1, on the CPU. Runs on the CPU in fp32; the error of a
+/// layer is that of its input and weights rounded to the precision, everything else in fp32, on the first 16 clouds.
+/// The same for any number of threads. Throws Error{bad_argument} for a network with other inputs and for no clouds,
+/// Error{not_finite} when a point or a layer's input is not finite.
 Calibration calibrate(const network::Network& network, const network::Weights& weights, const ops::Clouds& clouds,
                       const CalibrationOptions& options);
+
+/// As JSON. parse_calibration is strict: unknown or missing fields and numbers out of range are Error{bad_file}.
+std::string calibration_json(const Calibration& calibration);
+Calibration parse_calibration(std::string_view json);
 
 /// As JSON in the weights' metadata ("stipple.calibration"). calibration_of throws Error{bad_file}; `has` looks first.
 void set_calibration(network::Weights& weights, const Calibration& calibration);
