@@ -58,6 +58,9 @@ Command add_clean(CLI::App& root, Common& common);
 Command add_bench(CLI::App& root, Common& common);
 Command add_mesh(CLI::App& root, Common& common);
 Command add_metrics(CLI::App& root, Common& common);
+Command add_classify(CLI::App& root, Common& common);
+Command add_segment(CLI::App& root, Common& common);
+Command add_engine(CLI::App& root, Common& common);
 
 /// Writes to standard output; throws ClosedPipe when nobody reads, Error{cannot_write} when it cannot be written. A
 /// report of an interrupt is itself not `interruptible`.

@@ -188,7 +188,8 @@ bool wants_json(int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
-    CLI::App app("Learns on 3D points: reads, converts, samples and draws point clouds and meshes.", "stipple");
+    CLI::App app("Learns on 3D points: reads, converts, samples, draws and recognises point clouds and meshes.",
+                 "stipple");
     Common common;
     std::string config_path;
     bool print_config = false;
@@ -210,6 +211,9 @@ int run(int argc, char** argv) {
         add_metrics(app, common),
         add_picture(app, common),
         add_register(app, common),
+        add_classify(app, common),
+        add_segment(app, common),
+        add_engine(app, common),
         add_bench(app, common),
     };
     // clang-format on

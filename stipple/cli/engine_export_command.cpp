@@ -1,0 +1,71 @@
+#include "stipple/cli/engine_commands.h"
+#include "stipple/cli/files.h"
+#include "stipple/core/terminal.h"
+#include "stipple/engine/calibration.h"
+#include "stipple/models/registry.h"
+#include "stipple/network/onnx.h"
+
+namespace stipple::cli {
+namespace {
+
+struct Options {
+    std::string model, output;
+    bool int8 = false, keep_norm = false, convolutions = false;
+};
+
+/// Whether a layer's input in the ONNX file is what it was when it was calibrated: the engine folds transforms and cuts
+/// concatenated inputs, and then measures another tensor.
+bool reads_what_was_measured(const network::Network& net, const std::string& name) {
+    using network::Kind;
+    for (const network::Layer& layer : net.layers) {
+        if (layer.name != name || layer.kind != Kind::linear) continue;
+        const network::Layer* input = &net[layer.inputs[0]];
+        while (input->kind == Kind::dropout) input = &net[input->inputs[0]];
+        return input->kind == Kind::linear || input->kind == Kind::activation;
+    }
+    return false;
+}
+
+Result run_export(const Options& options, const Common& common) {
+    require_writable(options.output, common.overwrite_mode());
+    const models::Model model = models::load_model(options.model);
+    network::OnnxOptions onnx;
+    onnx.fold_norm = !options.keep_norm;
+    onnx.convolutions = options.convolutions;
+    if (options.int8) {
+        const engine::Calibration calibration =
+            about_file(options.model, [&] { return engine::calibration_of(model.weights); });
+        for (const auto& [name, layer] : calibration.layers)
+            if (!layer.keep_higher && reads_what_was_measured(model.network, name)) onnx.ranges[name] = layer.range;
+    }
+    if (common.dry_run)
+        network::to_onnx(model.network, model.weights, onnx);
+    else
+        network::save_onnx(options.output, model.network, model.weights, onnx, common.overwrite_mode());
+    Result result;
+    result.fields["inputs"] = Json::array({options.model});
+    result.fields["model"] = model.network.name;
+    result.fields["quantised_layers"] = onnx.ranges.size();
+    result.fields["outputs"] =
+        Json::array({{{"path", options.output}, {"format", "onnx"}, {"written", !common.dry_run}}});
+    result.text =
+        fmt::format("{} {}: {}{}\n", common.dry_run ? "would write" : "wrote", printable(options.output),
+                    model.network.name, options.int8 ? fmt::format(", {} layers in int8", onnx.ranges.size()) : "");
+    return result;
+}
+
+}  // namespace
+
+Command add_engine_export(CLI::App& group, Common& common) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app = group.add_subcommand("export", "Write a model as ONNX, for other runtimes");
+    CLI::Option* model = app->add_option("MODEL", options->model, "Weights (.safetensors)");
+    CLI::Option* output = app->add_option("-o,--output", options->output, "The .onnx file");
+    app->add_flag("--int8", options->int8, "Quantise layers as the model's calibration says");
+    app->add_flag("--keep-norm", options->keep_norm, "Batch norm as nodes of its own, not folded");
+    app->add_flag("--convolutions", options->convolutions, "Layers of points as convolutions: faster in onnxruntime");
+    app->footer("Example:\n  stipple engine export pointnet.safetensors -o pointnet.onnx");
+    return {"engine export", app, [options, &common] { return run_export(*options, common); }, {model, output}};
+}
+
+}  // namespace stipple::cli

@@ -1,0 +1,146 @@
+#include <sys/stat.h>
+
+#include "stipple/io/hdf5.h"
+#include "tests/cli/cli.h"
+#include "tests/support/data_sets.h"
+
+namespace stipple::test {
+namespace {
+
+class CliClassify : public CliTest {
+protected:
+    std::string model() const {
+        expect_success(stipple({"engine", "new", "pointnet-classifier", "--set", "classes=5", "--set",
+                                "feature_transform=false", "-o", folder / "m.safetensors"}));
+        return folder / "m.safetensors";
+    }
+    LaunchResult classify(std::vector<std::string> arguments) const {
+        arguments.insert(arguments.begin(), {"classify", "--device", "cpu"});
+        return stipple(arguments);
+    }
+};
+
+TEST_F(CliClassify, FilesFoldersAndSets) {
+    const std::string path = model();
+    ::mkdir((folder / "scans").c_str(), 0777);
+    cloud("scans/b.ply", 300);
+    cloud("scans/a.xyz", 20);
+    file("scans/notes.md", "not a cloud");
+    io::CloudSet set;
+    set.points = Array<float, 3>({3, 40, 3});
+    for (int64_t i = 0; i < 360; ++i) set.points.data()[i] = static_cast<float>(i % 17) - 8;
+    io::save_hdf5(folder / "set.h5", set, Overwrite::refuse);
+    const std::string single = save_as("mesh.off", random_mesh(30));
+    const LaunchResult result = classify(
+        {"--model", path, folder / "scans", folder / "set.h5", single, "--points", "100", "--top", "2", "--json"});
+    EXPECT_EQ(result.exit_code, 0) << report(result);
+    const Json json = json_of(result);
+    ASSERT_EQ(json["files"].size(), 6u) << json;
+    EXPECT_EQ(json["files"][0]["path"], folder / "scans/a.xyz");
+    EXPECT_EQ(json["files"][0]["points"], 20);
+    EXPECT_EQ(json["files"][1]["points"], 100);
+    EXPECT_EQ(json["files"][2]["path"], (folder / "set.h5") + "[0]");
+    EXPECT_EQ(json["files"][5]["points"], 100);  // of the mesh's surface
+    for (const Json& entry : json["files"]) {
+        ASSERT_EQ(entry["top"].size(), 2u);
+        EXPECT_GE(entry["top"][0]["probability"], entry["top"][1]["probability"]);
+        EXPECT_EQ(entry["top"][0]["class"], "class " + std::to_string(entry["top"][0]["index"].get<int>()));
+    }
+    EXPECT_TRUE(contains(json["warnings"].dump(), "weights are random"));
+    EXPECT_EQ(json["model"], "pointnet-classifier");
+}
+
+TEST_F(CliClassify, BatchesAndThreadsDoNotMatter) {
+    const std::string path = model();
+    ::mkdir((folder / "scans").c_str(), 0777);
+    for (int i = 0; i < 7; ++i)
+        save_as("scans/" + std::to_string(i) + ".ply", random_cloud(50 + 40 * i, static_cast<uint64_t>(i)));
+    const auto with = [&](std::vector<std::string> more, const std::string& points = "150") {
+        more.insert(more.begin(), {"--model", path, folder / "scans", "--table", "csv", "-q", "--points", points});
+        const LaunchResult result = classify(more);
+        expect_success(result);
+        return result.out;
+    };
+    const std::string all = with({});
+    EXPECT_EQ(lines_of(all).size(), 8u);
+    EXPECT_EQ(with({"--batch", "1"}), all);
+    EXPECT_EQ(with({"--batch", "3", "--threads", "1"}), all);
+    EXPECT_EQ(with({"--seed", "0"}), all);
+    EXPECT_NE(with({"--sample", "first"}), "");
+    EXPECT_NE(with({"--sample", "fps"}), "");
+    // All points of each, beyond what was planned for at first.
+    EXPECT_EQ(lines_of(with({}, "0")).size(), 8u);
+}
+
+TEST_F(CliClassify, PlaceAndSizeDoNotMatterUnlessAskedFor) {
+    const std::string path = model();
+    Mesh mesh = random_cloud(80);
+    save_as("a.npz", mesh);
+    for (float& x : mesh.vertices.positions.span()) x = 4 * x;
+    mesh.vertices.origin = {1e6, -2e6, 300};
+    save_as("b.npz", mesh);
+    const auto top = [&](const std::string& name, std::vector<std::string> more) {
+        more.insert(more.begin(), {"--model", path, folder / name, "--top", "5", "--json", "-q"});
+        return json_of(classify(more))["files"][0]["top"];
+    };
+    const Json a = top("a.npz", {}), b = top("b.npz", {});
+    for (int i = 0; i < 5; ++i) EXPECT_NEAR(a[i]["probability"], b[i]["probability"].get<double>(), 1e-4);
+    EXPECT_NE(top("a.npz", {"--no-normalise"}), top("b.npz", {"--no-normalise"}));
+}
+
+TEST_F(CliClassify, UnreadableFilesAreReportedAndTheRestIsDone) {
+    const std::string path = model(), good = cloud("good.ply", 50), bad = file("bad.ply", "ply\nnonsense"),
+                      empty = file("empty.xyz", "nan nan nan\n");
+    const LaunchResult result = classify({"--model", path, bad, good, folder / "none.ply", empty, good, "--json"});
+    EXPECT_EQ(result.exit_code, 3) << report(result);
+    const Json json = json_of(result);
+    EXPECT_EQ(json["ok"], false);
+    ASSERT_EQ(json["files"].size(), 5u);
+    for (const int i : {0, 2, 3}) EXPECT_TRUE(json["files"][i].contains("error")) << json["files"][i];
+    for (const int i : {1, 4}) EXPECT_TRUE(json["files"][i].contains("top")) << json["files"][i];
+    EXPECT_EQ(json["error"]["message"], "3 of 5 clouds could not be read");
+    for (const char* part : {"bad.ply", "none.ply", "empty.xyz: has no finite points"})
+        EXPECT_TRUE(contains(result.err, part)) << result.err;
+}
+
+TEST_F(CliClassify, NamesOfClasses) {
+    const std::string path = model(), input = cloud("a.ply", 50);
+    const std::string names = file("names.txt", "chair\ntable\n\nlamp\ncar\nplane\n");
+    const LaunchResult result = classify({"--model", path, input, "--names", names, "--top", "5", "-q"});
+    expect_success(result);
+    for (const char* name : {"chair", "table", "lamp", "car", "plane"}) EXPECT_TRUE(contains(result.out, name));
+    expect_error(classify({"--model", path, input, "--names", file("few.txt", "chair\n"), "-q"}), 3,
+                 "names 1 classes, the network has 5");
+}
+
+TEST_F(CliClassify, RefusesWhatMakesNoSense) {
+    const std::string path = model(), input = cloud("a.ply", 50);
+    expect_error(classify({input}), 2, "--model is missing");
+    expect_error(classify({"--model", path}), 2, "INPUT is missing");
+    expect_error(classify({"--model", path, input, "--top", "6"}), 2, "--top must be 1 to 5");
+    expect_error(classify({"--model", path, input, "--batch", "0"}), 2, "--batch must be 1 to");
+    expect_error(classify({"--model", path, input, "--sample", "best"}), 2, "--sample");
+    expect_error(classify({"--model", path, input, "--points", "-1"}), 2, "--points");
+    expect_error(classify({"--model", path, input, "--precision", "fp7"}), 2, "fp7");
+    expect_error(classify({"--model", path, input, "--precision", "int8"}), 2, "calibration");
+    expect_error(classify({"--model", input, input}), 3, "a.ply");
+    expect_error(classify({"--model", folder / "none.safetensors", input}), 3, "No such file");
+    ::mkdir((folder / "none").c_str(), 0777);
+    expect_error(classify({"--model", path, folder / "none"}), 2, "a folder without clouds");
+    expect_success(stipple({"engine", "new", "pointnet-segmenter", "-o", folder / "s.safetensors"}));
+    expect_error(classify({"--model", folder / "s.safetensors", input}), 2, "does not classify clouds");
+    const LaunchResult help = stipple({"classify", "--help"});
+    expect_success(help);
+    EXPECT_TRUE(contains(help.out, "Example:\n  stipple classify"));
+}
+
+TEST_F(CliClassify, ShippedWeightsKnowTheirClasses) {
+    const std::string weights = std::string(STIPPLE_SOURCE_DIR) + "/weights/pointnet-modelnet40.safetensors";
+    const LaunchResult result = classify({"--model", weights, cloud("a.ply", 300), "--json"});
+    expect_success(result);
+    const Json json = json_of(result);
+    EXPECT_FALSE(contains(json["files"][0]["top"][0]["class"], "class ")) << "names travel with the weights: " << json;
+}
+
+}  // namespace
+}  // namespace stipple::test
