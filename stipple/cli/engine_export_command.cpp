@@ -13,19 +13,6 @@ struct Options {
     bool int8 = false, keep_norm = false, convolutions = false;
 };
 
-/// Whether a layer's input in the ONNX file is what it was when it was calibrated: the engine folds transforms and cuts
-/// concatenated inputs, and then measures another tensor.
-bool reads_what_was_measured(const network::Network& net, const std::string& name) {
-    using network::Kind;
-    for (const network::Layer& layer : net.layers) {
-        if (layer.name != name || layer.kind != Kind::linear) continue;
-        const network::Layer* input = &net[layer.inputs[0]];
-        while (input->kind == Kind::dropout) input = &net[input->inputs[0]];
-        return input->kind == Kind::linear || input->kind == Kind::activation;
-    }
-    return false;
-}
-
 Result run_export(const Options& options, const Common& common) {
     require_writable(options.output, common.overwrite_mode());
     const models::Model model = models::load_model(options.model);
@@ -35,8 +22,10 @@ Result run_export(const Options& options, const Common& common) {
     if (options.int8) {
         const engine::Calibration calibration =
             about_file(options.model, [&] { return engine::calibration_of(model.weights); });
+        std::map<std::string, float> ranges;
         for (const auto& [name, layer] : calibration.layers)
-            if (!layer.keep_higher && reads_what_was_measured(model.network, name)) onnx.ranges[name] = layer.range;
+            if (!layer.keep_higher) ranges[name] = layer.range;
+        onnx.ranges = network::ranges_for_onnx(model.network, ranges);
     }
     if (common.dry_run)
         network::to_onnx(model.network, model.weights, onnx);
