@@ -155,6 +155,10 @@ TEST_F(CliEngine, Int8IsCalibratedAndReported) {
     expect_success(stipple({"engine", "build", folder / "calibrated.safetensors", "-o", folder / "o.engine",
                             "--precision", "int8", "--device", "cpu"}));
     EXPECT_EQ(json_of(stipple({"engine", "inspect", folder / "calibrated.safetensors", "--json"}))["calibrated"], true);
+    // Those that were not kept back: all of the T-nets'.
+    const Json exported = json_of(
+        stipple({"engine", "export", folder / "calibrated.safetensors", "-o", folder / "m.onnx", "--int8", "--json"}));
+    EXPECT_EQ(exported["quantised_layers"], 5) << exported;
     const auto fails = [&](std::vector<std::string> more, const std::string& text, int exit_code = 2) {
         more.insert(more.begin(), {"engine", "build", path, "-o", folder / "x.engine", "--device", "cpu"});
         expect_error(stipple(more), exit_code, text);
