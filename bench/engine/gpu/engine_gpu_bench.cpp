@@ -46,7 +46,7 @@ struct Arguments {
     bool json = false, steps = false;
     std::string weights;
     int64_t points = 1024;
-    std::vector<Precision> precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16};
+    std::vector<Precision> precisions = engine::precisions_of(kGpu);
     std::vector<int64_t> batches = {1, 8, 32, 128, 512, 1024, 2048, 4096};
     std::vector<std::string> models = {"pointnet", "pointnet-t3"};
 };
@@ -129,6 +129,15 @@ void measure_model(const BenchModel& model, Precision precision, double peak, co
     options.device = kGpu;
     options.precision = precision;
     options.max_points = arguments.points;
+    if (precision == Precision::int8 || precision == Precision::fp8) {
+        engine::CalibrationOptions calibration;
+        calibration.precision = precision;
+        // Random weights are here for their speed: all of it in eight bits, whatever that does to their logits.
+        if (arguments.weights.empty()) calibration.max_logit_error = 1e9;
+        const Array<float, 2> host = clouds_of(16, arguments.points);
+        options.calibration = engine::calibrate(model.network, model.weights,
+                                                {host.view(), ops::Batch::dense(16, arguments.points)}, calibration);
+    }
     Agreement agreement;
     {
         options.max_batch = 128;
