@@ -10,6 +10,7 @@ Peers, all with the same random weights (both T-nets, 40 classes), in evaluation
   torch folded   Linear with batch norm folded in: as good as PyTorch gets without its compiler
   onnxruntime    the graph that `stipple engine export --convolutions` writes, its fastest form, batch norm folded; by
                  onnxruntime-node (tests/network/onnx_runtime after scripts/bootstrap.sh test)
+PyTorch multiplies with the system's BLAS: without libopenblas0 its linear forms are several times slower.
 PyTorch's logits are compared with stipple's fp32 before it is timed; onnxruntime's are by the tests. Times are medians of
 at least 5 runs.
 A peer that is not installed is left out. Prints one Markdown table.
