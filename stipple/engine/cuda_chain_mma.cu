@@ -234,9 +234,8 @@ void launch(int multiprocessors, const ChainArguments& arguments, cudaStream_t s
     const int64_t blocks = int64_t(arguments.clouds) * ((arguments.points + kPoints - 1) / kPoints);
     int shares = 1;
     while (blocks * shares * 2 <= multiprocessors && arguments.out / (shares * 2) % kChainOutStep == 0) shares *= 2;
-    static const cudaError_t allowed =
-        cudaFuncSetAttribute(chain_kernel<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, Layout<P>::kBytes);
-    STIPPLE_CHECK_CUDA(allowed);
+    STIPPLE_CHECK_CUDA(
+        cudaFuncSetAttribute(chain_kernel<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, Layout<P>::kBytes));
     chain_kernel<P><<<dim3(static_cast<unsigned>(blocks), shares), kThreads, Layout<P>::kBytes, stream>>>(arguments);
     STIPPLE_CHECK_CUDA(cudaGetLastError());
 }

@@ -430,9 +430,8 @@ void launch(int multiprocessors, const ChainArguments& arguments, cudaStream_t s
     // Few tiles: several blocks share one, each with some of the channels (and the first layers over again).
     int shares = 1;
     while (blocks * shares * 2 <= multiprocessors && arguments.out / (shares * 2) % kChainOutStep == 0) shares *= 2;
-    static const cudaError_t allowed = cudaFuncSetAttribute(
-        chain_kernel<P, kPoints>, cudaFuncAttributeMaxDynamicSharedMemorySize, Layout<P, kPoints>::kBytes);
-    STIPPLE_CHECK_CUDA(allowed);
+    STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(chain_kernel<P, kPoints>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            Layout<P, kPoints>::kBytes));
     chain_kernel<P, kPoints>
         <<<dim3(static_cast<unsigned>(blocks), shares), kThreads, Layout<P, kPoints>::kBytes, stream>>>(arguments);
     STIPPLE_CHECK_CUDA(cudaGetLastError());

@@ -178,9 +178,8 @@ __global__ void __launch_bounds__(Shape<kColumns>::kThreads)
 template <class Factors, int kColumns, int kSplit>
 void launch_split(const DenseArguments& a, int64_t rows, int column_tiles, int64_t blocks, cudaStream_t stream) {
     constexpr int kBytes = Shape<kColumns>::kBytes;
-    static const cudaError_t allowed = cudaFuncSetAttribute(dense_clouds<Factors, kColumns, kSplit>,
-                                                            cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
-    STIPPLE_CHECK_CUDA(allowed);
+    STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(dense_clouds<Factors, kColumns, kSplit>,
+                                            cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
     cudaLaunchAttribute cluster;
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim = {kSplit, 1, 1};
