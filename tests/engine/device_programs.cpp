@@ -83,7 +83,10 @@ void expect_on(Device device, const Program& program, int64_t least_points, cons
 Program in_precision(Program program, Precision precision) {
     for (Step& step : program.steps)
         for (Dense& layer : step.layers)
-            if (layer.in > 4) layer.precision = precision;
+            if (layer.in > 4) {
+                layer.precision = precision;
+                if (bytes_of(precision) == 1) layer.input_range = 1;  // programs of eight bits must say one
+            }
     return program;
 }
 
