@@ -13,9 +13,10 @@
 #include <cstring>
 #include <string>
 
-#include "fma_peak.h"
+#include "stipple/bench/multiply_peak.h"
 #include "stipple/bench/timing.h"
 #include "stipple/core/buffer.h"
+#include "stipple/core/parallel.h"
 #include "stipple/core/rng.h"
 #include "stipple/engine/cpu_chain.h"
 #include "stipple/engine/cpu_chain_kernels.h"
@@ -110,7 +111,8 @@ void measure_chain(const Kernel& kernel, const std::vector<int64_t>& sizes, unsi
 
 int main(int argc, char** argv) {
     const bool all = argc > 1 && std::string(argv[1]) == "--all";
-    peak = bench::fma_peak(1);
+    set_threads(1);
+    peak = 1e-9 * bench::multiply_peak(bench::Factors::fp32).operations_per_second;
     fmt::print(
         "one thread; {:.1f} GFLOP/s of float32 multiply-adds at most\n\n"
         "| kernel | work | ms | GFLOP/s | of the fp32 peak |\n|---|---|---|---|---|\n",

@@ -13,7 +13,7 @@ Models: pointnet (3 x 3 and 64 x 64 transforms), pointnet-t3 (the small one alon
     graph-folded-half the same, replayed as a CUDA graph: the one to beat
 FILE: stipple weights (.safetensors), default weights/pointnet-modelnet40.safetensors beside this repository; random
 weights where there is none. Every variant is compared with float32 (largest difference of logits, share of equal
-winners) before it is timed. Prints one JSON object a line, as engine_gpu_bench --json does.
+winners) before it is timed. Prints one JSON object a line. The engine's own times: stipple engine bench.
 """
 import argparse
 import copy
