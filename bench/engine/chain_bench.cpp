@@ -112,7 +112,7 @@ void measure_chain(const Kernel& kernel, const std::vector<int64_t>& sizes, unsi
 int main(int argc, char** argv) {
     const bool all = argc > 1 && std::string(argv[1]) == "--all";
     set_threads(1);
-    peak = 1e-9 * bench::multiply_peak(bench::Factors::fp32).operations_per_second;
+    peak = 1e-9 * bench::multiply_peak().operations_per_second;
     fmt::print(
         "one thread; {:.1f} GFLOP/s of float32 multiply-adds at most\n\n"
         "| kernel | work | ms | GFLOP/s | of the fp32 peak |\n|---|---|---|---|---|\n",
