@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # make sanitize: the tests of the library under AddressSanitizer and UndefinedBehaviorSanitizer, some 20 minutes on two
-# cores; make test does core and io alone.
-#   scripts/sanitize.sh [PART]...     PART: core, io, ops, geometry, metrics (default: all)
+# cores and more; make test does io alone.
+#   scripts/sanitize.sh [PART]...     PART: core, io, ops, geometry, metrics, network, models, engine (default: all)
 set -uo pipefail
 cd "$(dirname "$0")/.."
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(core io ops geometry metrics)
+[ ${#parts[@]} -gt 0 ] || parts=(core io ops geometry metrics network models engine)
 scripts/bootstrap.sh test || exit 1
 cmake --preset asan >/dev/null && cmake --build --preset asan --target "${parts[@]/%/_test}" || exit 1
 failed=0
