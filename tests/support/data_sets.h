@@ -6,8 +6,8 @@
 
 namespace stipple::test {
 
-/// A file or folder of the data sets, e.g. data_file("upsample_dev/meshes"): below $STIPPLE_DATA, or ../shared/data
-/// beside the sources. Nothing where it is not there.
+/// A file or folder of the data sets, e.g. data_file("upsample_dev/meshes"): below $STIPPLE_TEST_DATA, or
+/// ../shared/data beside the sources. Nothing where it is not there.
 std::optional<std::string> data_file(const std::string& relative);
 
 }  // namespace stipple::test
@@ -15,4 +15,4 @@ std::optional<std::string> data_file(const std::string& relative);
 /// Skips the test where the data set is not there.
 #define STIPPLE_NEEDS_DATA(relative)           \
     if (!::stipple::test::data_file(relative)) \
-    GTEST_SKIP() << "no " << (relative) << " below STIPPLE_DATA or ../shared/data beside the sources"
+    GTEST_SKIP() << "no " << (relative) << " below STIPPLE_TEST_DATA or ../shared/data beside the sources"
