@@ -1,9 +1,7 @@
 #pragma once
 // What the kernels of dense layers share: reading x, the arithmetic of each precision, and what follows the product.
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
+#include "stipple/engine/cuda_chain_numbers.cuh"
 #include "stipple/engine/cuda_dense.h"
 
 namespace stipple::engine::cuda {
@@ -75,12 +73,14 @@ __device__ inline float add_addends(const DenseArguments& a, const Tile& tile, i
 
 /// Factors of mma.sync with float32 sums. Eight channels of a row are kRegisters registers; a product of 16 x 8 takes
 /// two of them from each of its rows.
-struct Fp16Factors {
-    using Element = __half;
+template <class Half>
+struct HalfFactors {
+    using Element = Half;
+    static constexpr bool kIsFp16 = std::is_same_v<Half, __half>;
     static constexpr int kRegisters = 4;
     __device__ static uint32_t pack(float low, float high) {
-        const __half2 pair = __floats2half2_rn(low, high);
-        return *reinterpret_cast<const uint32_t*>(&pair);
+        if constexpr (kIsFp16) return pack_f16(low, high);
+        return pack_bf16(low, high);
     }
     __device__ static void pack8(const float4& low, const float4& high, uint32_t* r) {
         r[0] = pack(low.x, low.y), r[1] = pack(low.z, low.w);
@@ -91,41 +91,22 @@ struct Fp16Factors {
     }
     __device__ static void multiply(float* c, const uint32_t* a, const uint32_t* b) {
 #if __CUDA_ARCH__ >= 800
-        asm volatile(
-            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#define STIPPLE_MMA(types)                                                                                           \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col." types " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                    \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+        if constexpr (kIsFp16)
+            STIPPLE_MMA("f32.f16.f16.f32");
+        else
+            STIPPLE_MMA("f32.bf16.bf16.f32");
+#undef STIPPLE_MMA
 #else
         __trap();
 #endif
     }
 };
-
-struct Bf16Factors {
-    using Element = __nv_bfloat16;
-    static constexpr int kRegisters = 4;
-    __device__ static uint32_t pack(float low, float high) {
-        const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-        return *reinterpret_cast<const uint32_t*>(&pair);
-    }
-    __device__ static void pack8(const float4& low, const float4& high, uint32_t* r) {
-        r[0] = pack(low.x, low.y), r[1] = pack(low.z, low.w);
-        r[2] = pack(high.x, high.y), r[3] = pack(high.z, high.w);
-    }
-    __device__ static void store4(void* at, const float4& x) {
-        *static_cast<uint2*>(at) = make_uint2(pack(x.x, x.y), pack(x.z, x.w));
-    }
-    __device__ static void multiply(float* c, const uint32_t* a, const uint32_t* b) {
-#if __CUDA_ARCH__ >= 800
-        asm volatile(
-            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#else
-        __trap();
-#endif
-    }
-};
+using Fp16Factors = HalfFactors<__half>;
+using Bf16Factors = HalfFactors<__nv_bfloat16>;
 
 __device__ inline uint32_t round_to_tf32(float x) {
     uint32_t bits = 0;
