@@ -105,7 +105,7 @@ public:
 
     Solution run(const Problem& problem, int shift) {
         const double unit = std::ldexp(1.0, squared ? -2 * shift : -shift);
-        Schedule schedule{problem.relative, problem.absolute / unit, 0.0f, false};
+        Schedule schedule{problem.relative, problem.absolute / unit, 0.0f, 0.0, false};
         Solution solution;
         solution.shift = shift;
         update_profits();
@@ -115,17 +115,17 @@ public:
             const float eps = schedule.eps;
             std::vector<int32_t> left = release(eps);
             auction(left, eps);
-            if (!left.empty()) update_profits();
-            while (!left.empty()) place(left, eps);
             update_profits();
-            int64_t matched = 0;
-            for (int64_t i = 0; i < n_; ++i) matched += fixed(cost(i, partner_[i]), factor_);
-            solution.cost = per_point(matched);
-            solution.bound = per_point(total(profit_) - total(price_));
-            schedule.advance(solution.cost, solution.bound);
+            if (!left.empty() && (schedule.may_end() || static_cast<int64_t>(left.size()) > left_over(n_))) {
+                while (!left.empty()) place(left, eps);
+                update_profits();
+            }
+            solution.cost = left.empty() ? per_point(matched_cost()) : std::numeric_limits<double>::infinity();
+            schedule.advance(solution.cost, per_point(total(profit_) - total(price_)));
             if (schedule.done) break;
             lower_prices();
         }
+        solution.bound = schedule.bound;
         solution.cost *= unit;
         solution.bound = certified(solution.bound) * unit;
         solution.effort = effort_;
@@ -146,6 +146,11 @@ private:
 
     double per_point(int64_t sum) const {
         return static_cast<double>(sum) / static_cast<double>(factor_) / static_cast<double>(n_);
+    }
+    int64_t matched_cost() const {
+        int64_t sum = 0;
+        for (int64_t i = 0; i < n_; ++i) sum += fixed(cost(i, partner_[i]), factor_);
+        return sum;
     }
     int64_t total(const std::vector<float>& values) const {
         int64_t sum = 0;
@@ -197,9 +202,11 @@ private:
         }
     }
 
+    void bound_price(int64_t block) {
+        least_price_[block] = *std::min_element(&price_[block * kBlock], &price_[block * kBlock] + kBlock);
+    }
     void bound_prices() {
-        for (int64_t block = 0; block < blocks_; ++block)
-            least_price_[block] = *std::min_element(&price_[block * kBlock], &price_[block * kBlock] + kBlock);
+        for (int64_t block = 0; block < blocks_; ++block) bound_price(block);
     }
 
     float nearest_value(int64_t i, float start) const {
@@ -241,7 +248,6 @@ private:
     }
 
     Bid bid(int32_t i, float eps) {
-        if (n_ == 1) return {bid_of(price_[0], 0.0f, 0.0f, eps), 0};
         // Last time's two best bound this time's second from above: most blocks are passed over.
         Guess& guess = guess_[i];
         const float bound =
@@ -270,9 +276,11 @@ private:
         std::vector<Bid> bids(left.size());
         std::vector<float> highest(n_, -1.0f);
         std::vector<int32_t> bidder(n_), wanted, next;
-        for (int round = 0; round<kAuctionRounds&& static_cast<int64_t>(left.size())> n_ / kLeftOver; ++round) {
+        int64_t made = 0;
+        for (int round = 0; round < kMostRounds && made < kMostBids * n_; ++round) {
+            if (static_cast<int64_t>(left.size()) <= left_over(n_)) break;
             ++effort_.auction_rounds;
-            effort_.bids += static_cast<int64_t>(left.size());
+            made += static_cast<int64_t>(left.size());
             parallel_for(static_cast<int64_t>(left.size()), 64, [&](int64_t begin, int64_t end) {
                 for (int64_t k = begin; k < end; ++k) bids[k] = bid(left[k], eps);
             });
@@ -299,10 +307,11 @@ private:
                 price_[j] = highest[j];
                 highest[j] = -1.0f;
             }
-            bound_prices();
+            for (const int32_t j : wanted) bound_price(j / kBlock);
             std::sort(next.begin(), next.end());
             left.swap(next);
         }
+        effort_.bids += made;
     }
 
     /// One search forest from everybody left, one augmenting path in every tree that found a free object.
@@ -396,7 +405,7 @@ private:
             if (any == 0) continue;
             for (int64_t j = first; j < first + kBlock; ++j) {
                 if (passes[j - first] == 0) continue;
-                const int32_t reached = level + level_of(cost(i, j), price_[j], profit, inverse_eps);
+                const int32_t reached = farther(level, level_of(cost(i, j), price_[j], profit, inverse_eps));
                 if (reached > level_[j]) continue;
                 if (reached == level_[j] &&
                     rank(i, static_cast<int32_t>(j)) > rank(parent_[j], static_cast<int32_t>(j)))

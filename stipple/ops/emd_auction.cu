@@ -1,340 +1,244 @@
 // emd on CUDA: the algorithm of emd_auction.h, a group of blocks for each pair of clouds.
 //
-// A group is a thread block cluster (compute capability 9.0) or one block. Its state is in global scratch that stays in
-// L2, read past L1 where another block may have written it; the many short rounds work on copies in registers and
-// shared memory instead, and blocks tell each other what changed by messages into each other's shared memory. Row scans
-// (bids, profits) give every bidder as many lanes as there are and read the objects from shared memory; searches give
-// every object a thread, which takes the points of the front from shared memory, so a search needs no atomics on floats
-// and no reductions but the lowest level. Which thread does what does not show in the result: see emd_auction.h.
+// The work is some thousand short rounds, so their latency counts. A group is a thread block cluster (compute
+// capability 9.0) or one block; each of its blocks has the whole state, in its shared memory up to 8192 points, and
+// goes through all steps as if it were alone. What takes long, the bids of large rounds and the profits, is divided
+// among the blocks of the group and told through global memory; everything else every block finds out for itself, and
+// all find the same. The order of lists that are divided is therefore fixed; the rest may happen in any order: see
+// emd_auction.h.
 
-#include <cstddef>
-
-#include "stipple/ops/emd_bids.cuh"
+#include "stipple/ops/emd.h"
 #include "stipple/ops/emd_order.h"
+#include "stipple/ops/emd_rounds.cuh"
 #include "stipple/ops/emd_search.cuh"
-#include "stipple/ops/emd_wide.cuh"
 
 namespace stipple::ops::cuda {
 namespace matching {
 
-template <bool squared, int objects>
-__device__ void Group<squared, objects>::solve(int64_t cloud) {
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::solve(int64_t cloud) {
+    const int thread = static_cast<int>(threadIdx.x);
     const int64_t begin = task_.batch.begin(cloud);
+    const bool speaks = rank_ == 0;
     n_ = static_cast<int>(task_.batch.end(cloud) - begin);
-    if (n_ == 0) {
-        if (thread_ == 0) task_.cost[cloud] = task_.bound[cloud] = __int_as_float(0x7fc00000);
+    const bool solvable = n_ > 0 && load(begin);
+    if (!solvable) {
+        for (int i = thread; i < n_ && speaks; i += kThreads) task_.matching[begin + i] = -1;
+        if (thread == 0 && speaks) task_.cost[cloud] = task_.bound[cloud] = __int_as_float(0x7fc00000);
         return;
     }
-    if (!load(begin)) {
-        for (int i = thread_; i < n_; i += threads_) task_.matching[begin + i] = -1;
-        if (thread_ == 0) task_.cost[cloud] = task_.bound[cloud] = __int_as_float(0x7fc00000);
-        sync();  // nobody clears the control of the next cloud while it is read here
-        return;
-    }
-    // Only eps lives through a phase: registers are short.
-    const auto unit = [&] { return ldexp(1.0, squared ? -2 * shift_ : -shift_); };
-    const auto schedule = [&] { return Schedule{task_.relative, task_.absolute / unit(), eps_, false}; };
+    const double unit = ldexp(1.0, squared ? -2 * shift_ : -shift_);
+    Schedule schedule{task_.relative, task_.absolute / unit, 0.0f, 0.0, false};
     factor_ = ldexpf(1.0f, sum_shift(n_));
-    update_profits();
-    sum(true);
-    Schedule first = schedule();
-    first.begin(per_point(profit_sum_));
-    eps_ = first.eps;
-    for (;;) {
+    double cost = 0;
+    for (bool begun = false;;) {
+        update_profits(!begun || !schedule.may_end());
+        if (!begun) {
+            schedule.begin(proven_bound());
+        } else if (left_count_ > 0 && (schedule.may_end() || left_count_ > left_over(n_))) {
+            while (left_count_ > 0) place();
+            continue;
+        } else {
+            cost = left_count_ == 0 ? mean_cost() : static_cast<double>(INFINITY);
+            schedule.advance(cost, proven_bound());
+            if (schedule.done) break;
+            lower_prices();
+        }
+        begun = true;
+        eps_ = schedule.eps;
         release();
         auction();
-        if (left_count_ > 0) update_profits();
-        while (left_count_ > 0) {
-            if constexpr (objects > 0)
-                place_in_registers();
-            else
-                place();
-        }
-        update_profits();
-        sum(false);
-        Schedule next = schedule();
-        next.advance(per_point(cost_sum_), per_point(profit_sum_ - price_sum_));
-        if (next.done) break;
-        eps_ = next.eps;
-        lower_prices();
     }
-    for (int i = thread_; i < n_; i += threads_) task_.matching[begin + i] = __ldcg(&w_.partner[i]);
-    if (thread_ == 0) {
-        task_.cost[cloud] = static_cast<float>(per_point(cost_sum_) * unit());
-        task_.bound[cloud] = static_cast<float>(certified(per_point(profit_sum_ - price_sum_)) * unit());
+    if (!speaks) return;
+    for (int i = thread; i < n_; i += kThreads) task_.matching[begin + i] = partner_[i];
+    if (thread == 0) {
+        task_.cost[cloud] = static_cast<float>(cost * unit);
+        task_.bound[cloud] = static_cast<float>(certified(schedule.bound) * unit);
     }
-    sync();
 }
 
-template <bool squared, int objects>
-__device__ bool Group<squared, objects>::load(int64_t begin) {
-    Control* c = w_.control;
-    if (thread_ == 0) {
-        *c = Control{};
-        for (int axis = 0; axis < 3; ++axis) c->low[axis] = INT_MAX, c->high[axis] = INT_MIN;
-        __threadfence();
-    }
-    sync();
+/// False when a point is not finite.
+template <bool squared, class Cloud>
+__device__ bool Replica<squared, Cloud>::load(int64_t begin) {
+    const int thread = static_cast<int>(threadIdx.x);
     const float *a = task_.a + 3 * begin, *b = task_.b + 3 * begin;
-    int low[3] = {INT_MAX, INT_MAX, INT_MAX}, high[3] = {INT_MIN, INT_MIN, INT_MIN};
+    float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     bool finite = true;
-    for (int i = thread_; i < n_; i += threads_) {
+    for (int i = thread; i < n_; i += kThreads) {
         for (int axis = 0; axis < 3; ++axis) {
             const float p = a[3 * i + axis], q = b[3 * i + axis];
             finite = finite && isfinite(p) && isfinite(q);
-            low[axis] = min(low[axis], min(ordered(p), ordered(q)));
-            high[axis] = max(high[axis], max(ordered(p), ordered(q)));
+            low[axis] = fminf(low[axis], fminf(p, q));
+            high[axis] = fmaxf(high[axis], fmaxf(p, q));
         }
     }
-    for (int axis = 0; axis < 3; ++axis) {
-        for (int step = 16; step > 0; step /= 2) {
-            low[axis] = min(low[axis], __shfl_xor_sync(kFull, low[axis], step));
-            high[axis] = max(high[axis], __shfl_xor_sync(kFull, high[axis], step));
-        }
-        if ((threadIdx.x & 31) == 0) {
-            atomicMin(&c->low[axis], low[axis]);
-            atomicMax(&c->high[axis], high[axis]);
-        }
+    for (int axis = 0; axis < 3; ++axis) low[axis] = warp_min(low[axis]), high[axis] = warp_max(high[axis]);
+    if (lane_ == 0) {
+        board().box[0][warp_] = make_float4(low[0], low[1], low[2], 0.0f);
+        board().box[1][warp_] = make_float4(high[0], high[1], high[2], 0.0f);
     }
-    if (!finite) atomicOr(&c->bad, 1);
-    sync();
-    if (__ldcg(&c->bad) != 0) return false;
-    Extent box;
-    for (int axis = 0; axis < 3; ++axis) {
-        box.low[axis] = unordered(__ldcg(&c->low[axis]));
-        box.high[axis] = unordered(__ldcg(&c->high[axis]));
+    if (__syncthreads_or(!finite) != 0) return false;
+    Extent box = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+    for (int warp = 0; warp < kWarps; ++warp) {
+        const float4 l = board().box[0][warp], h = board().box[1][warp];
+        box.low[0] = fminf(box.low[0], l.x), box.high[0] = fmaxf(box.high[0], h.x);
+        box.low[1] = fminf(box.low[1], l.y), box.high[1] = fmaxf(box.high[1], h.y);
+        box.low[2] = fminf(box.low[2], l.z), box.high[2] = fmaxf(box.high[2], h.z);
     }
     shift_ = scale_shift(box);
+    groups_ = (n_ + kChunk * kGroup - 1) / (kChunk * kGroup);
+    which_ = left_count_ = 0;
     const float scale = ldexpf(1.0f, shift_);
-    for (int i = thread_; i < n_; i += threads_) {
-        const float *p = a + 3 * i, *q = b + 3 * i;
-        __stcg(&w_.point[i], make_float4(p[0] * scale, p[1] * scale, p[2] * scale, 0.0f));
-        __stcg(&w_.object[i], make_float4(q[0] * scale, q[1] * scale, q[2] * scale, 0.0f));
-        __stcg(&w_.partner[i], -1);
-        __stcg(&w_.owner[i], -1);
-        __stcg(&w_.guess[i], make_int2(i, i + 1 < n_ ? i + 1 : 0));
-    }
-    sync();
-    static_assert(kChunk == 32, "a chunk for a warp");
-    for (int base = thread_ - static_cast<int>(threadIdx.x & 31); base < n_; base += threads_) {
-        const Box chunk = warp_box(__ldcg(&w_.object[min(base + static_cast<int>(threadIdx.x & 31), n_ - 1)]));
-        if ((threadIdx.x & 31) == 0) {
-            __stcg(&w_.box[base / kChunk].middle, chunk.middle);
-            __stcg(&w_.box[base / kChunk].half, chunk.half);
+    for (int i = thread; i < groups_ * kGroup * kChunk; i += kThreads) {
+        if (i >= n_) {  // nobody wants these
+            object()[i] = make_float4(INFINITY, INFINITY, INFINITY, INFINITY);
+            continue;
         }
+        const float *p = a + 3 * i, *q = b + 3 * i;
+        point_[i] = make_float4(p[0] * scale, p[1] * scale, p[2] * scale, 0.0f);
+        object()[i] = make_float4(q[0] * scale, q[1] * scale, q[2] * scale, 0.0f);
+        partner_[i] = owner()[i] = kNobody;
+        home_[i] = static_cast<Index>(i);
+        offer_[i] = 0;
     }
-    sync();
+    __syncthreads();
+    build_boxes();
+    bound_prices();
     return true;
 }
 
-template <bool squared, int objects>
-__device__ void Group<squared, objects>::add(unsigned long long* total, long long value) const {
-    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(kFull, value, step);
-    if ((threadIdx.x & 31) == 0) atomicAdd(total, static_cast<unsigned long long>(value));
+/// Writes item(k) for all k < count that have one (>= 0) to the list, in their order; returns how many. item(k) is
+/// called once, for all k of one thread count after another.
+template <bool squared, class Cloud>
+template <class Item>
+__device__ int Replica<squared, Cloud>::compact(int count, const List<Index>& to, const Item& item) {
+    int total = 0;
+    for (int base = 0; base < count; base += kThreads) {
+        const int k = base + static_cast<int>(threadIdx.x), mine = k < count ? item(k) : -1;
+        const unsigned has = __ballot_sync(kAllLanes, mine >= 0);
+        if (lane_ == 0) board().counts[warp_] = __popc(has);
+        __syncthreads();
+        int before = total;
+        for (int warp = 0; warp < kWarps; ++warp) {
+            if (warp < warp_) before += board().counts[warp];
+            total += board().counts[warp];
+        }
+        if (mine >= 0) to.set(before + __popc(has & ((1u << lane_) - 1)), mine);
+        __syncthreads();
+    }
+    return total;
 }
 
-template <bool squared, int objects>
-__device__ void Group<squared, objects>::sum(bool profits_only) {
-    Control* c = w_.control;
-    if (thread_ == 0) {
-        c->cost = c->profit = c->price = 0;
-        c->lowest_price = 0x7f800000u;
-        __threadfence();
-    }
-    sync();
-    long long profit = 0, price = 0, cost = 0;
-    float lowest = INFINITY;
-    for (int i = thread_; i < n_; i += threads_) {
-        const float4 p = __ldcg(&w_.point[i]), q = __ldcg(&w_.object[i]);
-        profit += fixed(p.w, factor_);
-        if (profits_only) continue;
-        price += fixed(q.w, factor_);
-        lowest = fminf(lowest, q.w);
-        cost += fixed(cost_of(p, __ldcg(&w_.object[__ldcg(&w_.partner[i])])), factor_);
-    }
-    add(&c->profit, profit);
-    if (!profits_only) {
-        add(&c->price, price);
-        add(&c->cost, cost);
-        for (int step = 16; step > 0; step /= 2) lowest = fminf(lowest, __shfl_xor_sync(kFull, lowest, step));
-        if ((threadIdx.x & 31) == 0) atomicMin(&c->lowest_price, __float_as_uint(lowest));
-    }
-    sync();
-    profit_sum_ = static_cast<long long>(__ldcg(&c->profit));
-    price_sum_ = static_cast<long long>(__ldcg(&c->price));
-    cost_sum_ = static_cast<long long>(__ldcg(&c->cost));
-}
-
-template <bool squared, int objects>
-__device__ void Group<squared, objects>::lower_prices() {
-    const float lowest = __uint_as_float(__ldcg(&w_.control->lowest_price));
-    for (int i = thread_; i < n_; i += threads_) {
-        float4 p = __ldcg(&w_.point[i]), q = __ldcg(&w_.object[i]);
-        p.w -= lowest, q.w -= lowest;
-        __stcg(&w_.point[i], p);
-        __stcg(&w_.object[i], q);
-    }
-    sync();
-}
-
-template <bool squared, int objects>
-template <class Keep>
-__device__ void Group<squared, objects>::collect_left(const Keep& keep) {
-    which_ ^= 1;
-    if (thread_ == 0) __stcg(&w_.control->left[which_], 0);
-    sync();
-    for (int base = 0; base < n_; base += threads_) {
-        const int i = base + thread_;
-        push(i < n_ && !keep(i), i, left_list(which_), &w_.control->left[which_]);
-    }
-    sync();
-    left_count_ = __ldcg(&w_.control->left[which_]);
-}
-
-template <bool squared, int objects>
-__device__ void Group<squared, objects>::release() {
-    collect_left([&](int i) {
-        __stcg(&w_.offer[i], 0ull);  // prices may have fallen since
-        const int j = __ldcg(&w_.partner[i]);
-        if (j < 0) return false;
-        const float4 p = __ldcg(&w_.point[i]), q = __ldcg(&w_.object[j]);
-        if ((add_rounded(cost_of(p, q), q.w)) - p.w <= eps_) return true;
-        __stcg(&w_.owner[j], -1);
-        __stcg(&w_.partner[i], -1);
-        return false;
+/// Takes apart the pairs that the next eps does not allow; finds who is without a partner.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::release() {
+    left_count_ = compact(n_, left(), [&](int i) {
+        const Index j = partner_[i];
+        if (j != kNobody) {
+            const float4 p = point_[i], q = object()[j];
+            if (add_rounded(add_rounded(cost_of(p, q), q.w), -p.w) <= eps_) return -1;
+            owner()[j] = partner_[i] = kNobody;
+        }
+        return i;
     });
 }
+
+/// The lowest price becomes 0: they would grow from phase to phase.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::lower_prices() {
+    float lowest = INFINITY;
+    for (int group = 0; group < groups_; ++group) lowest = fminf(lowest, group_middle()[group].w);
+    lowered_ = add_rounded(lowered_, lowest);
+    for (int i = static_cast<int>(threadIdx.x); i < n_; i += kThreads) {
+        point_[i].w = add_rounded(point_[i].w, -lowest);
+        object()[i].w = add_rounded(object()[i].w, -lowest);
+    }
+    __syncthreads();
+    bound_prices();
+}
+
+/// The mean over n_ of a sum over the threads of the block, exact; the same in all of them.
+template <bool squared, class Cloud>
+__device__ double Replica<squared, Cloud>::per_point(long long sum) {
+    for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(kAllLanes, sum, step);
+    if (lane_ == 0) board().sums[warp_] = sum;
+    __syncthreads();
+    sum = 0;
+    for (int warp = 0; warp < kWarps; ++warp) sum += board().sums[warp];
+    __syncthreads();
+    return static_cast<double>(sum) / static_cast<double>(factor_) / static_cast<double>(n_);
+}
+
+template <bool squared, class Cloud>
+__device__ double Replica<squared, Cloud>::mean_cost() {
+    long long sum = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < n_; i += kThreads)
+        sum += fixed(cost_of(point_[i], object()[partner_[i]]), factor_);
+    return per_point(sum);
+}
+
+template <bool squared, class Cloud>
+__device__ double Replica<squared, Cloud>::proven_bound() {
+    long long sum = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < n_; i += kThreads)
+        sum += fixed(point_[i].w, factor_) - fixed(object()[i].w, factor_);
+    return per_point(sum);
+}
+
 }  // namespace matching
 
 namespace {
 
 using namespace matching;
 
-template <bool squared, int objects>
-__global__ void __launch_bounds__(kThreads, objects == 1 ? 2 : 1)
-    emd_kernel(const Task task, const Workspace workspace) {
-    extern __shared__ float4 memory[];
-    Group<squared, objects> group(task, workspace, *reinterpret_cast<Shared<objects>*>(memory));
+template <bool squared, class Cloud>
+__global__ void __launch_bounds__(kThreads, 1) emd_kernel(const __grid_constant__ Task task) {
+    Replica<squared, Cloud> replica(task);
     const int64_t groups = gridDim.x / task.group;
-    for (int64_t cloud = blockIdx.x / task.group; cloud < task.batch.clouds; cloud += groups) group.solve(cloud);
+    for (int64_t cloud = blockIdx.x / task.group; cloud < task.batch.clouds; cloud += groups) {
+        replica.solve(cloud);
+        __syncthreads();
+    }
 }
 
-struct Launch {
-    int group = 1, objects = 0;
-    bool replicas = false;
-    int64_t groups = 0;
-    cudaLaunchAttribute attribute = {};
-    cudaLaunchConfig_t config = {};
+struct Device {
+    int processors = 0, shared_bytes = 0;
 
-    /// Calls with a kernel that holds all objects of a search in registers, if there is one.
-    template <bool squared, class Call>
-    auto with_kernel(const Call& call) const {
-        switch (objects) {
-            case 1: return call(emd_kernel<squared, 1>);
-            case 2: return call(emd_kernel<squared, 2>);
-            case 4: return call(emd_kernel<squared, 4>);
-            default: return call(emd_kernel<squared, 0>);
-        }
+    static Device current() {
+        int index = 0;
+        Device device;
+        STIPPLE_CHECK_CUDA(cudaGetDevice(&index));
+        STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&device.processors, cudaDevAttrMultiProcessorCount, index));
+        STIPPLE_CHECK_CUDA(
+            cudaDeviceGetAttribute(&device.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, index));
+        return device;
     }
-
-    template <int objects>
-    static size_t bytes(int64_t replica) {
-        return std::max(sizeof(Shared<objects>), offsetof(Shared<objects>, front) + static_cast<size_t>(replica));
-    }
-    static size_t bytes_for(int objects, int64_t replica) {
-        return objects == 0   ? bytes<0>(replica)
-               : objects == 1 ? bytes<1>(replica)
-               : objects == 2 ? bytes<2>(replica)
-                              : bytes<4>(replica);
-    }
-
-    void set_group(int blocks, int64_t largest, int shared_bytes) {
-        group = blocks;
-        const int64_t threads = int64_t{group} * kThreads;
-        objects = largest <= threads ? 1 : largest <= 2 * threads ? 2 : largest <= 4 * threads ? 4 : 0;
-        if (bytes_for(objects, 0) > static_cast<size_t>(shared_bytes)) objects = 0;
-        config.dynamicSmemBytes = bytes_for(objects, Replica::bytes(largest));
-        replicas = config.dynamicSmemBytes <= static_cast<size_t>(shared_bytes);
-        if (!replicas) config.dynamicSmemBytes = bytes_for(objects, 0);
-        attribute.id = cudaLaunchAttributeClusterDimension;
-        attribute.val.clusterDim = {static_cast<unsigned>(group), 1, 1};
-        config.attrs = &attribute;
-        config.numAttrs = group > 1 ? 1 : 0;
-        config.blockDim = dim3(kThreads);
-    }
-
-    /// How many groups run at once; 0 when the device grants no such group.
-    template <bool squared>
-    int resident() {
-        return with_kernel<squared>([&](auto kernel) {
-            config.gridDim = dim3(static_cast<unsigned>(group));
-            int fit = 0;
-            const bool asked =
-                cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     static_cast<int>(config.dynamicSmemBytes)) == cudaSuccess &&
-                (group <= 8 ||
-                 cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess) &&
-                cudaOccupancyMaxActiveClusters(&fit, kernel, &config) == cudaSuccess;
-            if (!asked) cudaGetLastError();
-            return asked ? fit : 0;
-        });
-    }
+    int64_t shared_room() const { return shared_bytes - static_cast<int64_t>(sizeof(Board)); }
 };
 
-template <bool squared>
+constexpr int64_t kMostBlocks = 32;                 // of a group
+constexpr int64_t kPointsOfABlock = 256;            // a group has no more blocks than it has these
+constexpr int64_t kMostState = int64_t{512} << 20;  // bytes: beyond that, no copies for the sake of speed
+
+template <bool squared, class Cloud>
 void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOptions& options, cudaStream_t stream) {
+    const auto kernel = emd_kernel<squared, Cloud>;
+    const Device device = Device::current();
     const int64_t clouds = a.batch.clouds(), largest = std::max<int64_t>(a.batch.largest(), 1);
-    int device = 0, processors = 0, major = 0, shared_bytes = 0;
-    STIPPLE_CHECK_CUDA(cudaGetDevice(&device));
-    STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-    STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    // As many blocks for a pair of clouds as have an object for every thread, while all pairs run at once.
-    Launch launch;
-    int group = 1;
-    while (major >= 9 && group < kMostBlocks && int64_t{group} * kThreads < largest) group *= 2;
-    for (launch.set_group(group, largest, shared_bytes); group > 1; launch.set_group(group, largest, shared_bytes)) {
-        if (clouds * group <= 2 * processors && launch.resident<squared>() >= clouds) break;
-        group /= 2;
-    }
-    launch.groups = std::min<int64_t>(clouds, std::max(1, 2 * processors / group));
-    launch.config.stream = stream;
-    launch.config.gridDim = dim3(static_cast<unsigned>(launch.groups * group));
-    const int64_t size = (std::max(largest, int64_t{group} * kThreads * launch.objects) + kChunk - 1) / kChunk * kChunk;
-    const int64_t rows = checked_mul(launch.groups, size);
-    const Scratch<Control> control(launch.groups, stream);
-    const Scratch<float4> points(2 * rows, stream);
-    const Scratch<unsigned long long> keys(2 * rows, stream);
-    const Scratch<int2> guess(rows, stream);
-    const Scratch<Box> boxes(rows / kChunk, stream);
-    const Scratch<int> ints(13 * rows, stream);
     const UploadedBatch batch(a.batch, stream);
     const OrderedPairs pairs(a, b, batch.view(), stream);
-    int* next = ints.get();
-    const auto take = [&](int64_t count) {
-        int* taken = next;
-        next += count * rows;
-        return taken;
-    };
-    Workspace w = {};
-    w.control = control.get();
-    w.point = points.get();
-    w.object = points.get() + rows;
-    w.box = boxes.get();
-    w.offer = keys.get();
-    w.found = keys.get() + rows;
-    w.guess = guess.get();
-    w.partner = take(1);
-    w.owner = take(1);
-    w.level = take(1);
-    w.parent = take(1);
-    w.settled = take(1);
-    w.reach = take(1);
-    w.root = take(1);
-    w.left = take(2);
-    w.front = take(4);
-    w.size = size;
     Task task = {};
+    task.layout = Layout::of<Cloud>(largest, device.shared_room());
+    // As many blocks for a pair of clouds as help it, while all pairs run at once.
+    const int64_t help = std::min(kMostBlocks, (largest + kPointsOfABlock - 1) / kPointsOfABlock);
+    const int64_t room = std::min(device.processors / clouds, kMostState / (clouds * task.layout.global_bytes + 1));
+    task.group = static_cast<int>(std::max<int64_t>(std::min(help, room), 1));
+    const int64_t groups = std::min<int64_t>(clouds, device.processors / task.group), blocks = groups * task.group;
+    const Scratch<char> state(checked_mul(blocks, task.layout.global_bytes), stream);
+    const Scratch<int2> exchange(checked_mul(groups * 2, largest), stream);
+    const Scratch<Memory<typename Cloud::Index>> memories(checked_mul(groups * 2, largest), stream);
+    const Scratch<unsigned> met(groups, stream);
+    STIPPLE_CHECK_CUDA(cudaMemsetAsync(met.get(), 0, groups * sizeof(unsigned), stream));
     task.a = pairs.a();
     task.b = pairs.b();
     task.batch = batch.view();
@@ -343,18 +247,31 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     task.cost = out.cost.data();
     task.bound = out.lower_bound.data();
     task.matching = pairs.matching();
-    task.group = group;
-    task.replicas = launch.replicas;
-    launch.with_kernel<squared>([&](auto kernel) {
-        STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                static_cast<int>(launch.config.dynamicSmemBytes)));
-        // Without it the second block of a processor may find no shared memory left.
-        STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                                cudaSharedmemCarveoutMaxShared));
-        STIPPLE_CHECK_CUDA(cudaLaunchKernelEx(&launch.config, kernel, task, w));
-    });
+    task.state = state.get();
+    task.exchange = exchange.get();
+    task.memories = memories.get();
+    task.met = met.get();
+    task.rows = largest;
+    STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(task.layout.shared_bytes)));
+    // Cooperative: the blocks of a group wait for each other, so all have to run.
+    void* arguments[] = {&task};
+    STIPPLE_CHECK_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads),
+                                                   arguments, static_cast<size_t>(task.layout.shared_bytes), stream));
     STIPPLE_CHECK_LAUNCH(emd_kernel);
     pairs.translate(out.matching.data());
+}
+
+template <bool squared>
+void launch_for_size(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOptions& options,
+                     cudaStream_t stream) {
+    // Where a block has too little shared memory for a small cloud's, all of it goes to global memory.
+    const int64_t largest = std::max<int64_t>(a.batch.largest(), 1);
+    const int64_t room = Device::current().shared_room();
+    if (largest <= kMostInShared && Layout::of<SmallCloud>(largest, room).hot_is_shared())
+        launch<squared, SmallCloud>(a, b, out, options, stream);
+    else
+        launch<squared, LargeCloud>(a, b, out, options, stream);
 }
 
 }  // namespace
@@ -362,9 +279,9 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
 void emd(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOptions& options, Stream stream) {
     const CurrentDevice current(a.device());
     if (options.squared)
-        launch<true>(a, b, out, options, raw(stream));
+        launch_for_size<true>(a, b, out, options, raw(stream));
     else
-        launch<false>(a, b, out, options, raw(stream));
+        launch_for_size<false>(a, b, out, options, raw(stream));
 }
 
 }  // namespace stipple::ops::cuda

@@ -1,11 +1,13 @@
 #pragma once
 // The arithmetic of emd that CPU and CUDA share bit for bit, and the CPU solver.
 //
-// A matching is found in phases of falling eps. A phase is a synchronous auction [Bertsekas 1988] that stops when few
-// points are left over, because the price wars of the last few would take most of the rounds; those are then placed by
-// shortest augmenting paths on reduced costs counted in whole eps [Gabow and Tarjan 1989], every tree of the search
-// forest at once. Prices live in float; every choice is a minimum or maximum with a rule for ties, and sums
-// that decide anything are integers, so nothing depends on the order of threads.
+// Prices are found in phases of falling eps. A phase is a synchronous auction [Bertsekas 1988] that stops when few
+// points are left over, because the price wars of the last few would take most of the rounds. Until eps is small enough
+// for the gap that is asked for, those few wait for the next phase: only its prices are needed, and they are good
+// enough. Then, or when an auction does not get that far, they are placed by shortest augmenting paths on reduced costs
+// counted in whole eps [Gabow and Tarjan 1989], every tree of the search forest at once. Prices live in float; every
+// choice is a minimum or maximum with a rule for ties, and sums that decide anything are integers, so nothing depends
+// on the order of threads.
 //
 // Both clouds are first put in the order of a space-filling curve through their common box, equal codes in the order of
 // their rows: runs of points are compact then, and most of a scan passes over whole runs. Every index here, and so
@@ -21,13 +23,13 @@
 
 namespace stipple::ops::assignment {
 
-constexpr int kAuctionRounds = 128;        // of a phase, at most
-constexpr int kLeftOver = 100;             // a phase's auction stops at n / kLeftOver points without a partner
+constexpr int kMostRounds = 4096;          // of a phase's auction
+constexpr int kMostBids = 512;             // of a phase's auction, for every point
 constexpr float kFinestEps = 0x1p-18f;     // of the scaled extent
 constexpr float kFilterMargin = 0x1p-17f;  // above every rounding of prices below 16
 constexpr float kFilterFactor = 1.0f + 0x1p-20f;
-constexpr int32_t kUnreached = 0x7fffffff;  // the level of an object that no path has reached
-constexpr int32_t kTopLevel = 1 << 24;      // a path's length is a multiple of eps up to this
+constexpr int32_t kUnreached = 0x7fffffff;    // the level of an object that no path has reached
+constexpr int32_t kTopLevel = (1 << 18) - 2;  // a path's length is a multiple of eps; from here on all are equal
 
 /// Points are multiplied by 2^shift, so that the longer side of both clouds' box is in [0.5, 1).
 struct Extent {
@@ -54,15 +56,20 @@ STIPPLE_HD uint32_t curve_key(const float* point, const Extent& box, float scale
     return static_cast<uint32_t>(hilbert_code(cell[0], cell[1], cell[2], kCurveBits / 3));
 }
 
+/// The cost of a pair from its squared distance.
 template <bool squared>
-STIPPLE_HD float pair_cost(float dx, float dy, float dz) {
-    const float sq = distance_sq(dx, dy, dz);
+STIPPLE_HD float root_of(float sq) {
     if (squared) return sq;
 #ifdef __CUDA_ARCH__
     return __fsqrt_rn(sq);
 #else
     return std::sqrt(sq);
 #endif
+}
+
+template <bool squared>
+STIPPLE_HD float pair_cost(float dx, float dy, float dz) {
+    return root_of<squared>(distance_sq(dx, dy, dz));
 }
 
 /// False only where cost <= limit is false: spares the root of most pairs.
@@ -76,6 +83,16 @@ STIPPLE_HD int32_t level_of(float cost, float price, float profit, float inverse
     const float steps = multiply_rounded(add_rounded(add_rounded(cost, price), -profit), inverse_eps);
     if (!(steps > 0.0f)) return 0;
     return steps < static_cast<float>(kTopLevel) ? static_cast<int32_t>(steps) : kTopLevel;
+}
+
+/// The length of a path longer by a step.
+STIPPLE_HD int32_t farther(int32_t level, int32_t step) {
+    return level + step < kTopLevel ? level + step : kTopLevel;
+}
+
+/// A phase's auction stops when no more points than this are without a partner.
+STIPPLE_HD int64_t left_over(int64_t n) {
+    return n > 11 * 1024 ? n / 1024 : 11;
 }
 
 /// Ties go to the lowest rank. Were they to go to the lowest index, equal points would all want the same partner.
@@ -108,33 +125,38 @@ STIPPLE_HD double certified(double bound) {
 struct Schedule {
     double relative, absolute;
     float eps;
+    double bound;  // no matching costs less
     bool done;
 
-    STIPPLE_HD double goal(double bound) const {
+    STIPPLE_HD double goal() const {
         return fmax(fmax(multiply_rounded(relative, bound), absolute),
                     multiply_rounded(0.5, static_cast<double>(kFinestEps)));
     }
+    /// The gap of a phase is between eps / 3, for clouds of one shape, and eps / 2: this eps is tried first.
+    STIPPLE_HD double last_eps() const { return multiply_rounded(2.5, goal()); }
 
-    /// The first phase: between the mean nearest distance (a lower bound of the cost) and the extent.
+    /// The first phase: between the mean nearest distance, a lower bound of the cost, and the extent.
     STIPPLE_HD void begin(double nearest) {
-        const double wanted = multiply_rounded(0.3, sqrt(fmax(nearest, 0.0)));
-        const double last = multiply_rounded(2.0, goal(nearest));
-        eps = static_cast<float>(fmax(fmax(wanted, last), static_cast<double>(kFinestEps)));
+        bound = fmax(nearest, 0.0);
+        const double wanted = multiply_rounded(0.3, sqrt(bound));
+        eps = static_cast<float>(fmax(fmax(wanted, last_eps()), static_cast<double>(kFinestEps)));
         done = false;
     }
 
-    /// After a phase with everybody placed at `cost`, `bound` a lower bound of the least cost.
-    STIPPLE_HD void advance(double cost, double bound) {
-        const double wanted = goal(bound);
-        if (cost - bound <= wanted || eps <= kFinestEps) {
+    /// Whether this phase may be the last: everybody is placed then.
+    STIPPLE_HD bool may_end() const { return eps <= multiply_rounded(1.01, last_eps()); }
+
+    /// After a phase whose prices prove `proven`; cost: infinite when somebody is without a partner.
+    STIPPLE_HD void advance(double cost, double proven) {
+        const bool tried = may_end();
+        bound = fmax(bound, proven);
+        if (cost - bound <= goal() || (tried && eps <= kFinestEps)) {
             done = true;
             return;
         }
-        // The gap of a phase is near eps / 3, so the last one is tried at twice the goal.
-        const double last = multiply_rounded(2.0, wanted);
-        double next = multiply_rounded(static_cast<double>(eps), 0.125);
-        if (next < multiply_rounded(1.5, last))
-            next = eps > multiply_rounded(1.01, last) ? last : multiply_rounded(static_cast<double>(eps), 0.25);
+        const double last = last_eps();
+        double next = multiply_rounded(static_cast<double>(eps), tried ? 0.5 : 0.25);
+        if (!tried && next < multiply_rounded(1.5, last)) next = fmin(last, static_cast<double>(eps));
         eps = static_cast<float>(fmax(next, static_cast<double>(kFinestEps)));
     }
 };

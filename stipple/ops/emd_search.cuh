@@ -1,238 +1,166 @@
 #pragma once
-// The searches of emd on CUDA with a thread's objects in registers and the front in shared memory.
+// The searches of emd on CUDA: one forest of shortest paths from all points that are left, grown level by level. Every
+// block of the group grows all of it. Paths longer than a horizon are not written down until the search gets there, so
+// that a point offers paths to the objects near it only; how far the horizon is does not show in the result.
 
-#include "stipple/ops/emd_group.cuh"
+#include "stipple/ops/emd_scan.cuh"
 
 namespace stipple::ops::cuda::matching {
 
-template <bool squared, int objects>
-__device__ Totals Group<squared, objects>::publish() {
-    const int turn = turn_ & 1, parity = turn_ / 2 & 1, lane = static_cast<int>(threadIdx.x & 31);
-    int4* headers = s_.headers + turn * kMostBlocks;
-    __syncthreads();  // counters are final, and the buffers of the last turn have been read
-    if (threadIdx.x < 32) {
-        const int4 header = make_int4(s_.added[turn], s_.hits, s_.lowest[turn], 0);
-        __syncwarp();
-        if (lane == 0) s_.added[turn ^ 1] = 0, s_.lowest[turn ^ 1] = kUnreached;
-        if (task_.group == 1) {
-            if (lane == 0) headers[0] = header;
-        } else {
-            if (lane == 0) cluster::expect(&s_.ready[turn], task_.group * static_cast<int>(sizeof(int4)));
-            if (lane < task_.group) cluster::send(&headers[rank_], header, &s_.ready[turn], lane);
-        }
-    }
-    if (task_.group == 1)
-        __syncthreads();
-    else
-        cluster::wait(&s_.ready[turn], parity);
-    const int4 mine = lane < task_.group ? headers[lane] : make_int4(0, 0, kUnreached, 0);
-    const Totals totals = {warp_sum(mine.x), warp_sum(mine.y), warp_min(mine.z), -warp_min(-mine.x)};
-    if (task_.group > 1) {
-        if (threadIdx.x < 32) {
-            const int sent = warp_sum(min(mine.x, kFront / task_.group));
-            if (lane == 0) cluster::expect(&s_.ready[2 + turn], sent * static_cast<int>(sizeof(float4) + sizeof(int2)));
-        }
-        cluster::wait(&s_.ready[2 + turn], parity);
-    }
-    ++turn_;
-    return totals;
-}
+constexpr int kHorizon = 32;  // eps, at first
 
-template <bool squared, int objects>
-__device__ void Group<squared, objects>::add_to_front(bool has, const float4& point, int index, int root) {
-    const unsigned mask = __ballot_sync(kFull, has);
-    if (mask == 0) return;
-    const int lane = static_cast<int>(threadIdx.x & 31), leader = __ffs(static_cast<int>(mask)) - 1;
-    const int turn = turn_ & 1, part = kFront / task_.group;
-    int first = 0;
-    if (lane == leader) first = atomicAdd(&s_.added[turn], __popc(mask));
-    first = __shfl_sync(kFull, first, leader);
-    if (!has) return;
-    const int at = first + __popc(mask & ((1u << lane) - 1)), to = turn * kFront + rank_ * part + at;
-    if (at >= part) {
-        int* list = overflow(turn, rank_);
-        __stcg(&list[at], index);
-        __stcg(&list[w_.size + at], root);
-    } else if (task_.group == 1) {
-        s_.front[to] = point;
-        s_.meta[to] = make_int2(index, root);
-    } else {
-#pragma unroll 1
-        for (int rank = 0; rank < task_.group; ++rank) {
-            cluster::send(&s_.front[to], point, &s_.ready[2 + turn], rank);
-            cluster::send(&s_.meta[to], make_int2(index, root), &s_.ready[2 + turn], rank);
-        }
+/// One search forest, one augmenting path in every tree that found a free object.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::place() {
+    const int thread = static_cast<int>(threadIdx.x);
+    const int enough = (left_count_ * 3 + 9) / 10;
+    for (int j = thread; j < n_; j += kThreads) key()[j] = kNoPath;
+    for (int k = thread; k < left_count_; k += kThreads) {
+        root_[left().get(k)] = static_cast<Index>(k);
+        offer_[k] = ~0ull;
     }
-}
-
-template <bool squared, int objects>
-template <class Offer>
-__device__ void Group<squared, objects>::for_front(const Totals& totals, const Box& box, const float& limit,
-                                                   const Offer& offer) {
-    const int turn = (turn_ - 1) & 1, lane = static_cast<int>(threadIdx.x & 31), group = task_.group;
-    const int part = kFront / group, bits = __ffs(group) - 1, most = min(totals.most, part);
-    const float4* front = s_.front + turn * kFront;
-    const int2* meta = s_.meta + turn * kFront;
-    const int count = s_.headers[turn * kMostBlocks + (lane & (group - 1))].x;
-    for (int base = 0; base < most; base += 32 >> bits) {
-        const int mine = base + (lane >> bits);
-        const float most_limit = warp_max(limit);  // falls as objects are reached
-        bool near = mine < min(count, part);
-        if (near) {
-            const float4 p = front[(lane & (group - 1)) * part + mine];
-            near = may_cost<squared>(box.distance_sq_to(p), most_limit + p.w);
-        }
-        unsigned mask = __ballot_sync(kFull, near);
-        while (mask != 0) {
-            const int k = __ffs(static_cast<int>(mask)) - 1;
-            mask &= mask - 1;
-            const int l = mask != 0 ? __ffs(static_cast<int>(mask)) - 1 : k;
-            mask &= mask - 1;
-            const int at = (k & (group - 1)) * part + base + (k >> bits);
-            const int other = (l & (group - 1)) * part + base + (l >> bits);
-            offer(front[at], &meta[at], front[other], &meta[other]);
-        }
-    }
-    if (totals.most <= part) return;
-    for (int rank = 0; rank < group; ++rank) {
-        const int* list = overflow(turn, rank);
-        const int size = s_.headers[turn * kMostBlocks + rank].x;
-        for (int base = part; base < size; base += 32) {
-            const int at = min(base + lane, size - 1);
-            const int2 mine = make_int2(__ldcg(&list[at]), __ldcg(&list[w_.size + at]));
-            const float4 p = __ldcg(&w_.point[mine.x]);
-            const bool near = may_cost<squared>(box.distance_sq_to(p), warp_max(limit) + p.w);
-            unsigned mask = __ballot_sync(kFull, near && base + lane < size);
-#pragma unroll 1
-            for (; mask != 0; mask &= mask - 1) {
-                const int k = __ffs(static_cast<int>(mask)) - 1;
-                const int2 named = make_int2(__shfl_sync(kFull, mine.x, k), __shfl_sync(kFull, mine.y, k));
-                const float4 point = make_float4(__shfl_sync(kFull, p.x, k), __shfl_sync(kFull, p.y, k),
-                                                 __shfl_sync(kFull, p.z, k), __shfl_sync(kFull, p.w, k));
-                offer(point, &named, point, &named);
-            }
-        }
-    }
-}
-
-template <bool squared, int objects>
-__device__ void Group<squared, objects>::place_in_registers() {
-    const float inverse_eps = 1.0f / eps_;
-    const int* left = left_list(which_);
-    float4 q[objects], *owner_point = s_.owner + threadIdx.x;  // only this thread's
-    float limit[objects];
-    int reached[objects], parent[objects], root[objects], owner[objects];
-    bool settled[objects];
-#pragma unroll
-    for (int r = 0; r < objects; ++r) {
-        const int j = thread_ + r * threads_;
-        settled[r] = j >= n_;
-        reached[r] = kUnreached, parent[r] = root[r] = -1;
-        q[r] = __ldcg(&w_.object[min(j, n_ - 1)]);
-        owner[r] = j < n_ ? __ldcg(&w_.owner[j]) : -1;
-        owner_point[r * kThreads] = __ldcg(&w_.point[max(owner[r], 0)]);
-        if ((threadIdx.x & 31) == 0) s_.boxes[threadIdx.x / 32 * objects + r] = chunk_box(min(j, n_ - 1) / kChunk);
-    }
-    if (threadIdx.x == 0) {
-        s_.added[turn_ & 1] = s_.hits = 0;
-        s_.lowest[turn_ & 1] = kUnreached;
-    }
-    for (int k = thread_; k < left_count_; k += threads_) __stcg(&w_.found[__ldcg(&left[k])], ~0ull);
-    sync();
-    for (int base = 0; base < left_count_; base += threads_) {
-        const int k = base + static_cast<int>(threadIdx.x) * task_.group + rank_;
-        const int i = k < left_count_ ? __ldcg(&left[k]) : 0;
-        add_to_front(k < left_count_, __ldcg(&w_.point[i]), i, i);
-    }
-    const int enough = static_cast<int>((static_cast<int64_t>(left_count_) * 3 + 9) / 10);
-    int level = 0;
-    Totals totals = publish();
-    const auto settle = [&] {
-#pragma unroll
-        for (int r = 0; r < objects; ++r) {
-            const bool now = !settled[r] && reached[r] == level;
-            if (!__any_sync(kFull, now)) continue;
-            settled[r] = settled[r] || now;
-            add_to_front(now && owner[r] >= 0, owner_point[r * kThreads], owner[r], root[r]);
-            if (now && owner[r] < 0) {
-                const auto key =
-                    (static_cast<unsigned long long>(level) << 32) | static_cast<unsigned>(thread_ + r * threads_);
-                if (atomicMin(&w_.found[root[r]], key) == ~0ull) atomicAdd(&s_.hits, 1);
-            }
-        }
-    };
+    if (thread == 0) board().hits = board().ready = 0;
+    int level = 0, horizon = kHorizon, count = left_count_, settled = 0;
+    bool again = false;  // the whole forest, with a farther horizon
+    List<Index> points = left();
+    __syncthreads();
     for (;;) {
-        const float back = multiply_rounded(static_cast<float>(level), eps_);
-#pragma unroll
-        for (int r = 0; r < objects; ++r) limit[r] = settled[r] ? -INFINITY : limit_of(reached[r], q[r].w, back);
-        const auto reach = [&](int r, const float4& p, const int2* meta) {
-            const int through = level + level_of(cost_of(p, q[r]), q[r].w, p.w, inverse_eps);
-            if (through > reached[r]) return;
-            const int j = thread_ + r * threads_;
-            const int2 named = *meta;
-            if (through == reached[r] && rank_of(named.x, j, n_) > rank_of(parent[r], j, n_)) return;
-            reached[r] = through, parent[r] = named.x, root[r] = named.y;
-            limit[r] = limit_of(through, q[r].w, back);
-        };
-        if (totals.most > kFront / task_.group) sync();  // part of the front comes through global memory
-#pragma unroll
-        for (int r = 0; r < objects; ++r)
-            for_front(totals, s_.boxes[threadIdx.x / 32 * objects + r], limit[r],
-                      [&](const float4& p, const int2* meta, const float4& other, const int2* other_meta) {
-                          const float dx = p.x - q[r].x, dy = p.y - q[r].y, dz = p.z - q[r].z;
-                          const float ex = other.x - q[r].x, ey = other.y - q[r].y, ez = other.z - q[r].z;
-                          const bool near = may_cost<squared>(dx * dx + dy * dy + dz * dz, limit[r] + p.w);
-                          const bool other_near = may_cost<squared>(ex * ex + ey * ey + ez * ez, limit[r] + other.w);
-                          if (near) reach(r, p, meta);
-                          if (other_near) reach(r, other, other_meta);
-                      });
-        settle();
-        int lowest = kUnreached;
-#pragma unroll
-        for (int r = 0; r < objects; ++r)
-            if (!settled[r]) lowest = min(lowest, reached[r]);
-        lowest = warp_min(lowest);
-        if ((threadIdx.x & 31) == 0 && lowest != kUnreached) atomicMin(&s_.lowest[turn_ & 1], lowest);
-        totals = publish();
-        if (totals.hits == left_count_) break;
-        if (totals.added > 0) continue;
-        if (totals.lowest == kUnreached || totals.hits >= enough) break;
-        level = totals.lowest;
-        settle();
-        totals = publish();
-        if (totals.hits == left_count_) break;
+        for (int k = warp_; k < (again ? left_count_ + n_ : count); k += kWarps) {
+            const int j = again ? k - left_count_ : -1;
+            if (j >= 0 && ((key()[j] & kOpen) != 0 || owner()[j] == kNobody)) continue;
+            relax(j >= 0 ? owner()[j] : points.get(k), again ? (j >= 0 ? level_in(key()[j]) : 0) : level, horizon);
+        }
+        __syncthreads();
+        if (board().ready == 0) {
+            if (board().hits >= enough || settled == n_) break;
+            const int lowest = lowest_level();
+            again = lowest > horizon && horizon < kTopLevel;
+            if (again) {
+                horizon = min(horizon + horizon / 2, kTopLevel);
+                points = left();
+                continue;
+            }
+            level = lowest;
+            collect_ready(level);
+        }
+        again = false;
+        settled += board().ready;
+        settle(level);
+        points = front();
+        count = board().front;
+        if (board().hits == left_count_) break;
     }
-#pragma unroll
-    for (int r = 0; r < objects; ++r) {
-        const int j = thread_ + r * threads_;
-        if (j >= n_ || !settled[r]) continue;
-        const float raise = multiply_rounded(static_cast<float>(level - reached[r]), eps_);
-        __stcg(&w_.object[j].w, add_rounded(q[r].w, raise));
-        __stcg(&w_.parent[j], parent[r]);
-        if (owner[r] >= 0) __stcg(&w_.point[owner[r]].w, add_rounded(owner_point[r * kThreads].w, raise));
-    }
-    for (int k = thread_; k < left_count_; k += threads_) {
-        const int i = __ldcg(&left[k]);
-        __stcg(&w_.point[i].w, add_rounded(__ldcg(&w_.point[i].w), multiply_rounded(static_cast<float>(level), eps_)));
-    }
-    sync();
-    augment(left);
+    end_search(level);
 }
 
-template <bool squared, int objects>
-__device__ void Group<squared, objects>::augment(const int* left) {
-    for (int k = thread_; k < left_count_; k += threads_) {
-        const unsigned long long found = __ldcg(&w_.found[__ldcg(&left[k])]);
-        int j = found == ~0ull ? -1 : static_cast<int>(static_cast<unsigned>(found));
-        while (j >= 0) {
-            const int i = __ldcg(&w_.parent[j]), before = __ldcg(&w_.partner[i]);
-            __stcg(&w_.partner[i], j);
-            __stcg(&w_.owner[j], i);
+/// Offers every object not yet settled a path through i.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::relax(int i, int level, int horizon) {
+    const Remembered known = remember(i);
+    const float4 p = point_[i];
+    const float inverse_eps = 1.0f / eps_;
+    const float limit = (p.w + static_cast<float>(horizon + 1 - level) * eps_) + kFilterMargin;
+    const auto offer = [&](int j, float sq, float price) {
+        if (j < 0) return;
+        const int reached = farther(level, level_of(root_of<squared>(sq), price, p.w, inverse_eps));
+        const Key path = key_of(reached, rank_of(i, j, n_));
+        if (reached > horizon || key()[j] <= path) return;
+        const Key before = atomicMin(&key()[j], path);
+        if (reached == level && before > path && level_in(before) > level) ready().set(atomicAdd(&board().ready, 1), j);
+    };
+    if (limit > known.bound) {
+        scan(p, limit, -kHome, offer);
+        return;
+    }
+    for (int k = 0; k < 2; ++k) {
+        const float4 q = object()[max(known.object[k], 0)];
+        const float sq = distance_sq(p.x - q.x, p.y - q.y, p.z - q.z);
+        if (may_cost<squared>(sq, limit - q.w)) offer(known.object[k], sq, q.w);
+    }
+}
+
+/// Of the objects not yet settled; above kTopLevel if no path is written down.
+template <bool squared, class Cloud>
+__device__ int Replica<squared, Cloud>::lowest_level() {
+    if (threadIdx.x == 0) board().lowest = 0x7fffffffu;
+    __syncthreads();
+    unsigned lowest = 0x7fffffffu;
+    for (int j = static_cast<int>(threadIdx.x); j < n_; j += kThreads) {
+        const Key path = key()[j];
+        if ((path & kOpen) != 0 && path != kNoPath) lowest = min(lowest, static_cast<unsigned>(level_in(path)));
+    }
+    lowest = warp_min(lowest);
+    if (lane_ == 0) atomicMin(&board().lowest, lowest);
+    __syncthreads();
+    return static_cast<int>(board().lowest);
+}
+
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::collect_ready(int level) {
+    for (int j = static_cast<int>(threadIdx.x); j < n_; j += kThreads) {
+        const Key path = key()[j];
+        if ((path & kOpen) != 0 && path != kNoPath && level_in(path) == level)
+            ready().set(atomicAdd(&board().ready, 1), j);
+    }
+    __syncthreads();
+}
+
+/// The objects that are ready join the forest; their owners are the next front.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::settle(int level) {
+    const int count = board().ready;
+    if (threadIdx.x == 0) board().front = 0;
+    __syncthreads();
+    for (int k = static_cast<int>(threadIdx.x); k < count; k += kThreads) {
+        const int j = ready().get(k);
+        const Key path = key()[j];
+        key()[j] = path & ~kOpen;
+        const Index root = root_[parent_in(path, j)], i = owner()[j];
+        if (i != kNobody) {
+            root_[i] = root;
+            front().set(atomicAdd(&board().front, 1), i);
+        } else {
+            const auto found = static_cast<unsigned long long>(level) << 32 | static_cast<unsigned>(j);
+            if (atomicMin(&offer_[root], found) == ~0ull) atomicAdd(&board().hits, 1);
+        }
+    }
+    if (threadIdx.x == 0) board().ready = 0;
+    __syncthreads();
+}
+
+/// Prices and profits of the forest, the paths found, and who is left now.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::end_search(int level) {
+    const int thread = static_cast<int>(threadIdx.x);
+    const auto raise = [&](float& value, int since) {
+        value = add_rounded(value, multiply_rounded(static_cast<float>(level - since), eps_));
+    };
+    for (int j = thread; j < n_; j += kThreads) {
+        const Key path = key()[j];
+        if ((path & kOpen) != 0) continue;
+        raise(object()[j].w, level_in(path));
+        if (owner()[j] != kNobody) raise(point_[owner()[j]].w, level_in(path));
+    }
+    for (int k = thread; k < left_count_; k += kThreads) raise(point_[left().get(k)].w, 0);
+    __syncthreads();
+    bound_prices();
+    const List<Index> roots = left();
+    left_count_ = compact(left_count_, next_left(), [&](int k) {
+        const unsigned long long found = offer_[k];
+        if (found == ~0ull) return roots.get(k);
+        Index j = static_cast<Index>(found & 0xffffffffu);
+        while (j != kNobody) {  // trees share no object, so nobody else is on this path
+            const int i = parent_in(key()[j], j);
+            const Index before = partner_[i];
+            partner_[i] = j;
+            owner()[j] = static_cast<Index>(i);
             j = before;
         }
-    }
-    sync();
-    collect_left([&](int i) { return __ldcg(&w_.partner[i]) >= 0; });
+        return -1;
+    });
+    which_ ^= 1;
+    for (int k = thread; k < n_; k += kThreads) offer_[k] = 0;  // as rounds expect it
+    __syncthreads();
 }
 
 }  // namespace stipple::ops::cuda::matching

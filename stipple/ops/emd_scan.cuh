@@ -1,0 +1,274 @@
+#pragma once
+// The scans of emd on CUDA: a warp looks for the objects that are worth most to a point, and passes over the boxes that
+// cannot hold one.
+
+#include "stipple/ops/emd_replica.cuh"
+
+namespace stipple::ops::cuda::matching {
+
+/// A box of points: its middle and half its sides, these a little longer than needed.
+struct Box {
+    float4 middle, half;
+
+    /// Never above the squared distance to a point of the box, roundings included.
+    __device__ float distance_sq_to(const float4& p) const {
+        const float dx = fmaxf(fabsf(p.x - middle.x) - half.x, 0.0f);
+        const float dy = fmaxf(fabsf(p.y - middle.y) - half.y, 0.0f);
+        const float dz = fmaxf(fabsf(p.z - middle.z) - half.z, 0.0f);
+        return (dx * dx + dy * dy + dz * dz) * (1.0f - 0x1p-20f);
+    }
+};
+
+/// Around the boxes (points: low == high) that `count` neighbouring lanes hold.
+__device__ inline Box box_of_lanes(const float4& lowest, const float4& highest, int count) {
+    float low[3] = {lowest.x, lowest.y, lowest.z}, high[3] = {highest.x, highest.y, highest.z}, middle[3], half[3];
+    for (int axis = 0; axis < 3; ++axis) {
+        for (int step = count / 2; step > 0; step /= 2) {
+            low[axis] = fminf(low[axis], __shfl_xor_sync(kAllLanes, low[axis], step));
+            high[axis] = fmaxf(high[axis], __shfl_xor_sync(kAllLanes, high[axis], step));
+        }
+        middle[axis] = 0.5f * low[axis] + 0.5f * high[axis];
+        half[axis] = fmaxf(high[axis] - middle[axis], middle[axis] - low[axis]) * kFilterFactor;
+    }
+    return {make_float4(middle[0], middle[1], middle[2], 0.0f), make_float4(half[0], half[1], half[2], 0.0f)};
+}
+
+/// Boxes beyond the last object are infinitely far away.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::build_boxes() {
+    const float4 nowhere = make_float4(INFINITY, INFINITY, INFINITY, 0.0f), none = make_float4(0, 0, 0, 0);
+    for (int base = warp_ * 32; base < groups_ * kGroup * kChunk; base += kThreads) {
+        const int j = base + lane_;
+        const float4 q = object()[min(j, n_ - 1)];
+        const Box box = box_of_lanes(q, q, kChunk);
+        if (lane_ % kChunk == 0) {
+            middle()[j / kChunk] = j < n_ ? box.middle : nowhere;
+            half()[j / kChunk] = j < n_ ? box.half : none;
+        }
+    }
+    __syncthreads();
+    for (int group = warp_; group < groups_; group += kWarps) {
+        const int chunk = min(group * kGroup + lane_, (n_ - 1) / kChunk);
+        const float4 m = middle()[chunk], h = half()[chunk];
+        const Box box = box_of_lanes(make_float4(m.x - h.x, m.y - h.y, m.z - h.z, 0.0f),
+                                     make_float4(m.x + h.x, m.y + h.y, m.z + h.z, 0.0f), 32);
+        if (lane_ != 0) continue;
+        group_middle()[group] = box.middle;
+        group_half()[group] = box.half;
+    }
+    __syncthreads();
+}
+
+/// After prices have changed in many places.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::bound_prices() {
+    for (int group = warp_; group < groups_; group += kWarps) {
+        const int chunk = group * kGroup + lane_;
+        const float4* objects = object() + chunk * kChunk;
+        float least = INFINITY;
+        for (int k = 0; k < kChunk; ++k) least = fminf(least, objects[(k + lane_) % kChunk].w);
+        middle()[chunk].w = least;
+        least = __uint_as_float(warp_min(__float_as_uint(least)));
+        if (lane_ == 0) group_middle()[group].w = least;
+    }
+    __syncthreads();
+}
+
+/// False only where no object of a box is worth `limit` to p: cost + price > limit for all.
+template <bool squared, class Cloud>
+__device__ bool Replica<squared, Cloud>::may_hold(const float4& middle, const float4& half, const float4& p,
+                                                  float limit) const {
+    return may_cost<squared>(Box{middle, half}.distance_sq_to(p), limit - middle.w);
+}
+
+/// Calls visit(j, sq, price) until some lane has seen every object j whose cost + price may be within limit to the
+/// point at p, except for the kHome objects from `except` on; j = -1: nothing for this lane. Boxes first, then objects,
+/// several independent ones in every lane: a round is as fast as its slowest scan, and a scan is a chain of latencies.
+template <bool squared, class Cloud>
+template <class Visit>
+__device__ void Replica<squared, Cloud>::scan(const float4& p, float limit, int except, const Visit& visit) const {
+    constexpr int kColumns = 32 / kChunk, kAtOnce = 4;
+    const float4* const objects = object();
+    uint16_t* chunks = board().chunks[warp_];
+    int base = -32;     // of the groups
+    unsigned open = 0;  // groups to look into
+    do {
+        int count = 0;
+        while (count <= kChunksAtOnce - 2 * kGroup) {
+            if (open == 0) {
+                base += 32;
+                if (base >= groups_) break;
+                const int group = base + lane_, inside = min(group, groups_ - 1);
+                open = __ballot_sync(
+                    kAllLanes, group < groups_ && may_hold(group_middle()[inside], group_half()[inside], p, limit));
+                continue;
+            }
+            bool near[2];
+            int chunk[2];
+#pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                near[k] = open != 0;
+                chunk[k] = (base + max(__ffs(static_cast<int>(open)) - 1, 0)) * kGroup + lane_;
+                open &= open - 1;
+            }
+#pragma unroll
+            for (int k = 0; k < 2; ++k)
+                near[k] = near[k] && may_hold(middle()[chunk[k]], half()[chunk[k]], p, limit) &&
+                          chunk[k] / (kHome / kChunk) != except / kHome;
+#pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                const unsigned all = __ballot_sync(kAllLanes, near[k]);
+                if (near[k]) chunks[count + __popc(all & ((1u << lane_) - 1))] = static_cast<uint16_t>(chunk[k]);
+                count += __popc(all);
+            }
+        }
+        __syncwarp();
+        for (int first = lane_ / kChunk; first < count + lane_ / kChunk; first += kAtOnce * kColumns) {
+            int j[kAtOnce];
+            float sq[kAtOnce], price[kAtOnce];
+            unsigned within = 0;
+#pragma unroll
+            for (int k = 0; k < kAtOnce; ++k) {
+                const int at = first + k * kColumns;
+                j[k] = chunks[min(at, count - 1)] * kChunk + lane_ % kChunk;
+                const float4 q = objects[j[k]];
+                sq[k] = distance_sq(p.x - q.x, p.y - q.y, p.z - q.z);
+                price[k] = q.w;
+                within |= (at < count && may_cost<squared>(sq[k], limit - q.w) ? 1u : 0u) << k;
+            }
+            // Few objects need the rest: of all lanes at once, the first that each has.
+            while (__any_sync(kAllLanes, within != 0)) {
+                const bool low = (within & 1) != 0, half = (within & 3) != 0, high = (within & 4) != 0;
+                const auto pick = [&](auto a, auto b, auto c, auto d) {
+                    const auto one = low ? a : b, other = high ? c : d;
+                    return half ? one : other;
+                };
+                visit(within != 0 ? pick(j[0], j[1], j[2], j[3]) : -1, pick(sq[0], sq[1], sq[2], sq[3]),
+                      pick(price[0], price[1], price[2], price[3]));
+                within &= within - 1;
+            }
+        }
+        __syncwarp();
+    } while (base < groups_);
+}
+
+__device__ inline float least_of_lanes(float value) {  // none negative
+    return __uint_as_float(warp_min(__float_as_uint(value)));
+}
+
+template <bool squared, class Cloud>
+__device__ typename Replica<squared, Cloud>::Remembered Replica<squared, Cloud>::remember(int i) const {
+    const Memory<Index>& memory = memory_[i];  // past the L1 cache: other blocks wrote it
+    const Index one = __ldcg(&memory.object[lane_]), two = __ldcg(&memory.object[32 + lane_]);
+    return {{some(one), some(two)}, __ldcg(&memory.bound) - lowered_ - kFilterMargin};
+}
+
+/// The best object for a point; the same in all lanes.
+template <bool squared, class Cloud>
+__device__ Best Replica<squared, Cloud>::best_of(int i) const {
+    const Remembered known = remember(i);
+    const float4 p = point_[i];
+    float best = INFINITY, second = INFINITY;
+    unsigned rank = 0xffffffffu;
+    const auto consider = [&](int j, float value) {
+        const auto r = static_cast<unsigned>(rank_of(j, i, n_));
+        const bool better = value < best || (value == best && r < rank);
+        second = better ? best : fminf(second, value);
+        best = better ? value : best;
+        rank = better ? r : rank;
+    };
+    const auto of_all = [&] {
+        Best all;
+        all.value = least_of_lanes(best);
+        const unsigned mine = best == all.value ? rank : 0xffffffffu, first = warp_min(mine);  // all are different
+        all.second = least_of_lanes(mine == first ? second : best);
+        all.object = seen_from(i, first);
+        return all;
+    };
+    float value[2];
+    for (int k = 0; k < 2; ++k) {
+        const float4 q = object()[max(known.object[k], 0)];
+        value[k] = known.object[k] >= 0 ? add_rounded(cost_of(p, q), q.w) : INFINITY;
+    }
+    for (int k = 0; k < 2; ++k) consider(known.object[k], value[k]);
+    Best all = of_all();
+    if (all.second <= known.bound) return all;
+    const int home = home_[i] / kHome * kHome;
+    const float4 q = object()[home + lane_];
+    // What is second best here bounds what is worth a look.
+    best = add_rounded(cost_of(p, q), q.w);
+    second = INFINITY;
+    rank = static_cast<unsigned>(rank_of(home + lane_, i, n_));
+    const float limit = fminf(all.second, of_all().second) * kFilterFactor;
+    scan(p, limit, home, [&](int j, float sq, float price) {
+        consider(j, j >= 0 ? add_rounded(root_of<squared>(sq), price) : INFINITY);
+    });
+    return of_all();
+}
+
+/// Fills the memory of a point; returns the value of the best object.
+template <bool squared, class Cloud>
+__device__ float Replica<squared, Cloud>::memorise(int i, Memory<Index>& memory) const {
+    const float4 p = point_[i];
+    const int home = home_[i] / kHome * kHome;
+    const float4 q = object()[home + lane_];
+    const float here = add_rounded(cost_of(p, q), q.w), nearest = least_of_lanes(here);
+    for (int wanted = 20;; wanted /= 2) {
+        // A limit that about so many of the home's objects are within.
+        float low = nearest, limit = INFINITY;
+        for (int halving = 0; halving < 8; ++halving) {
+            const float middle = limit < INFINITY ? 0.5f * low + 0.5f * limit : 2.0f * low + kFilterMargin;
+            const int within = __popc(__ballot_sync(kAllLanes, here <= middle));
+            if (within >= wanted)
+                limit = middle;
+            else
+                low = middle;
+        }
+        if (!(limit < INFINITY)) limit = low;
+        float best = nearest;
+        int count = 0;
+        scan(p, limit * kFilterFactor, -kHome, [&](int j, float sq, float price) {
+            const float value = j >= 0 ? add_rounded(root_of<squared>(sq), price) : INFINITY;
+            const bool has = value <= limit;
+            const unsigned all = __ballot_sync(kAllLanes, has);
+            const int at = count + __popc(all & ((1u << lane_) - 1));
+            if (has && at < kCandidates) __stcg(&memory.object[at], static_cast<Index>(j));
+            count += __popc(all);
+            best = fminf(best, value);
+        });
+        const bool fits = count <= kCandidates;
+        if (!fits && wanted > 2) continue;
+        for (int k = lane_; k < kCandidates; k += 32)
+            if (!fits || k >= count) __stcg(&memory.object[k], kNobody);
+        if (lane_ == 0) __stcg(&memory.bound, fits ? limit : -1.0f);
+        return least_of_lanes(best);
+    }
+}
+
+/// The object that a point wants and the price it offers, as bits.
+template <bool squared, class Cloud>
+__device__ int2 Replica<squared, Cloud>::bid_of(int i) const {
+    const Best best = best_of(i);
+    const float price = object()[best.object].w;
+    return make_int2(best.object, __float_as_int(assignment::bid_of(price, best.value, best.second, eps_)));
+}
+
+/// profit = min over objects of cost + price. Points may memorise what is best for them now.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::update_profits(bool memorises) {
+    int2* told = next_exchange();
+    Memory<Index>* memory = next_memory();
+    for (int i = rank_ * kWarps + warp_; i < n_; i += kWarps * task_.group) {
+        const float value = memorises ? memorise(i, memory[i]) : best_of(i).value;
+        if (lane_ == 0) __stcg(&told[i].x, __float_as_int(value));
+    }
+    group_sync();
+    if (memorises) {
+        memory_ = memory;
+        lowered_ = 0.0f;
+    }
+    for (int i = static_cast<int>(threadIdx.x); i < n_; i += kThreads) point_[i].w = __int_as_float(__ldcg(&told[i].x));
+    __syncthreads();
+}
+
+}  // namespace stipple::ops::cuda::matching
