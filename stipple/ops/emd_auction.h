@@ -92,7 +92,7 @@ STIPPLE_HD int32_t farther(int32_t level, int32_t step) {
 
 /// A phase's auction stops when no more points than this are without a partner.
 STIPPLE_HD int64_t left_over(int64_t n) {
-    return n > 11 * 1024 ? n / 1024 : 11;
+    return n > 9 * 1024 ? n / 1024 : 9;
 }
 
 /// Ties go to the lowest rank. Were they to go to the lowest index, equal points would all want the same partner.

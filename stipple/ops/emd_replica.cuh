@@ -18,7 +18,8 @@ constexpr int kWarps = kThreads / 32;
 constexpr int kChunk = 8;                // objects with a box of their own
 constexpr int kGroup = 32;               // chunks with a box around them, a lane for each
 constexpr int kHome = 32;                // objects that a scan looks at first, a lane for each
-constexpr int kCandidates = 64;          // objects that a point remembers, two for every lane
+constexpr int kEach = 2;                 // objects that a lane remembers of a point
+constexpr int kCandidates = 32 * kEach;  // objects that a point remembers
 constexpr int kChunksAtOnce = 192;       // of a scan
 constexpr int kLists = 3, kNear = 1024;  // lists, and how much of each is in shared memory
 constexpr int kFew = 32;                 // bids of a round that a block makes and judges alone, a lane for each
@@ -221,15 +222,15 @@ private:
     __device__ bool may_hold(const float4& middle, const float4& half, const float4& p, float limit) const;
     template <class Visit>
     __device__ void scan(const float4& p, float limit, int except, const Visit& visit) const;
-    struct Remembered {  // by a lane
-        int object[2];   // -1: none
+    struct Remembered {     // by a lane
+        int object[kEach];  // -1: none
         float bound;
     };
     __device__ Remembered remember(int i) const;
-    __device__ float memorise(int i, Memory<Index>& memory) const;
+    __device__ float memorise(int i, float window, Memory<Index>& memory) const;
     __device__ Best best_of(int i) const;
     __device__ int2 bid_of(int i) const;
-    __device__ void update_profits(bool memorises);
+    __device__ void update_profits(float window);
 
     // emd_rounds.cuh: the auction
     __device__ void auction();

@@ -159,8 +159,10 @@ __device__ inline float least_of_lanes(float value) {  // none negative
 template <bool squared, class Cloud>
 __device__ typename Replica<squared, Cloud>::Remembered Replica<squared, Cloud>::remember(int i) const {
     const Memory<Index>& memory = memory_[i];  // past the L1 cache: other blocks wrote it
-    const Index one = __ldcg(&memory.object[lane_]), two = __ldcg(&memory.object[32 + lane_]);
-    return {{some(one), some(two)}, __ldcg(&memory.bound) - lowered_ - kFilterMargin};
+    Remembered known;
+    for (int k = 0; k < kEach; ++k) known.object[k] = some(__ldcg(&memory.object[32 * k + lane_]));
+    known.bound = __ldcg(&memory.bound) - lowered_ - kFilterMargin;
+    return known;
 }
 
 /// The best object for a point; the same in all lanes.
@@ -185,12 +187,12 @@ __device__ Best Replica<squared, Cloud>::best_of(int i) const {
         all.object = seen_from(i, first);
         return all;
     };
-    float value[2];
-    for (int k = 0; k < 2; ++k) {
+    float value[kEach];
+    for (int k = 0; k < kEach; ++k) {
         const float4 q = object()[max(known.object[k], 0)];
         value[k] = known.object[k] >= 0 ? add_rounded(cost_of(p, q), q.w) : INFINITY;
     }
-    for (int k = 0; k < 2; ++k) consider(known.object[k], value[k]);
+    for (int k = 0; k < kEach; ++k) consider(known.object[k], value[k]);
     Best all = of_all();
     if (all.second <= known.bound) return all;
     const int home = home_[i] / kHome * kHome;
@@ -206,25 +208,19 @@ __device__ Best Replica<squared, Cloud>::best_of(int i) const {
     return of_all();
 }
 
-/// Fills the memory of a point; returns the value of the best object.
+/// Fills the memory of a point with what is worth no more than window less than the best, as far as there is room;
+/// returns the value of the best object.
 template <bool squared, class Cloud>
-__device__ float Replica<squared, Cloud>::memorise(int i, Memory<Index>& memory) const {
+__device__ float Replica<squared, Cloud>::memorise(int i, float window, Memory<Index>& memory) const {
     const float4 p = point_[i];
     const int home = home_[i] / kHome * kHome;
     const float4 q = object()[home + lane_];
     const float here = add_rounded(cost_of(p, q), q.w), nearest = least_of_lanes(here);
-    for (int wanted = 20;; wanted /= 2) {
-        // A limit that about so many of the home's objects are within.
-        float low = nearest, limit = INFINITY;
-        for (int halving = 0; halving < 8; ++halving) {
-            const float middle = limit < INFINITY ? 0.5f * low + 0.5f * limit : 2.0f * low + kFilterMargin;
-            const int within = __popc(__ballot_sync(kAllLanes, here <= middle));
-            if (within >= wanted)
-                limit = middle;
-            else
-                low = middle;
-        }
-        if (!(limit < INFINITY)) limit = low;
+    // If 24 of the home's objects are within, there is no room for all: then a narrower window at once.
+    float limit = nearest + window;
+    for (int tries = 0; tries < 20 && __popc(__ballot_sync(kAllLanes, here <= limit)) >= 24; ++tries)
+        limit = nearest + 0.75f * (limit - nearest);
+    for (int tries = 0;; ++tries) {
         float best = nearest;
         int count = 0;
         scan(p, limit * kFilterFactor, -kHome, [&](int j, float sq, float price) {
@@ -236,12 +232,16 @@ __device__ float Replica<squared, Cloud>::memorise(int i, Memory<Index>& memory)
             count += __popc(all);
             best = fminf(best, value);
         });
+        best = least_of_lanes(best);
         const bool fits = count <= kCandidates;
-        if (!fits && wanted > 2) continue;
+        if (!fits && tries < 8) {
+            limit = best + 0.5f * (limit - best);
+            continue;
+        }
         for (int k = lane_; k < kCandidates; k += 32)
             if (!fits || k >= count) __stcg(&memory.object[k], kNobody);
         if (lane_ == 0) __stcg(&memory.bound, fits ? limit : -1.0f);
-        return least_of_lanes(best);
+        return best;
     }
 }
 
@@ -253,17 +253,17 @@ __device__ int2 Replica<squared, Cloud>::bid_of(int i) const {
     return make_int2(best.object, __float_as_int(assignment::bid_of(price, best.value, best.second, eps_)));
 }
 
-/// profit = min over objects of cost + price. Points may memorise what is best for them now.
+/// profit = min over objects of cost + price. With a window, points memorise what is best for them now.
 template <bool squared, class Cloud>
-__device__ void Replica<squared, Cloud>::update_profits(bool memorises) {
+__device__ void Replica<squared, Cloud>::update_profits(float window) {
     int2* told = next_exchange();
     Memory<Index>* memory = next_memory();
     for (int i = rank_ * kWarps + warp_; i < n_; i += kWarps * task_.group) {
-        const float value = memorises ? memorise(i, memory[i]) : best_of(i).value;
+        const float value = window > 0.0f ? memorise(i, window, memory[i]) : best_of(i).value;
         if (lane_ == 0) __stcg(&told[i].x, __float_as_int(value));
     }
     group_sync();
-    if (memorises) {
+    if (window > 0.0f) {
         memory_ = memory;
         lowered_ = 0.0f;
     }

@@ -72,7 +72,7 @@ __device__ void Replica<squared, Cloud>::relax(int i, int level, int horizon) {
         scan(p, limit, -kHome, offer);
         return;
     }
-    for (int k = 0; k < 2; ++k) {
+    for (int k = 0; k < kEach; ++k) {
         const float4 q = object()[max(known.object[k], 0)];
         const float sq = distance_sq(p.x - q.x, p.y - q.y, p.z - q.z);
         if (may_cost<squared>(sq, limit - q.w)) offer(known.object[k], sq, q.w);
