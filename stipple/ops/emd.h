@@ -31,9 +31,11 @@ struct EmdOutput {
 /// A cloud with a non-finite point gets matching -1, cost and bound NaN; an empty cloud cost and bound NaN.
 /// Throws Error{bad_argument} for wrong shapes, sizes that differ, mixed devices, negative or non-finite options.
 ///
-/// Auction with falling eps [Bertsekas 1988] until 1 point in 100 is left, the rest by augmenting paths in units of eps
-/// [Gabow and Tarjan 1989]. O(n) memory. Every phase ends: at most 128 rounds of bids, then at most n searches of at
-/// most n + 1 rounds; at most 20 phases. In practice about 30 n^2 pair evaluations for a gap of 1 %.
+/// Auction with falling eps [Bertsekas 1988] until few points are left, which wait for the next eps; in the last
+/// phases, and where an auction does not get that far, they are placed by augmenting paths in units of eps [Gabow and
+/// Tarjan 1989]. O(n) memory. Every phase ends: at most 4096 rounds of bids, then at most n searches of at most n + 1
+/// rounds; at most 30 phases. In practice 30 to 40 n^2 pair evaluations for a gap of 1 %, most of them passed over in
+/// whole boxes.
 void emd(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOptions& options = {}, Stream stream = {});
 
 /// Gradient of sum over clouds of grad_cost * cost with respect to the points, through the matched pairs.

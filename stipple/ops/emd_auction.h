@@ -81,8 +81,7 @@ STIPPLE_HD bool may_cost(float sq, float limit) {
 /// Reduced cost in whole eps.
 STIPPLE_HD int32_t level_of(float cost, float price, float profit, float inverse_eps) {
     const float steps = multiply_rounded(add_rounded(add_rounded(cost, price), -profit), inverse_eps);
-    if (!(steps > 0.0f)) return 0;
-    return steps < static_cast<float>(kTopLevel) ? static_cast<int32_t>(steps) : kTopLevel;
+    return static_cast<int32_t>(fminf(fmaxf(steps, 0.0f), static_cast<float>(kTopLevel)));
 }
 
 /// The length of a path longer by a step.
@@ -92,7 +91,7 @@ STIPPLE_HD int32_t farther(int32_t level, int32_t step) {
 
 /// A phase's auction stops when no more points than this are without a partner.
 STIPPLE_HD int64_t left_over(int64_t n) {
-    return n > 9 * 1024 ? n / 1024 : 9;
+    return n > 6 * 1024 ? n / 1024 : 6;
 }
 
 /// Ties go to the lowest rank. Were they to go to the lowest index, equal points would all want the same partner.

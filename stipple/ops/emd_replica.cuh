@@ -13,7 +13,7 @@ namespace stipple::ops::cuda::matching {
 
 using namespace assignment;
 
-constexpr int kThreads = 512;
+constexpr int kThreads = 768;
 constexpr int kWarps = kThreads / 32;
 constexpr int kChunk = 8;                // objects with a box of their own
 constexpr int kGroup = 32;               // chunks with a box around them, a lane for each

@@ -158,10 +158,10 @@ __device__ inline float least_of_lanes(float value) {  // none negative
 
 template <bool squared, class Cloud>
 __device__ typename Replica<squared, Cloud>::Remembered Replica<squared, Cloud>::remember(int i) const {
-    const Memory<Index>& memory = memory_[i];  // past the L1 cache: other blocks wrote it
+    const Memory<Index>& memory = memory_[i];
     Remembered known;
-    for (int k = 0; k < kEach; ++k) known.object[k] = some(__ldcg(&memory.object[32 * k + lane_]));
-    known.bound = __ldcg(&memory.bound) - lowered_ - kFilterMargin;
+    for (int k = 0; k < kEach; ++k) known.object[k] = some(memory.object[32 * k + lane_]);
+    known.bound = memory.bound - lowered_ - kFilterMargin;
     return known;
 }
 

@@ -7,7 +7,7 @@
 
 namespace stipple::ops::cuda::matching {
 
-constexpr int kHorizon = 32;  // eps, at first
+constexpr int kHorizon = 24;  // eps, at first
 
 /// One search forest, one augmenting path in every tree that found a free object.
 template <bool squared, class Cloud>
@@ -36,7 +36,7 @@ __device__ void Replica<squared, Cloud>::place() {
             const int lowest = lowest_level();
             again = lowest > horizon && horizon < kTopLevel;
             if (again) {
-                horizon = min(horizon + horizon / 2, kTopLevel);
+                horizon = min(2 * horizon, kTopLevel);
                 points = left();
                 continue;
             }
@@ -61,10 +61,9 @@ __device__ void Replica<squared, Cloud>::relax(int i, int level, int horizon) {
     const float inverse_eps = 1.0f / eps_;
     const float limit = (p.w + static_cast<float>(horizon + 1 - level) * eps_) + kFilterMargin;
     const auto offer = [&](int j, float sq, float price) {
-        if (j < 0) return;
         const int reached = farther(level, level_of(root_of<squared>(sq), price, p.w, inverse_eps));
         const Key path = key_of(reached, rank_of(i, j, n_));
-        if (reached > horizon || key()[j] <= path) return;
+        if (j < 0 || reached > horizon || key()[j] <= path) return;
         const Key before = atomicMin(&key()[j], path);
         if (reached == level && before > path && level_in(before) > level) ready().set(atomicAdd(&board().ready, 1), j);
     };
@@ -74,8 +73,7 @@ __device__ void Replica<squared, Cloud>::relax(int i, int level, int horizon) {
     }
     for (int k = 0; k < kEach; ++k) {
         const float4 q = object()[max(known.object[k], 0)];
-        const float sq = distance_sq(p.x - q.x, p.y - q.y, p.z - q.z);
-        if (may_cost<squared>(sq, limit - q.w)) offer(known.object[k], sq, q.w);
+        offer(known.object[k], distance_sq(p.x - q.x, p.y - q.y, p.z - q.z), q.w);
     }
 }
 
