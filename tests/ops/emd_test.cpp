@@ -148,8 +148,9 @@ TEST_P(Emd, ACloudAndAPermutationOfItCostNothing) {
 
 TEST_P(Emd, EqualsTheCpuBitForBit) {
     for (const Kind kind : all_kinds()) {
-        for (const int64_t n : {33, 513, 2100}) {
+        for (const int64_t n : {33, 513, 2100, 8200}) {  // the last is more than a block's shared memory holds
             if (n > 1000 && kind != Kind::uniform && kind != Kind::coplanar) continue;
+            if (n > 8000 && kind != Kind::uniform) continue;
             SCOPED_TRACE(testing::Message() << to_string(kind) << " n " << n);
             const Array<float, 2> a = make_cloud(kind, n, 8), b = make_cloud(kind, n, 9);
             const Result cpu = run_emd(a, b, {}, Device{}), here = run_emd(a, b, {}, device());
@@ -157,6 +158,18 @@ TEST_P(Emd, EqualsTheCpuBitForBit) {
             EXPECT_EQ(0, std::memcmp(cpu.cost.data(), here.cost.data(), sizeof(float)));
             EXPECT_EQ(0, std::memcmp(cpu.bound.data(), here.bound.data(), sizeof(float)));
         }
+    }
+    // Prices far apart: long auctions and long paths.
+    Array<float, 2> a = make_cloud(Kind::uniform, 700, 8), b = make_cloud(Kind::uniform, 700, 9);
+    for (int64_t i = 0; i < 700; ++i) {
+        if (i % 5 < 3) a.data()[3 * i] += 20.0f;
+        if (i % 5 < 2) b.data()[3 * i] += 20.0f;
+    }
+    for (const bool squared : {false, true}) {
+        const EmdOptions options{squared, 0.01f, 0.0f};
+        const Result cpu = run_emd(a, b, options, Device{}), here = run_emd(a, b, options, device());
+        EXPECT_TRUE(std::equal(cpu.matching.data(), cpu.matching.data() + 700, here.matching.data()));
+        EXPECT_EQ(cpu.bound.data()[0], here.bound.data()[0]);
     }
 }
 
