@@ -1,11 +1,10 @@
 // emd on CUDA: the algorithm of emd_auction.h, a group of blocks for each pair of clouds.
 //
-// The work is some thousand short rounds, so their latency counts. A group is a thread block cluster (compute
-// capability 9.0) or one block; each of its blocks has the whole state, in its shared memory up to 8192 points, and
-// goes through all steps as if it were alone. What takes long, the bids of large rounds and the profits, is divided
-// among the blocks of the group and told through global memory; everything else every block finds out for itself, and
-// all find the same. The order of lists that are divided is therefore fixed; the rest may happen in any order: see
-// emd_auction.h.
+// The work is some thousand short rounds, so their latency counts. Each block of a group has the whole state, in its
+// shared memory up to 8192 points, and goes through all steps as if it were alone. What takes long, the bids of large
+// rounds and the profits, is divided among the blocks of the group and told through global memory; everything else
+// every block finds out for itself, and all find the same. The order of lists that are divided is therefore fixed; the
+// rest may happen in any order: see emd_auction.h.
 
 #include "stipple/ops/emd.h"
 #include "stipple/ops/emd_order.h"
@@ -215,7 +214,10 @@ struct Device {
             cudaDeviceGetAttribute(&device.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, index));
         return device;
     }
-    int64_t shared_room() const { return shared_bytes - static_cast<int64_t>(sizeof(Board)); }
+    template <class Cloud>
+    int64_t shared_room() const {
+        return shared_bytes - static_cast<int64_t>(sizeof(Board<typename Cloud::Index>));
+    }
 };
 
 constexpr int64_t kMostBlocks = 32;                 // of a group
@@ -230,7 +232,7 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     const UploadedBatch batch(a.batch, stream);
     const OrderedPairs pairs(a, b, batch.view(), stream);
     Task task = {};
-    task.layout = Layout::of<Cloud>(largest, device.shared_room());
+    task.layout = Layout::of<Cloud>(largest, device.template shared_room<Cloud>());
     // As many blocks for a pair of clouds as help it, while all pairs run at once.
     const int64_t help = std::min(kMostBlocks, (largest + kPointsOfABlock - 1) / kPointsOfABlock);
     const int64_t room = std::min(device.processors / clouds, kMostState / (clouds * task.layout.global_bytes + 1));
@@ -269,7 +271,7 @@ void launch_for_size(const Clouds& a, const Clouds& b, const EmdOutput& out, con
                      cudaStream_t stream) {
     // Where a block has too little shared memory for a small cloud's, all of it goes to global memory.
     const int64_t largest = std::max<int64_t>(a.batch.largest(), 1);
-    const int64_t room = Device::current().shared_room();
+    const int64_t room = Device::current().shared_room<SmallCloud>();
     if (largest <= kMostInShared && Layout::of<SmallCloud>(largest, room).hot_is_shared())
         launch<squared, SmallCloud>(a, b, out, options, stream);
     else

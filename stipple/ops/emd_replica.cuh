@@ -117,21 +117,17 @@ struct Bid {
 };
 
 /// What the threads of a block tell each other.
+template <class Index>
 struct Board {
-    Bid bids[kFew];                          // of a round of few
-    int loser[kFew];                         // of each bid; -1: nobody
-    uint16_t chunks[kWarps][kChunksAtOnce];  // of every warp's scan, to look at
-    int counts[kWarps];                      // of a compaction
-    int ready, front, hits;                  // of a search
+    Bid bids[kFew];                       // of a round of few
+    int loser[kFew];                      // of each bid; -1: nobody
+    Index chunks[kWarps][kChunksAtOnce];  // of every warp's scan, to look at
+    int counts[kWarps];                   // of a compaction
+    int ready, front, hits;               // of a search
     unsigned lowest;
     long long sums[kWarps];
     float4 box[2][kWarps];
 };
-
-__device__ inline Board& board() {
-    __shared__ Board shared;
-    return shared;
-}
 
 __device__ inline char* shared_memory() {
     extern __shared__ float4 emd_memory[];
@@ -273,6 +269,11 @@ private:
             while (static_cast<int>(now - meetings_) < 0);
         }
         __syncthreads();
+    }
+
+    __device__ static Board<Index>& board() {
+        __shared__ Board<Index> shared;
+        return shared;
     }
 
     // Hot arrays: not as pointers, so that the compiler knows the address space.

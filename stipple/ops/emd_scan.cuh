@@ -89,7 +89,7 @@ template <class Visit>
 __device__ void Replica<squared, Cloud>::scan(const float4& p, float limit, int except, const Visit& visit) const {
     constexpr int kColumns = 32 / kChunk, kAtOnce = 4;
     const float4* const objects = object();
-    uint16_t* chunks = board().chunks[warp_];
+    Index* chunks = board().chunks[warp_];
     int base = -32;     // of the groups
     unsigned open = 0;  // groups to look into
     do {
@@ -118,7 +118,7 @@ __device__ void Replica<squared, Cloud>::scan(const float4& p, float limit, int 
 #pragma unroll
             for (int k = 0; k < 2; ++k) {
                 const unsigned all = __ballot_sync(kAllLanes, near[k]);
-                if (near[k]) chunks[count + __popc(all & ((1u << lane_) - 1))] = static_cast<uint16_t>(chunk[k]);
+                if (near[k]) chunks[count + __popc(all & ((1u << lane_) - 1))] = static_cast<Index>(chunk[k]);
                 count += __popc(all);
             }
         }
