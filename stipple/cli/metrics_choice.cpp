@@ -22,25 +22,6 @@ constexpr std::pair<const char*, const char*> kProtocolScores[] = {{"cd", "chamf
                                                                    {"cd_raw", "chamfer_squared_sum"},
                                                                    {"hd_raw", "hausdorff_squared_sum"}};
 
-bool begins_with(std::string_view text, std::string_view prefix) {
-    return text.substr(0, prefix.size()) == prefix;
-}
-
-/// Which extra computes a metric of the registry; none for those that compare no two clouds.
-std::optional<Extra> extra_of(std::string_view metric) {
-    constexpr std::pair<std::string_view, Extra> kBegins[] = {
-        {"chamfer_", Extra::chamfer},  {"hausdorff", Extra::hausdorff},   {"f_score", Extra::f_score},
-        {"precision", Extra::f_score}, {"recall", Extra::f_score},        {"jsd", Extra::jsd},
-        {"emd_auction", Extra::emd},   {"emd_exact", Extra::emd_exact},   {"p2f_", Extra::surface},
-        {"f2p_", Extra::surface},      {"normal_", Extra::normals},       {"spacing_", Extra::density},
-        {"density_", Extra::density},  {"uniformity", Extra::uniformity}, {"nuc", Extra::nuc}};
-    const std::string_view group = metrics::info_of(metric).group;
-    if (group != "clouds" && group != "surface" && group != "spread") return {};
-    for (const auto& [prefix, extra] : kBegins)
-        if (begins_with(metric, prefix)) return extra;
-    return {};
-}
-
 std::optional<Extra> group_by_name(std::string_view word) {
     for (const Extra extra : metrics::all_extras())
         if (metrics::name_of(extra) == word) return extra;
@@ -49,7 +30,7 @@ std::optional<Extra> group_by_name(std::string_view word) {
 
 const MetricInfo* metric_by_name(std::string_view word) {
     for (const MetricInfo& info : metrics::registry())
-        if (info.name == word && extra_of(word)) return &info;
+        if (info.name == word && info.extra) return &info;
     return nullptr;
 }
 
@@ -65,7 +46,7 @@ std::vector<std::string> all_words() {
     for (const auto& [name, metric] : kProtocolScores) words.push_back(name);
     for (const Extra extra : metrics::all_extras()) words.emplace_back(metrics::name_of(extra));
     for (const MetricInfo& info : metrics::registry())
-        if (extra_of(info.name) && std::find(words.begin(), words.end(), info.name) == words.end())
+        if (info.extra && std::find(words.begin(), words.end(), info.name) == words.end())
             words.emplace_back(info.name);
     return words;
 }
@@ -106,7 +87,8 @@ bool names(std::string_view word, const Score& score) {
     if (score.name == word || score.metric == word) return true;
     if (word == "p2f") return score.metric == "p2f_mean";
     const std::optional<Extra> group = group_by_name(word);
-    return group && !metric_by_name(word) && !protocol_score(score.name) && extra_of(score.metric) == group;
+    return group && !metric_by_name(word) && !protocol_score(score.name) &&
+           metrics::info_of(score.metric).extra == group;
 }
 
 }  // namespace
@@ -149,11 +131,13 @@ std::vector<MetricsLimit> parse_limits(const std::string& option, const std::str
     return limits;
 }
 
-std::vector<Extra> extras_for(const MetricsChoice& choice, const std::vector<MetricsLimit>& limits) {
+std::vector<Extra> extras_for(const MetricsChoice& choice, const std::vector<MetricsLimit>& limits, Protocol protocol) {
     std::vector<Extra> extras;
     const auto want = [&](const std::string& word) {
-        if (protocol_score(word)) return;
-        const std::optional<Extra> extra = metric_by_name(word) ? extra_of(word) : group_by_name(word);
+        const MetricInfo* metric = protocol_score(word);
+        if (metric && protocol != Protocol::raw) return;
+        if (!metric) metric = metric_by_name(word);
+        const std::optional<Extra> extra = metric ? metric->extra : group_by_name(word);
         if (extra && std::find(extras.begin(), extras.end(), *extra) == extras.end()) extras.push_back(*extra);
     };
     for (const std::string& word : choice.words) want(word);

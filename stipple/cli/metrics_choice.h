@@ -31,7 +31,8 @@ std::vector<MetricsLimit> parse_limits(const std::string& option, const std::str
                                        metrics::Protocol protocol);
 
 /// What must be computed beyond the protocol's own scores.
-std::vector<metrics::Extra> extras_for(const MetricsChoice& choice, const std::vector<MetricsLimit>& limits);
+std::vector<metrics::Extra> extras_for(const MetricsChoice& choice, const std::vector<MetricsLimit>& limits,
+                                       metrics::Protocol protocol);
 
 /// The first limit that does not hold, as Error{check_failed}. NaN holds nothing. Throws Error{bad_argument} when a
 /// score was not computed.

@@ -39,7 +39,8 @@ Plan plan_of(const Options& options, const Common& common) {
     for (MetricsLimit& limit : parse_limits("--fail-below", options.fail_below, true, plan.protocol))
         plan.limits.push_back(std::move(limit));
     metrics::EvaluateOptions& evaluate = plan.evaluate;
-    evaluate.extras = extras_for(plan.choice, plan.limits);
+    evaluate.extras = extras_for(plan.choice, plan.limits, plan.protocol);
+    evaluate.only_extras = !plan.choice.words.empty();
     const auto has = [&](metrics::Extra extra) {
         return std::find(evaluate.extras.begin(), evaluate.extras.end(), extra) != evaluate.extras.end();
     };
@@ -49,10 +50,10 @@ Plan plan_of(const Options& options, const Common& common) {
         evaluate.extras.push_back(metrics::Extra::f_score);
     STIPPLE_REQUIRE(options.radius == 0 || has(metrics::Extra::f_score),
                     "--radius is for f_score, which --metrics leaves out");
-    for (const metrics::Extra extra : {metrics::Extra::surface, metrics::Extra::uniformity, metrics::Extra::nuc})
-        STIPPLE_REQUIRE(!has(extra) || !options.mesh.empty(), "the metric {} needs --mesh", metrics::name_of(extra));
     for (const std::string& word : plan.choice.words)
         STIPPLE_REQUIRE(word != "p2f" || !options.mesh.empty(), "the metric p2f needs --mesh");
+    for (const metrics::Extra extra : {metrics::Extra::surface, metrics::Extra::uniformity, metrics::Extra::nuc})
+        STIPPLE_REQUIRE(!has(extra) || !options.mesh.empty(), "the metric {} needs --mesh", metrics::name_of(extra));
     evaluate.f_score_radius = options.radius;
     evaluate.floor = options.floor;
     evaluate.errors = !options.errors.empty() || !options.picture.empty();

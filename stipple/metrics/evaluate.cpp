@@ -185,7 +185,8 @@ private:
     /// missing; what was asked for by name must be possible.
     bool wants(Extra extra) {
         const bool asked = std::find(options_.extras.begin(), options_.extras.end(), extra) != options_.extras.end();
-        const bool implied = protocol_ == Protocol::raw && extra != Extra::emd && extra != Extra::emd_exact;
+        const bool implied =
+            protocol_ == Protocol::raw && !options_.only_extras && extra != Extra::emd && extra != Extra::emd_exact;
         if (!asked && !implied) return false;
         const char* missing = nullptr;
         if ((extra == Extra::surface || extra == Extra::uniformity || extra == Extra::nuc) && !mesh_)
@@ -328,7 +329,10 @@ private:
             return;
         }
         if (truth_.size() < 2) return note("no floor: the truth has one point and there is no mesh");
-        options.extras.clear();
+        if (options.only_extras)
+            std::erase_if(options.extras, [](Extra extra) { return extra == Extra::emd || extra == Extra::emd_exact; });
+        else
+            options.extras.clear();
         const Halves halves = halves_of(truth_, options_.seed);
         for (Score score : evaluate(halves.a, halves.b, nullptr, protocol_, options).scores) {
             const bool squared = score.unit == "length^2";

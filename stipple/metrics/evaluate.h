@@ -12,7 +12,8 @@ namespace stipple::metrics {
 enum class NonFinite { refuse, leave_out };
 
 struct EvaluateOptions {
-    std::vector<Extra> extras;    // raw: all but emd and emd_exact come by themselves, as far as the inputs allow
+    std::vector<Extra> extras;    // raw: all but emd and emd_exact come by themselves, as far as the inputs allow,
+    bool only_extras = false;     // raw: unless nothing but the extras is wanted
     bool raw_too = true;          // pu_gan: cd_raw and hd_raw, without normalisation
     double f_score_radius = 0;    // in the protocol's frame; 0: 1 % of the diagonal of the truth's box
     int64_t surface_samples = 0;  // points drawn from the mesh for mesh -> cloud; 0: as many as the prediction has

@@ -3,10 +3,13 @@
 // table and a test keeps the two equal. A Score is one number together with what must be known to compare it.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "stipple/metrics/protocol.h"
 
 namespace stipple::metrics {
 
@@ -25,8 +28,9 @@ struct MetricInfo {
     const char* unit;     // "length", "length^2", "ratio", "bit", "degree", "dB", "points / length^3"
     Better better;
     Across across;
-    const char* used_by;  // papers, "" for nobody in particular
-    const char* header;   // "cloud_distance.h": where the function and its contract are
+    const char* used_by;         // papers, "" for nobody in particular
+    const char* header;          // "cloud_distance.h": where the function and its contract are
+    std::optional<Extra> extra;  // what of evaluate computes it; none where it compares no two clouds
 };
 
 std::span<const MetricInfo> registry();

@@ -146,13 +146,35 @@ TEST(MetricsEvaluateScores, RawWithoutMeshOrNormalsTellsWhatIsLeftOut) {
               "evaluate: normals needs normals of both clouds");
 }
 
-TEST(MetricsEvaluateScores, NormalsOfBothAreCompared) {
-    PointCloud a = sphere_cloud(300, 1), b = sphere_cloud(300, 2);
-    for (PointCloud* cloud : {&a, &b}) {  // of a sphere: the place itself
-        Attribute normal("normal", DType::f32, cloud->size(), 3);
-        std::memcpy(normal.data(), cloud->positions.data(), sizeof(float) * 3 * cloud->size());
-        cloud->attributes.push_back(std::move(normal));
+/// With normals: of a sphere, the place itself.
+PointCloud sphere_with_normals(int64_t n, uint64_t seed) {
+    PointCloud cloud = sphere_cloud(n, seed);
+    Attribute normal("normal", DType::f32, n, 3);
+    std::memcpy(normal.data(), cloud.positions.data(), sizeof(float) * 3 * n);
+    cloud.attributes.push_back(std::move(normal));
+    return cloud;
+}
+
+TEST(MetricsEvaluateScores, EveryExtraComputesTheMetricsThatTheRegistrySays) {
+    const PointCloud a = sphere_with_normals(300, 1), b = sphere_with_normals(300, 2);
+    const Mesh mesh = sphere_mesh(2);
+    EvaluateOptions options;
+    options.only_extras = true;
+    std::set<std::string> computed, registered;
+    for (const Extra extra : metrics::all_extras()) {
+        options.extras = {extra};
+        for (const Score& score : metrics::evaluate(a, b, &mesh, Protocol::raw, options).scores) {
+            EXPECT_EQ(metrics::info_of(score.metric).extra, extra) << score.name;
+            computed.insert(score.metric);
+        }
     }
+    for (const metrics::MetricInfo& info : metrics::registry())
+        if (info.extra) registered.insert(info.name);
+    EXPECT_EQ(computed, registered);
+}
+
+TEST(MetricsEvaluateScores, NormalsOfBothAreCompared) {
+    const PointCloud a = sphere_with_normals(300, 1), b = sphere_with_normals(300, 2);
     EvaluateOptions options;
     options.extras = {Extra::normals};
     const double consistency =
