@@ -329,7 +329,7 @@ private:
         settled_.assign(n_, 0);
         std::vector<int32_t> front = left, ready, labelled;
         for (const int32_t i : left) root_[i] = i;
-        const int64_t enough = (static_cast<int64_t>(left.size()) * 3 + 9) / 10;
+        const int64_t enough = enough_found(static_cast<int64_t>(left.size()));
         int32_t level = 0;
         int64_t hits = 0;
         for (;;) {

@@ -94,6 +94,12 @@ STIPPLE_HD int64_t left_over(int64_t n) {
     return n > 6 * 1024 ? n / 1024 : 6;
 }
 
+/// A search ends with a level at which so many of the points that it began with have found a free object.
+template <class Count>
+STIPPLE_HD Count enough_found(Count left) {
+    return (left * 3 + 9) / 10;
+}
+
 /// Ties go to the lowest rank. Were they to go to the lowest index, equal points would all want the same partner.
 STIPPLE_HD int32_t rank_of(int32_t index, int32_t chooser, int32_t n) {
     const int32_t ahead = index - chooser;

@@ -6,6 +6,10 @@
 
 namespace stipple::ops::cuda::matching {
 
+__device__ inline float least_of_lanes(float value) {  // none negative
+    return __uint_as_float(warp_min(__float_as_uint(value)));
+}
+
 /// A box of points: its middle and half its sides, these a little longer than needed.
 struct Box {
     float4 middle, half;
@@ -68,7 +72,7 @@ __device__ void Replica<squared, Cloud>::bound_prices() {
         float least = INFINITY;
         for (int k = 0; k < kChunk; ++k) least = fminf(least, objects[(k + lane_) % kChunk].w);
         middle()[chunk].w = least;
-        least = __uint_as_float(warp_min(__float_as_uint(least)));
+        least = least_of_lanes(least);
         if (lane_ == 0) group_middle()[group].w = least;
     }
     __syncthreads();
@@ -150,10 +154,6 @@ __device__ void Replica<squared, Cloud>::scan(const float4& p, float limit, int 
         }
         __syncwarp();
     } while (base < groups_);
-}
-
-__device__ inline float least_of_lanes(float value) {  // none negative
-    return __uint_as_float(warp_min(__float_as_uint(value)));
 }
 
 template <bool squared, class Cloud>

@@ -13,7 +13,7 @@ constexpr int kHorizon = 24;  // eps, at first
 template <bool squared, class Cloud>
 __device__ void Replica<squared, Cloud>::place() {
     const int thread = static_cast<int>(threadIdx.x);
-    const int enough = (left_count_ * 3 + 9) / 10;
+    const int enough = enough_found(left_count_);
     for (int j = thread; j < n_; j += kThreads) key()[j] = kNoPath;
     for (int k = thread; k < left_count_; k += kThreads) {
         root_[left().get(k)] = static_cast<Index>(k);
