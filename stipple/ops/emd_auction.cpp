@@ -64,6 +64,12 @@ struct Bid {
     int32_t object;
 };
 
+/// An object on the rim of a search forest, in a heap whose front has the lowest level.
+struct Open {
+    int32_t level, object;
+    bool operator<(const Open& other) const { return level > other.level; }
+};
+
 struct Guess {
     int32_t best, second;
 };
@@ -317,58 +323,28 @@ private:
     /// One search forest from everybody left, one augmenting path in every tree that found a free object.
     void place(std::vector<int32_t>& left, float eps) {
         ++effort_.searches;
-        const float inverse_eps = 1.0f / eps;
+        const float unit = eps * kUnit;
         level_.assign(n_, kUnreached);
         parent_.assign(n_, -1);
         limit_.assign(blocks_ * kBlock, kInfinity);
         for (int64_t j = n_; j < blocks_ * kBlock; ++j) limit_[j] = -kInfinity;
         most_limit_.assign(blocks_, kInfinity);
         root_.assign(n_, -1);
-        reach_.assign(n_, 0);
         found_.assign(n_, -1);
-        settled_.assign(n_, 0);
-        std::vector<int32_t> front = left, ready, labelled;
-        for (const int32_t i : left) root_[i] = i;
-        const int64_t enough = enough_found(static_cast<int64_t>(left.size()));
-        int32_t level = 0;
-        int64_t hits = 0;
-        for (;;) {
-            ++effort_.search_rounds;
-            effort_.search_scans += static_cast<int64_t>(front.size());
-            ready.clear();
-            for (const int32_t i : front) relax(i, level, eps, inverse_eps, ready);
-            if (ready.empty()) {
-                if (hits >= enough) break;
-                int32_t lowest = kUnreached;
-                for (int64_t j = 0; j < n_; ++j) lowest = std::min(lowest, settled_[j] ? kUnreached : level_[j]);
-                if (lowest == kUnreached) break;
-                level = lowest;
-                for (int64_t j = 0; j < n_; ++j)
-                    if (!settled_[j] && level_[j] == level) ready.push_back(static_cast<int32_t>(j));
-            }
-            front.clear();
-            for (const int32_t j : ready) {
-                settled_[j] = 1;
-                limit_[j] = -kInfinity;
-                bound_limits(j / kBlock);
-                const int32_t root = root_[parent_[j]], i = owner_[j];
-                if (i >= 0) {
-                    root_[i] = root;
-                    reach_[i] = level;
-                    front.push_back(i);
-                } else {
-                    int32_t& found = found_[root];
-                    if (found < 0) ++hits;
-                    if (found < 0 || level_[j] < level_[found] || (level_[j] == level_[found] && j < found)) found = j;
-                }
-            }
-            if (hits == static_cast<int64_t>(left.size())) break;
+        settled_.clear();
+        open_.clear();
+        for (const int32_t i : left) {
+            root_[i] = i;
+            relax(i, 0, unit);
         }
-        for (int64_t j = 0; j < n_; ++j)
-            if (settled_[j]) price_[j] += static_cast<float>(level - level_[j]) * eps;
+        const int32_t top = grow_forest(unit, enough_found(left.size()));
+        for (const int32_t j : settled_) {
+            const float raise = static_cast<float>(top - level_[j]) * unit;
+            price_[j] += raise;
+            if (owner_[j] >= 0) profit_[owner_[j]] += raise;
+        }
         bound_prices();
-        for (int64_t i = 0; i < n_; ++i)
-            if (root_[i] >= 0) profit_[i] += static_cast<float>(level - reach_[i]) * eps;
+        for (const int32_t i : left) profit_[i] += static_cast<float>(top) * unit;
         std::vector<int32_t> next;
         for (const int32_t root : left) {
             int32_t j = found_[root];
@@ -386,10 +362,43 @@ private:
         left.swap(next);
     }
 
+    /// Settles objects in the order of their levels, stride by stride; returns the level up to which all are settled.
+    int32_t grow_forest(float unit, size_t enough) {
+        size_t free = 0;
+        for (int32_t top = kStride;;) {
+            while (!open_.empty() && open_.front().level <= top) {
+                std::pop_heap(open_.begin(), open_.end());
+                const auto [level, j] = open_.back();
+                open_.pop_back();
+                if (limit_[j] == -kInfinity) continue;  // settled before, by a shorter path
+                settled_.push_back(j);
+                limit_[j] = -kInfinity;
+                bound_limits(j / kBlock);
+                const int32_t root = root_[parent_[j]], i = owner_[j];
+                if (i >= 0) {
+                    root_[i] = root;
+                    relax(i, level, unit);
+                } else {
+                    ++free;
+                    int32_t& found = found_[root];
+                    if (found < 0 || level < level_[found] || (level == level_[found] && j < found)) found = j;
+                }
+            }
+            while (!open_.empty() && limit_[open_.front().object] == -kInfinity) {
+                std::pop_heap(open_.begin(), open_.end());
+                open_.pop_back();
+            }
+            if (free >= enough || (free > 0 && open_.empty())) return top;
+            if (open_.empty()) return kTopLevel;  // prices rise, and the next search sees farther
+            top = std::min(open_.front().level + kStride - 1, kTopLevel);
+        }
+    }
+
     /// Offers every object not yet settled a path through i.
-    void relax(int32_t i, int32_t level, float eps, float inverse_eps, std::vector<int32_t>& ready) {
-        const float x = a_.x[i], y = a_.y[i], z = a_.z[i], profit = profit_[i];
-        const float base = (profit - static_cast<float>(level) * eps) + kFilterMargin;
+    void relax(int32_t i, int32_t level, float unit) {
+        ++effort_.search_scans;
+        const float x = a_.x[i], y = a_.y[i], z = a_.z[i], profit = profit_[i], inverse_unit = 1.0f / unit;
+        const float base = (profit - static_cast<float>(level) * unit) + kFilterMargin;
         near_blocks(i, base, 1.0f, most_limit_, near_);
         for (int64_t block = 0; block < blocks_; ++block) {
             if (near_[block] == 0) continue;
@@ -403,17 +412,18 @@ private:
                 any |= passes[j];
             }
             if (any == 0) continue;
-            for (int64_t j = first; j < first + kBlock; ++j) {
-                if (passes[j - first] == 0) continue;
-                const int32_t reached = farther(level, level_of(cost(i, j), price_[j], profit, inverse_eps));
-                if (reached > level_[j]) continue;
-                if (reached == level_[j] &&
-                    rank(i, static_cast<int32_t>(j)) > rank(parent_[j], static_cast<int32_t>(j)))
-                    continue;
-                if (reached == level && level_[j] != level) ready.push_back(static_cast<int32_t>(j));
-                level_[j] = reached;
+            for (int64_t at = first; at < first + kBlock; ++at) {
+                if (passes[at - first] == 0) continue;
+                const auto j = static_cast<int32_t>(at);
+                const int32_t reached = level + step_of(cost(i, j), price_[j], profit, inverse_unit);
+                if (reached > kTopLevel || reached > level_[j]) continue;
+                if (reached == level_[j] && rank(i, j) > rank(parent_[j], j)) continue;
                 parent_[j] = i;
-                limit_[j] = static_cast<float>(reached + 1) * eps - price_[j];
+                if (reached == level_[j]) continue;
+                level_[j] = reached;
+                limit_[j] = static_cast<float>(reached) * unit - price_[j];
+                open_.push_back({reached, j});
+                std::push_heap(open_.begin(), open_.end());
             }
             bound_limits(block);
         }
@@ -433,8 +443,8 @@ private:
     std::vector<float> least_price_, most_limit_;                                   // in a block
     std::vector<int32_t> near_;
     std::vector<float> price_, profit_, limit_;
-    std::vector<int32_t> partner_, owner_, level_, parent_, root_, reach_, found_;
-    std::vector<uint8_t> settled_;
+    std::vector<int32_t> partner_, owner_, level_, parent_, root_, found_, settled_;
+    std::vector<Open> open_;
     std::vector<Guess> guess_;
     const float factor_;
     Effort effort_;

@@ -33,7 +33,7 @@ __device__ void Replica<squared, Cloud>::solve(int64_t cloud) {
     for (bool begun = false;;) {
         // What the next auction needs to know, or a search; after a search nothing more.
         const bool searched = begun && schedule.may_end() && left_count_ == 0;
-        update_profits(!begun ? 1.0f : searched ? 0.0f : schedule.may_end() ? (kHorizon + 4) * eps_ : 8.0f * eps_);
+        update_profits(!begun ? 1.0f : searched ? 0.0f : schedule.may_end() ? kWindow * eps_ : 8.0f * eps_);
         if (!begun) {
             schedule.begin(proven_bound());
         } else if (left_count_ > 0 && (schedule.may_end() || left_count_ > left_over(n_))) {

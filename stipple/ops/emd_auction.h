@@ -4,10 +4,11 @@
 // Prices are found in phases of falling eps. A phase is a synchronous auction [Bertsekas 1988] that stops when few
 // points are left over, because the price wars of the last few would take most of the rounds. Until eps is small enough
 // for the gap that is asked for, those few wait for the next phase: only its prices are needed, and they are good
-// enough. Then, or when an auction does not get that far, they are placed by shortest augmenting paths on reduced costs
-// counted in whole eps [Gabow and Tarjan 1989], every tree of the search forest at once. Prices live in float; every
-// choice is a minimum or maximum with a rule for ties, and sums that decide anything are integers, so nothing depends
-// on the order of threads.
+// enough. Then, or when an auction does not get that far, they are placed by shortest augmenting paths on rounded
+// reduced costs [Gabow and Tarjan 1989], every tree of the search forest at once. Prices live in float; every choice is
+// a minimum or maximum with a rule for ties, and sums that decide anything are integers, so nothing depends on the
+// order of threads. Every step of a path is at least one unit long, so there is one forest of shortest paths, in
+// whatever order it is found.
 //
 // Both clouds are first put in the order of a space-filling curve through their common box, equal codes in the order of
 // their rows: runs of points are compact then, and most of a scan passes over whole runs. Every index here, and so
@@ -28,8 +29,10 @@ constexpr int kMostBids = 512;             // of a phase's auction, for every po
 constexpr float kFinestEps = 0x1p-18f;     // of the scaled extent
 constexpr float kFilterMargin = 0x1p-17f;  // above every rounding of prices below 16
 constexpr float kFilterFactor = 1.0f + 0x1p-20f;
+constexpr float kUnit = 0x1p-6f;              // of eps: paths are measured in it
+constexpr int32_t kStride = 2 * 64;           // units: how much farther a search looks before it asks whether to go on
+constexpr int32_t kTopLevel = (1 << 18) - 2;  // units: no path of a search is longer
 constexpr int32_t kUnreached = 0x7fffffff;    // the level of an object that no path has reached
-constexpr int32_t kTopLevel = (1 << 18) - 2;  // a path's length is a multiple of eps; from here on all are equal
 
 /// Points are multiplied by 2^shift, so that the longer side of both clouds' box is in [0.5, 1).
 struct Extent {
@@ -78,26 +81,21 @@ STIPPLE_HD bool may_cost(float sq, float limit) {
     return sq <= (squared ? limit : limit * fabsf(limit));
 }
 
-/// Reduced cost in whole eps.
-STIPPLE_HD int32_t level_of(float cost, float price, float profit, float inverse_eps) {
-    const float steps = multiply_rounded(add_rounded(add_rounded(cost, price), -profit), inverse_eps);
-    return static_cast<int32_t>(fminf(fmaxf(steps, 0.0f), static_cast<float>(kTopLevel)));
-}
-
-/// The length of a path longer by a step.
-STIPPLE_HD int32_t farther(int32_t level, int32_t step) {
-    return level + step < kTopLevel ? level + step : kTopLevel;
+/// The length of a path's step: the reduced cost, in units, rounded up or one more; above kTopLevel if it is longer.
+STIPPLE_HD int32_t step_of(float cost, float price, float profit, float inverse_unit) {
+    const float units = multiply_rounded(add_rounded(add_rounded(cost, price), -profit), inverse_unit);
+    return 1 + static_cast<int32_t>(fminf(fmaxf(units, 0.0f), static_cast<float>(kTopLevel)));
 }
 
 /// A phase's auction stops when no more points than this are without a partner.
 STIPPLE_HD int64_t left_over(int64_t n) {
-    return n > 6 * 1024 ? n / 1024 : 6;
+    return n > 6 * 1024 ? n / 614 : 10;
 }
 
-/// A search ends with a level at which so many of the points that it began with have found a free object.
+/// A search from so many points ends when it has found so many free objects, or all that it can reach.
 template <class Count>
 STIPPLE_HD Count enough_found(Count left) {
-    return (left * 3 + 9) / 10;
+    return (left + 1) / 2;
 }
 
 /// Ties go to the lowest rank. Were they to go to the lowest index, equal points would all want the same partner.
@@ -138,12 +136,12 @@ struct Schedule {
                     multiply_rounded(0.5, static_cast<double>(kFinestEps)));
     }
     /// The gap of a phase is between eps / 3, for clouds of one shape, and eps / 2: this eps is tried first.
-    STIPPLE_HD double last_eps() const { return multiply_rounded(2.5, goal()); }
+    STIPPLE_HD double last_eps() const { return multiply_rounded(3.0, goal()); }
 
     /// The first phase: between the mean nearest distance, a lower bound of the cost, and the extent.
     STIPPLE_HD void begin(double nearest) {
         bound = fmax(nearest, 0.0);
-        const double wanted = multiply_rounded(0.3, sqrt(bound));
+        const double wanted = multiply_rounded(0.5, sqrt(bound));
         eps = static_cast<float>(fmax(fmax(wanted, last_eps()), static_cast<double>(kFinestEps)));
         done = false;
     }
@@ -186,7 +184,7 @@ STIPPLE_HD void pair_gradient(const float* p, const float* q, float weight, bool
 
 /// What a solve took; for measurements.
 struct Effort {
-    int64_t phases = 0, auction_rounds = 0, bids = 0, searches = 0, search_rounds = 0, search_scans = 0;
+    int64_t phases = 0, auction_rounds = 0, bids = 0, searches = 0, search_scans = 0;
 };
 
 /// One pair of clouds of the same size n >= 1 with finite points, rows of three adjacent floats `stride` apart.

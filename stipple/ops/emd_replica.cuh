@@ -21,8 +21,10 @@ constexpr int kHome = 32;                // objects that a scan looks at first, 
 constexpr int kEach = 2;                 // objects that a lane remembers of a point
 constexpr int kCandidates = 32 * kEach;  // objects that a point remembers
 constexpr int kChunksAtOnce = 192;       // of a scan
-constexpr int kLists = 3, kNear = 1024;  // lists, and how much of each is in shared memory
+constexpr int kLists = 2, kNear = 1024;  // lists, and how much of each is in shared memory
 constexpr int kFew = 32;                 // bids of a round that a block makes and judges alone, a lane for each
+constexpr int kHorizon = 24 * 64;        // units: the longest paths that a search writes down at first
+constexpr float kWindow = 128;           // eps: what points remember for searches
 constexpr int64_t kMostInShared = 8192;
 
 /// How objects, points and paths are written down. Both sorts of clouds run the same code.
@@ -42,7 +44,7 @@ struct LargeCloud {
 /// Where a block's arrays lie. All hot ones of a small cloud are in its shared memory, and the cold ones while there is
 /// room; the rest is in the block's part of a global array.
 struct Layout {
-    enum Hot { object, middle, half, group_middle, group_half, owner, key, near, hot_arrays };
+    enum Hot { object, middle, half, group_middle, group_half, owner, key, waiting, near, hot_arrays };
     enum Cold { root = hot_arrays, partner, home, point, offer, far, arrays };
 
     int64_t offset[arrays] = {};
@@ -68,6 +70,7 @@ struct Layout {
         take(group_half, groups * sizeof(float4));
         take(owner, n * sizeof(Index));
         take(key, n * sizeof(typename Cloud::Key));
+        take(waiting, (n + 31) / 32 * sizeof(unsigned));
         take(near, kLists * kNear * sizeof(Index));
         take(root, n * sizeof(Index));
         take(partner, n * sizeof(Index));
@@ -116,6 +119,16 @@ struct Bid {
     int point, object, amount;  // the amount as bits: positive floats are in the order of integers
 };
 
+/// Of a search's forest: the free objects in it, and the lowest level beyond it.
+struct Rim {
+    int free, lowest;
+};
+
+/// Of a search: paths are offered further up to one level and written down up to the other.
+struct Reach {
+    int top, horizon;
+};
+
 /// What the threads of a block tell each other.
 template <class Index>
 struct Board {
@@ -123,8 +136,8 @@ struct Board {
     int loser[kFew];                      // of each bid; -1: nobody
     Index chunks[kWarps][kChunksAtOnce];  // of every warp's scan, to look at
     int counts[kWarps];                   // of a compaction
-    int ready, front, hits;               // of a search
-    unsigned lowest;
+    int waiting;                          // in a search: objects that wait, and points at work
+    Rim rim;
     long long sums[kWarps];
     float4 box[2][kWarps];
 };
@@ -173,6 +186,7 @@ public:
         group_half_at_ = static_cast<int>(task.layout.offset[Layout::group_half]);
         owner_at_ = static_cast<int>(task.layout.offset[Layout::owner]);
         key_at_ = static_cast<int>(task.layout.offset[Layout::key]);
+        waiting_at_ = static_cast<int>(task.layout.offset[Layout::waiting]);
         near_at_ = static_cast<int>(task.layout.offset[Layout::near]);
     }
 
@@ -183,14 +197,13 @@ private:
     using Key = typename Cloud::Key;
     static constexpr Index kNobody = static_cast<Index>(-1);
 
-    // A path to an object: open until it is settled, then its length, then the rank of the point that it comes through.
-    static constexpr Key kOpen = static_cast<Key>(1) << (8 * sizeof(Key) - 1);
-    static constexpr Key kNoPath = static_cast<Key>(-1);
+    // A path to an object: its length, then the rank of the point that it comes through.
+    static constexpr Key kNoPath = static_cast<Key>(-1) >> 1;
     static_assert(sizeof(Key) > 4 || (kTopLevel + 1) << Cloud::kRankBits <= 0x7fffffff, "a level fits into a key");
     __device__ static Key key_of(int level, int rank) {
-        return kOpen | static_cast<Key>(level) << Cloud::kRankBits | static_cast<Key>(rank);
+        return static_cast<Key>(level) << Cloud::kRankBits | static_cast<Key>(rank);
     }
-    __device__ static int level_in(Key key) { return static_cast<int>((key & ~kOpen) >> Cloud::kRankBits); }
+    __device__ static int level_in(Key key) { return static_cast<int>(key >> Cloud::kRankBits); }
     __device__ int parent_in(Key key, int j) const {
         return seen_from(j, static_cast<unsigned>(key & ((static_cast<Key>(1) << Cloud::kRankBits) - 1)));
     }
@@ -236,10 +249,10 @@ private:
 
     // emd_search.cuh: augmenting paths
     __device__ void place();
-    __device__ void relax(int i, int level, int horizon);
-    __device__ int lowest_level();
-    __device__ void collect_ready(int level);
-    __device__ void settle(int level);
+    __device__ Rim rim_of(int top);
+    __device__ void wait(int from, int to, int more);
+    __device__ void serve(const Reach& reach);
+    __device__ void relax(int i, int level, const Reach& reach);
     __device__ void end_search(int level);
 
     /// The buffer through which the blocks of the group tell each other the next results; everybody has read what was
@@ -286,14 +299,13 @@ private:
     __device__ float4* half() const { return hot<float4>(half_at_); }
     __device__ float4* group_middle() const { return hot<float4>(group_middle_at_); }  // of groups, likewise
     __device__ float4* group_half() const { return hot<float4>(group_half_at_); }
-    __device__ Index* owner() const { return hot<Index>(owner_at_); }  // of objects
-    __device__ Key* key() const { return hot<Key>(key_at_); }          // of objects
+    __device__ Index* owner() const { return hot<Index>(owner_at_); }            // of objects
+    __device__ Key* key() const { return hot<Key>(key_at_); }                    // of objects
+    __device__ unsigned* waiting() const { return hot<unsigned>(waiting_at_); }  // of objects, a bit for each
 
-    /// Who is without a partner, and room for who is after the next round; a search's front.
+    /// Who is without a partner, and room for who is after the next round.
     __device__ List<Index> left() const { return list(which_); }
     __device__ List<Index> next_left() const { return list(which_ ^ 1); }
-    __device__ List<Index> front() const { return next_left(); }
-    __device__ List<Index> ready() const { return list(2); }  // the objects that a search settles next
     __device__ List<Index> list(int which) const {
         return {hot<Index>(near_at_) + which * kNear, far_ + which * task_.rows};
     }
@@ -309,13 +321,13 @@ private:
     unsigned meetings_ = 0;
     int which_ = 0, left_count_ = 0;  // of the points without a partner: the list, and how many
     float eps_ = 0, factor_ = 0;
-    Index *root_, *partner_, *home_;  // of points: in a search, which of those left; the partner; whom it bid for last
+    Index *root_, *partner_, *home_;  // of points: the root of its tree; the partner; whom it bid for last
     float4* point_;                   // x, y, z, profit
-    unsigned long long* offer_;       // of objects: a round's best bid; in a search, of roots: the free object found
+    unsigned long long* offer_;       // of objects: a round's best bid; of roots: the free object found
     Index* far_;
     Memory<Index>* memory_;  // of points; the group has it together
     float lowered_ = 0;      // prices have been since profits were found
-    int object_at_, middle_at_, half_at_, group_middle_at_, group_half_at_, owner_at_, key_at_, near_at_;
+    int object_at_, middle_at_, half_at_, group_middle_at_, group_half_at_, owner_at_, key_at_, waiting_at_, near_at_;
 };
 
 }  // namespace stipple::ops::cuda::matching

@@ -1,13 +1,14 @@
 #pragma once
-// The searches of emd on CUDA: one forest of shortest paths from all points that are left, grown level by level. Every
-// block of the group grows all of it. Paths longer than a horizon are not written down until the search gets there, so
-// that a point offers paths to the objects near it only; how far the horizon is does not show in the result.
+// The searches of emd on CUDA: one forest of shortest paths from all points that are left. Every block of the group
+// grows all of it. There is one such forest (see emd_auction.h), so a block's warps need not wait for each other: each
+// takes an object whose path has become shorter and offers paths through its owner, until no object waits for that.
+//
+// Paths longer than a horizon are not written down until the search gets there, so that a point offers paths to the
+// objects near it only; how far the horizon is does not show in the result.
 
 #include "stipple/ops/emd_scan.cuh"
 
 namespace stipple::ops::cuda::matching {
-
-constexpr int kHorizon = 24;  // eps, at first
 
 /// One search forest, one augmenting path in every tree that found a free object.
 template <bool squared, class Cloud>
@@ -15,137 +16,203 @@ __device__ void Replica<squared, Cloud>::place() {
     const int thread = static_cast<int>(threadIdx.x);
     const int enough = enough_found(left_count_);
     for (int j = thread; j < n_; j += kThreads) key()[j] = kNoPath;
-    for (int k = thread; k < left_count_; k += kThreads) {
-        root_[left().get(k)] = static_cast<Index>(k);
-        offer_[k] = ~0ull;
-    }
-    if (thread == 0) board().hits = board().ready = 0;
-    int level = 0, horizon = kHorizon, count = left_count_, settled = 0;
-    bool again = false;  // the whole forest, with a farther horizon
-    List<Index> points = left();
+    for (int word = thread; word < (n_ + 31) / 32; word += kThreads) waiting()[word] = 0;
+    if (thread == 0) board().waiting = left_count_;
+    Reach reach = {kStride, min(kHorizon, kTopLevel)};
     __syncthreads();
-    for (;;) {
-        for (int k = warp_; k < (again ? left_count_ + n_ : count); k += kWarps) {
-            const int j = again ? k - left_count_ : -1;
-            if (j >= 0 && ((key()[j] & kOpen) != 0 || owner()[j] == kNobody)) continue;
-            relax(j >= 0 ? owner()[j] : points.get(k), again ? (j >= 0 ? level_in(key()[j]) : 0) : level, horizon);
-        }
+    for (bool from_roots = true;;) {
+        for (int k = warp_; from_roots && k < left_count_; k += kWarps) relax(left().get(k), 0, reach);
+        serve(reach);
         __syncthreads();
-        if (board().ready == 0) {
-            if (board().hits >= enough || settled == n_) break;
-            const int lowest = lowest_level();
-            again = lowest > horizon && horizon < kTopLevel;
-            if (again) {
-                horizon = min(2 * horizon, kTopLevel);
-                points = left();
-                continue;
-            }
-            level = lowest;
-            collect_ready(level);
+        const Rim rim = rim_of(reach.top);
+        if (rim.free >= enough || (rim.free > 0 && rim.lowest > kTopLevel && reach.horizon == kTopLevel)) break;
+        const int next = min(rim.lowest, kTopLevel - kStride + 1) + kStride - 1;
+        from_roots = next > reach.horizon;
+        if (from_roots) {  // the whole forest again, with a farther horizon
+            reach.horizon = min(2 * reach.horizon, kTopLevel);
+            wait(0, reach.top, left_count_);
+            continue;
         }
-        again = false;
-        settled += board().ready;
-        settle(level);
-        points = front();
-        count = board().front;
-        if (board().hits == left_count_) break;
+        if (rim.lowest > kTopLevel) {  // nobody is free within reach: prices rise, and the next search sees farther
+            reach.top = kTopLevel;
+            break;
+        }
+        wait(reach.top + 1, next, 0);
+        reach.top = next;
     }
-    end_search(level);
+    end_search(reach.top);
 }
 
-/// Offers every object not yet settled a path through i.
+/// Free objects up to a level, and the lowest level above it that is written down (above kTopLevel: none is).
 template <bool squared, class Cloud>
-__device__ void Replica<squared, Cloud>::relax(int i, int level, int horizon) {
+__device__ Rim Replica<squared, Cloud>::rim_of(int top) {
+    if (threadIdx.x == 0) board().rim = {0, 0x7fffffff};
+    __syncthreads();
+    int free = 0, lowest = 0x7fffffff;
+    for (int j = static_cast<int>(threadIdx.x); j < n_; j += kThreads) {
+        const Key path = key()[j];
+        const int level = level_in(path);
+        if (level <= top)
+            free += owner()[j] == kNobody ? 1 : 0;
+        else if (path != kNoPath)
+            lowest = min(lowest, level);
+    }
+    lowest = static_cast<int>(warp_min(static_cast<uint32_t>(lowest)));
+    if (lane_ == 0) atomicMin(&board().rim.lowest, lowest);
+    if (free > 0) atomicAdd(&board().rim.free, free);
+    __syncthreads();
+    return board().rim;
+}
+
+/// All objects of these levels that somebody owns wait for him to offer paths; `more` paths will be offered besides.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::wait(int from, int to, int more) {
+    if (threadIdx.x == 0) board().waiting = more;
+    __syncthreads();
+    int count = 0;
+    for (int base = warp_ * 32; base < n_; base += kThreads) {
+        const int j = min(base + lane_, n_ - 1), level = level_in(key()[j]);
+        const bool waits = base + lane_ < n_ && level >= from && level <= to && owner()[j] != kNobody;
+        const unsigned word = __ballot_sync(kAllLanes, waits);
+        if (lane_ == 0) waiting()[base / 32] = word;
+        count += __popc(word);
+    }
+    if (lane_ == 0 && count > 0) atomicAdd(&board().waiting, count);
+    __syncthreads();
+}
+
+/// Takes objects that wait, one after the other, until none waits and nobody is at work who could make one wait.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::serve(const Reach& reach) {
+    const int words = (n_ + 31) / 32;
+    volatile unsigned* const waits = waiting();
+    volatile int* const count = &board().waiting;
+    for (int base = 0;;) {
+        const unsigned mine = base + lane_ < words ? waits[base + lane_] : 0;
+        const unsigned some = __ballot_sync(kAllLanes, mine != 0);
+        if (some == 0) {
+            base = base + 32 < words ? base + 32 : 0;
+            if (__any_sync(kAllLanes, *count == 0)) return;
+            continue;
+        }
+        // Every warp begins elsewhere, so that they do not all want the same.
+        const int turn = (warp_ * 11) & 31, from = (__ffs(__funnelshift_r(some, some, turn)) - 1 + turn) & 31;
+        const unsigned word = __shfl_sync(kAllLanes, mine, from);
+        const int bit = (__ffs(__funnelshift_r(word, word, turn)) - 1 + turn) & 31;
+        unsigned before = 0;
+        if (lane_ == 0) before = atomicAnd(&waiting()[base + from], ~(1u << bit));
+        before = __shfl_sync(kAllLanes, before, 0);
+        if ((before >> bit & 1) == 0) continue;  // another warp took it
+        const int j = (base + from) * 32 + bit;
+        relax(owner()[j], level_in(*static_cast<volatile Key*>(&key()[j])), reach);
+    }
+}
+
+/// Offers every object a path through i, which is at this level itself. Whoever gets a shorter one within top waits to
+/// offer it further; in the count of those who wait, i is no more.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::relax(int i, int level, const Reach& reach) {
     const Remembered known = remember(i);
     const float4 p = point_[i];
-    const float inverse_eps = 1.0f / eps_;
-    const float limit = (p.w + static_cast<float>(horizon + 1 - level) * eps_) + kFilterMargin;
+    const float unit = multiply_rounded(eps_, kUnit), inverse_unit = 1.0f / unit;
+    const float limit = (p.w + static_cast<float>(reach.horizon - level) * unit) + kFilterMargin;
+    int done = 1;
+    // Whether j has to wait for its turn now.
     const auto offer = [&](int j, float sq, float price) {
-        const int reached = farther(level, level_of(root_of<squared>(sq), price, p.w, inverse_eps));
-        const Key path = key_of(reached, rank_of(i, j, n_));
-        if (j < 0 || reached > horizon || key()[j] <= path) return;
+        const int reached = level + step_of(root_of<squared>(sq), price, p.w, inverse_unit);
+        const Key path = key_of(min(reached, kTopLevel), rank_of(i, j, n_));
+        if (j < 0 || reached > reach.horizon || *static_cast<volatile Key*>(&key()[j]) <= path) return false;
         const Key before = atomicMin(&key()[j], path);
-        if (reached == level && before > path && level_in(before) > level) ready().set(atomicAdd(&board().ready, 1), j);
+        return level_in(before) > reached && reached <= reach.top && owner()[j] != kNobody;
+    };
+    const auto enlist = [&](int j, bool waits) {
+        const bool twice = waits && (atomicOr(&waiting()[j / 32], 1u << (j & 31)) >> (j & 31) & 1) != 0;
+        done += __popc(__ballot_sync(kAllLanes, twice));
+    };
+    // Counted before others can see it, so that the count is not 0 while there is work.
+    const auto announce = [&](int count) {
+        if (count > 0 && lane_ == 0) atomicAdd(&board().waiting, count);
+        __syncwarp();
     };
     if (limit > known.bound) {
-        scan(p, limit, -kHome, offer);
-        return;
-    }
-    for (int k = 0; k < kEach; ++k) {
-        const float4 q = object()[max(known.object[k], 0)];
-        offer(known.object[k], distance_sq(p.x - q.x, p.y - q.y, p.z - q.z), q.w);
-    }
-}
-
-/// Of the objects not yet settled; above kTopLevel if no path is written down.
-template <bool squared, class Cloud>
-__device__ int Replica<squared, Cloud>::lowest_level() {
-    if (threadIdx.x == 0) board().lowest = 0x7fffffffu;
-    __syncthreads();
-    unsigned lowest = 0x7fffffffu;
-    for (int j = static_cast<int>(threadIdx.x); j < n_; j += kThreads) {
-        const Key path = key()[j];
-        if ((path & kOpen) != 0 && path != kNoPath) lowest = min(lowest, static_cast<unsigned>(level_in(path)));
-    }
-    lowest = warp_min(lowest);
-    if (lane_ == 0) atomicMin(&board().lowest, lowest);
-    __syncthreads();
-    return static_cast<int>(board().lowest);
-}
-
-template <bool squared, class Cloud>
-__device__ void Replica<squared, Cloud>::collect_ready(int level) {
-    for (int j = static_cast<int>(threadIdx.x); j < n_; j += kThreads) {
-        const Key path = key()[j];
-        if ((path & kOpen) != 0 && path != kNoPath && level_in(path) == level)
-            ready().set(atomicAdd(&board().ready, 1), j);
-    }
-    __syncthreads();
-}
-
-/// The objects that are ready join the forest; their owners are the next front.
-template <bool squared, class Cloud>
-__device__ void Replica<squared, Cloud>::settle(int level) {
-    const int count = board().ready;
-    if (threadIdx.x == 0) board().front = 0;
-    __syncthreads();
-    for (int k = static_cast<int>(threadIdx.x); k < count; k += kThreads) {
-        const int j = ready().get(k);
-        const Key path = key()[j];
-        key()[j] = path & ~kOpen;
-        const Index root = root_[parent_in(path, j)], i = owner()[j];
-        if (i != kNobody) {
-            root_[i] = root;
-            front().set(atomicAdd(&board().front, 1), i);
-        } else {
-            const auto found = static_cast<unsigned long long>(level) << 32 | static_cast<unsigned>(j);
-            if (atomicMin(&offer_[root], found) == ~0ull) atomicAdd(&board().hits, 1);
+        scan(p, limit, -kHome, [&](int j, float sq, float price) {
+            const bool waits = offer(j, sq, price);
+            const unsigned all = __ballot_sync(kAllLanes, waits);
+            if (all == 0) return;
+            announce(__popc(all));
+            enlist(j, waits);
+        });
+    } else {
+        bool waits[kEach];
+        int count = 0;
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) {
+            const float4 q = object()[max(known.object[k], 0)];
+            waits[k] = offer(known.object[k], distance_sq(p.x - q.x, p.y - q.y, p.z - q.z), q.w);
+        }
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) count += __popc(__ballot_sync(kAllLanes, waits[k]));
+        if (count > 0) {
+            announce(count);
+#pragma unroll
+            for (int k = 0; k < kEach; ++k) enlist(known.object[k], waits[k]);
         }
     }
-    if (threadIdx.x == 0) board().ready = 0;
-    __syncthreads();
+    __syncwarp();
+    if (lane_ == 0) atomicSub(&board().waiting, done);
 }
 
-/// Prices and profits of the forest, the paths found, and who is left now.
+/// Prices and profits of the forest up to a level, the paths found, and who is left now.
 template <bool squared, class Cloud>
-__device__ void Replica<squared, Cloud>::end_search(int level) {
+__device__ void Replica<squared, Cloud>::end_search(int top) {
     const int thread = static_cast<int>(threadIdx.x);
-    const auto raise = [&](float& value, int since) {
-        value = add_rounded(value, multiply_rounded(static_cast<float>(level - since), eps_));
+    const float unit = multiply_rounded(eps_, kUnit);
+    const auto raise = [&](float& value, int level) {
+        value = add_rounded(value, multiply_rounded(static_cast<float>(top - level), unit));
     };
+    const auto owner_within = [&](int j) { return level_in(key()[j]) <= top ? some(owner()[j]) : -1; };
     for (int j = thread; j < n_; j += kThreads) {
         const Key path = key()[j];
-        if ((path & kOpen) != 0) continue;
+        if (level_in(path) > top) continue;
         raise(object()[j].w, level_in(path));
-        if (owner()[j] != kNobody) raise(point_[owner()[j]].w, level_in(path));
+        const int i = some(owner()[j]);
+        if (i < 0) continue;
+        raise(point_[i].w, level_in(path));
+        root_[i] = static_cast<Index>(parent_in(path, j));
     }
-    for (int k = thread; k < left_count_; k += kThreads) raise(point_[left().get(k)].w, 0);
+    const List<Index> roots = left();
+    for (int k = thread; k < left_count_; k += kThreads) {
+        const int i = roots.get(k);
+        raise(point_[i].w, 0);
+        root_[i] = static_cast<Index>(i);
+        offer_[i] = ~0ull;
+    }
     __syncthreads();
     bound_prices();
-    const List<Index> roots = left();
+    // From everybody's parent to the root of his tree, twice as far each time.
+    for (bool more = true; more;) {
+        bool moved = false;
+        for (int j = thread; j < n_; j += kThreads) {
+            const int i = owner_within(j);
+            if (i < 0) continue;
+            const Index above = root_[i], farther = root_[above];
+            moved = moved || above != farther;
+            root_[i] = farther;
+        }
+        more = __syncthreads_or(moved) != 0;
+    }
+    for (int j = thread; j < n_; j += kThreads) {
+        const Key path = key()[j];
+        if (level_in(path) > top || owner()[j] != kNobody) continue;
+        const auto found = static_cast<unsigned long long>(level_in(path)) << 32 | static_cast<unsigned>(j);
+        atomicMin(&offer_[root_[parent_in(path, j)]], found);
+    }
+    __syncthreads();
     left_count_ = compact(left_count_, next_left(), [&](int k) {
-        const unsigned long long found = offer_[k];
-        if (found == ~0ull) return roots.get(k);
+        const int root = roots.get(k);
+        const unsigned long long found = offer_[root];
+        offer_[root] = 0;  // as rounds expect it
+        if (found == ~0ull) return root;
         Index j = static_cast<Index>(found & 0xffffffffu);
         while (j != kNobody) {  // trees share no object, so nobody else is on this path
             const int i = parent_in(key()[j], j);
@@ -157,8 +224,6 @@ __device__ void Replica<squared, Cloud>::end_search(int level) {
         return -1;
     });
     which_ ^= 1;
-    for (int k = thread; k < n_; k += kThreads) offer_[k] = 0;  // as rounds expect it
-    __syncthreads();
 }
 
 }  // namespace stipple::ops::cuda::matching
