@@ -120,9 +120,9 @@ public:
             ++effort_.phases;
             const float eps = schedule.eps;
             std::vector<int32_t> left = release(eps);
-            auction(left, eps);
+            auction(left, eps, left_over(n_, schedule.may_end()));
             update_profits();
-            if (!left.empty() && (schedule.may_end() || static_cast<int64_t>(left.size()) > left_over(n_))) {
+            if (!left.empty() && (schedule.may_end() || static_cast<int64_t>(left.size()) > left_over(n_, false))) {
                 while (!left.empty()) place(left, eps);
                 update_profits();
             }
@@ -278,13 +278,14 @@ private:
         return {bid_of(price_[now.best], best, second, eps), now.best};
     }
 
-    void auction(std::vector<int32_t>& left, float eps) {
+    /// Until no more than `enough` are left, or for too long.
+    void auction(std::vector<int32_t>& left, float eps, int64_t enough) {
         std::vector<Bid> bids(left.size());
         std::vector<float> highest(n_, -1.0f);
         std::vector<int32_t> bidder(n_), wanted, next;
         int64_t made = 0;
         for (int round = 0; round < kMostRounds && made < kMostBids * n_; ++round) {
-            if (static_cast<int64_t>(left.size()) <= left_over(n_)) break;
+            if (static_cast<int64_t>(left.size()) <= enough) break;
             ++effort_.auction_rounds;
             made += static_cast<int64_t>(left.size());
             parallel_for(static_cast<int64_t>(left.size()), 64, [&](int64_t begin, int64_t end) {

@@ -29,6 +29,7 @@ __device__ void Replica<squared, Cloud>::solve(int64_t cloud) {
     const double unit = ldexp(1.0, squared ? -2 * shift_ : -shift_);
     Schedule schedule{task_.relative, task_.absolute / unit, 0.0f, 0.0, false};
     factor_ = ldexpf(1.0f, sum_shift(n_));
+    renew_tags();
     double cost = 0;
     for (bool begun = false;;) {
         // What the next auction needs to know, or a search; after a search nothing more.
@@ -36,7 +37,7 @@ __device__ void Replica<squared, Cloud>::solve(int64_t cloud) {
         update_profits(!begun ? 1.0f : searched ? 0.0f : schedule.may_end() ? kWindow * eps_ : 8.0f * eps_);
         if (!begun) {
             schedule.begin(proven_bound());
-        } else if (left_count_ > 0 && (schedule.may_end() || left_count_ > left_over(n_))) {
+        } else if (left_count_ > 0 && (schedule.may_end() || left_count_ > left_over(n_, false))) {
             while (left_count_ > 0) place();
             continue;
         } else {
@@ -47,8 +48,10 @@ __device__ void Replica<squared, Cloud>::solve(int64_t cloud) {
         }
         begun = true;
         eps_ = schedule.eps;
+        unit_ = multiply_rounded(eps_, kUnit);
+        inverse_unit_ = 1.0f / unit_;
         release();
-        auction();
+        auction(static_cast<int>(left_over(n_, schedule.may_end())));
     }
     if (!speaks) return;
     for (int i = thread; i < n_; i += kThreads) task_.matching[begin + i] = partner_[i];
@@ -89,10 +92,11 @@ __device__ bool Replica<squared, Cloud>::load(int64_t begin) {
     shift_ = scale_shift(box);
     groups_ = (n_ + kChunk * kGroup - 1) / (kChunk * kGroup);
     which_ = left_count_ = 0;
+    eps_ = 0.0f;  // no phase yet
     const float scale = ldexpf(1.0f, shift_);
     for (int i = thread; i < groups_ * kGroup * kChunk; i += kThreads) {
-        if (i >= n_) {  // nobody wants these
-            object()[i] = make_float4(INFINITY, INFINITY, INFINITY, INFINITY);
+        if (i >= n_) {  // nobody wants these; not infinitely far, see root_of
+            object()[i] = make_float4(1e18f, 1e18f, 1e18f, INFINITY);
             continue;
         }
         const float *p = a + 3 * i, *q = b + 3 * i;
@@ -220,7 +224,6 @@ struct Device {
     }
 };
 
-constexpr int64_t kMostBlocks = 32;                 // of a group
 constexpr int64_t kPointsOfABlock = 256;            // a group has no more blocks than it has these
 constexpr int64_t kMostState = int64_t{512} << 20;  // bytes: beyond that, no copies for the sake of speed
 
@@ -239,7 +242,8 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     task.group = static_cast<int>(std::max<int64_t>(std::min(help, room), 1));
     const int64_t groups = std::min<int64_t>(clouds, device.processors / task.group), blocks = groups * task.group;
     const Scratch<char> state(checked_mul(blocks, task.layout.global_bytes), stream);
-    const Scratch<int2> exchange(checked_mul(groups * 2, largest), stream);
+    const Scratch<unsigned long long> exchange(checked_mul(groups * 2, largest), stream);
+    STIPPLE_CHECK_CUDA(cudaMemsetAsync(exchange.get(), 0, groups * 2 * largest * sizeof(unsigned long long), stream));
     const Scratch<Memory<typename Cloud::Index>> memories(checked_mul(groups * 2, largest), stream);
     const Scratch<unsigned> met(groups, stream);
     STIPPLE_CHECK_CUDA(cudaMemsetAsync(met.get(), 0, groups * sizeof(unsigned), stream));

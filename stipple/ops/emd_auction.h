@@ -64,7 +64,15 @@ template <bool squared>
 STIPPLE_HD float root_of(float sq) {
     if (squared) return sq;
 #ifdef __CUDA_ARCH__
-    return __fsqrt_rn(sq);
+    // As __fsqrt_rn, but its branch for numbers near 0 would keep the roots of several pairs from overlapping. Of no
+    // use for infinity.
+    const bool tiny = sq < 0x1p-100f;
+    const float x = tiny ? sq * 0x1p64f : sq;
+    float inverse;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(fmaxf(x, 0x1p-100f)));
+    const float near = __fmul_rn(x, inverse);
+    const float root = __fmaf_rn(__fmaf_rn(-near, near, x), __fmul_rn(0.5f, inverse), near);
+    return tiny ? root * 0x1p-32f : root;
 #else
     return std::sqrt(sq);
 #endif
@@ -87,9 +95,11 @@ STIPPLE_HD int32_t step_of(float cost, float price, float profit, float inverse_
     return 1 + static_cast<int32_t>(fminf(fmaxf(units, 0.0f), static_cast<float>(kTopLevel)));
 }
 
-/// A phase's auction stops when no more points than this are without a partner.
-STIPPLE_HD int64_t left_over(int64_t n) {
-    return n > 6 * 1024 ? n / 614 : 10;
+/// A phase's auction stops when no more points than this are without a partner. Prices of coarse phases have to be good
+/// enough for the next; after the last, searches take over.
+STIPPLE_HD int64_t left_over(int64_t n, bool last) {
+    const int64_t few = n > 6 * 1024 ? n / 614 : 10;
+    return last ? 2 * few : few;
 }
 
 /// A search from so many points ends when it has found so many free objects, or all that it can reach.
@@ -141,7 +151,7 @@ struct Schedule {
     /// The first phase: between the mean nearest distance, a lower bound of the cost, and the extent.
     STIPPLE_HD void begin(double nearest) {
         bound = fmax(nearest, 0.0);
-        const double wanted = multiply_rounded(0.5, sqrt(bound));
+        const double wanted = multiply_rounded(0.8, sqrt(bound));
         eps = static_cast<float>(fmax(fmax(wanted, last_eps()), static_cast<double>(kFinestEps)));
         done = false;
     }
@@ -158,7 +168,7 @@ struct Schedule {
             return;
         }
         const double last = last_eps();
-        double next = multiply_rounded(static_cast<double>(eps), tried ? 0.5 : 0.25);
+        double next = multiply_rounded(static_cast<double>(eps), tried ? 0.5 : 0.2);
         if (!tried && next < multiply_rounded(1.5, last)) next = fmin(last, static_cast<double>(eps));
         eps = static_cast<float>(fmax(next, static_cast<double>(kFinestEps)));
     }

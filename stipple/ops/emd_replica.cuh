@@ -22,29 +22,36 @@ constexpr int kEach = 2;                 // objects that a lane remembers of a p
 constexpr int kCandidates = 32 * kEach;  // objects that a point remembers
 constexpr int kChunksAtOnce = 192;       // of a scan
 constexpr int kLists = 2, kNear = 1024;  // lists, and how much of each is in shared memory
-constexpr int kFew = 32;                 // bids of a round that a block makes and judges alone, a lane for each
-constexpr int kHorizon = 24 * 64;        // units: the longest paths that a search writes down at first
+constexpr int kFew = 24;                 // bids of a round that a block makes and judges alone
+constexpr int kMostFew = 32;             // if there is no other block; a lane for each
+constexpr int kHorizon = 12 * 64;        // units: the longest paths that a search writes down at first
 constexpr float kWindow = 128;           // eps: what points remember for searches
+constexpr int kFewOutdated = 64;         // of so many memories, one may be too short at the beginning of a search
 constexpr int64_t kMostInShared = 8192;
+constexpr int64_t kMostBlocks = 32;  // of a group
 
 /// How objects, points and paths are written down. Both sorts of clouds run the same code.
 struct SmallCloud {  // up to kMostInShared points, most of it in shared memory
     using Index = uint16_t;
+    using Indices = ushort2;  // kEach
     using Key = uint32_t;
     static constexpr int kRankBits = 13;
+    static constexpr int kTagBits = 20;  // a bid is told with a tag in 64 bits
     static constexpr bool kShared = true;
 };
 struct LargeCloud {
     using Index = uint32_t;
+    using Indices = uint2;
     using Key = unsigned long long;
     static constexpr int kRankBits = 32;
+    static constexpr int kTagBits = 0;  // there is no room for one
     static constexpr bool kShared = false;
 };
 
 /// Where a block's arrays lie. All hot ones of a small cloud are in its shared memory, and the cold ones while there is
 /// room; the rest is in the block's part of a global array.
 struct Layout {
-    enum Hot { object, middle, half, group_middle, group_half, owner, key, waiting, near, hot_arrays };
+    enum Hot { object, middle, half, group_middle, group_half, owner, key, marks, near, hot_arrays };
     enum Cold { root = hot_arrays, partner, home, point, offer, far, arrays };
 
     int64_t offset[arrays] = {};
@@ -70,7 +77,7 @@ struct Layout {
         take(group_half, groups * sizeof(float4));
         take(owner, n * sizeof(Index));
         take(key, n * sizeof(typename Cloud::Key));
-        take(waiting, (n + 31) / 32 * sizeof(unsigned));
+        take(marks, (n + 31) / 32 * sizeof(unsigned));
         take(near, kLists * kNear * sizeof(Index));
         take(root, n * sizeof(Index));
         take(partner, n * sizeof(Index));
@@ -89,9 +96,10 @@ struct Layout {
 /// The objects worth most to a point when its profit was found. Prices only rise until the next phase, so the best that
 /// it remembers is the best of all while it is within the bound.
 template <class Index>
-struct Memory {
+struct alignas(8) Memory {
     Index object[kCandidates];
     float bound;  // every object of which cost + price was not above this is remembered; -1: none
+    float width;  // how far that may be above the best, by a guess, if all are to find room
 };
 
 struct Task {
@@ -100,12 +108,12 @@ struct Task {
     double relative, absolute;
     float *cost, *bound;
     int32_t* matching;
-    int group;       // blocks for a pair of clouds
-    char* state;     // of every block, layout.global_bytes each
-    int2* exchange;  // of every group, two buffers of `rows`
-    void* memories;  // of every group, two times `rows`
-    unsigned* met;   // of every group: how many of its blocks have come to a meeting, of all meetings; 0 at first
-    int64_t rows;    // of the largest cloud
+    int group;                     // blocks for a pair of clouds
+    char* state;                   // of every block, layout.global_bytes each
+    unsigned long long* exchange;  // of every group, two buffers of `rows`, 0 at first
+    void* memories;                // of every group, two times `rows`
+    unsigned* met;  // of every group: how many of its blocks have come to a meeting, of all meetings; 0 at first
+    int64_t rows;   // of the largest cloud
     Layout layout;
 };
 
@@ -132,8 +140,8 @@ struct Reach {
 /// What the threads of a block tell each other.
 template <class Index>
 struct Board {
-    Bid bids[kFew];                       // of a round of few
-    int loser[kFew];                      // of each bid; -1: nobody
+    Bid bids[kMostFew];                   // of a round of few
+    int loser[kMostFew];                  // of each bid; -1: nobody
     Index chunks[kWarps][kChunksAtOnce];  // of every warp's scan, to look at
     int counts[kWarps];                   // of a compaction
     int waiting;                          // in a search: objects that wait, and points at work
@@ -186,7 +194,7 @@ public:
         group_half_at_ = static_cast<int>(task.layout.offset[Layout::group_half]);
         owner_at_ = static_cast<int>(task.layout.offset[Layout::owner]);
         key_at_ = static_cast<int>(task.layout.offset[Layout::key]);
-        waiting_at_ = static_cast<int>(task.layout.offset[Layout::waiting]);
+        marks_at_ = static_cast<int>(task.layout.offset[Layout::marks]);
         near_at_ = static_cast<int>(task.layout.offset[Layout::near]);
     }
 
@@ -240,26 +248,32 @@ private:
     __device__ Best best_of(int i) const;
     __device__ int2 bid_of(int i) const;
     __device__ void update_profits(float window);
+    __device__ void refresh_memories();
 
     // emd_rounds.cuh: the auction
-    __device__ void auction();
+    __device__ void auction(int enough);
     __device__ void end_round_of_few();
-    __device__ void end_round_of_many(const int2* told);
+    __device__ void end_round_of_many(const unsigned long long* told);
+    __device__ void tell(unsigned long long* told, int2 bid) const;
+    __device__ int2 hear(const unsigned long long* told) const;
+    __device__ void renew_tags();
     __device__ int hand_over(int object_index, int point, int amount);
 
     // emd_search.cuh: augmenting paths
     __device__ void place();
     __device__ Rim rim_of(int top);
-    __device__ void wait(int from, int to, int more);
-    __device__ void serve(const Reach& reach);
+    __device__ void wait(int from, int to);
+    __device__ void offer_again(const Reach& reach);
+    __device__ void serve(int first, int last, int step, const Reach& reach);
+    __device__ int take_waiting(int& base);
     __device__ void relax(int i, int level, const Reach& reach);
     __device__ void end_search(int level);
 
     /// The buffer through which the blocks of the group tell each other the next results; everybody has read what was
     /// told in it two exchanges ago.
-    __device__ int2* next_exchange() {
-        turn_ ^= 1;
-        return task_.exchange + (blockIdx.x / task_.group * 2 + turn_) * task_.rows;
+    __device__ unsigned long long* next_exchange() {
+        ++turn_;
+        return task_.exchange + (blockIdx.x / task_.group * 2 + turn_ % 2) * task_.rows;
     }
     /// Memories likewise: blocks that are behind still use the old ones.
     __device__ Memory<Index>* memories() const {
@@ -299,9 +313,10 @@ private:
     __device__ float4* half() const { return hot<float4>(half_at_); }
     __device__ float4* group_middle() const { return hot<float4>(group_middle_at_); }  // of groups, likewise
     __device__ float4* group_half() const { return hot<float4>(group_half_at_); }
-    __device__ Index* owner() const { return hot<Index>(owner_at_); }            // of objects
-    __device__ Key* key() const { return hot<Key>(key_at_); }                    // of objects
-    __device__ unsigned* waiting() const { return hot<unsigned>(waiting_at_); }  // of objects, a bit for each
+    __device__ Index* owner() const { return hot<Index>(owner_at_); }  // of objects
+    __device__ Key* key() const { return hot<Key>(key_at_); }          // of objects
+    /// A bit for each: the points whose memory is of no more use to this auction; the objects that wait in a search.
+    __device__ unsigned* marks() const { return hot<unsigned>(marks_at_); }
 
     /// Who is without a partner, and room for who is after the next round.
     __device__ List<Index> left() const { return list(which_); }
@@ -317,17 +332,17 @@ private:
     const Task& task_;
     char* const global_;
     const int lane_, warp_, rank_;
-    int n_ = 0, groups_ = 0, shift_ = 0, turn_ = 0;
-    unsigned meetings_ = 0;
+    int n_ = 0, groups_ = 0, shift_ = 0;
+    unsigned meetings_ = 0, turn_ = 0;
     int which_ = 0, left_count_ = 0;  // of the points without a partner: the list, and how many
-    float eps_ = 0, factor_ = 0;
+    float eps_ = 0, unit_ = 0, inverse_unit_ = 0, factor_ = 0;
     Index *root_, *partner_, *home_;  // of points: the root of its tree; the partner; whom it bid for last
     float4* point_;                   // x, y, z, profit
     unsigned long long* offer_;       // of objects: a round's best bid; of roots: the free object found
     Index* far_;
     Memory<Index>* memory_;  // of points; the group has it together
     float lowered_ = 0;      // prices have been since profits were found
-    int object_at_, middle_at_, half_at_, group_middle_at_, group_half_at_, owner_at_, key_at_, waiting_at_, near_at_;
+    int object_at_, middle_at_, half_at_, group_middle_at_, group_half_at_, owner_at_, key_at_, marks_at_, near_at_;
 };
 
 }  // namespace stipple::ops::cuda::matching

@@ -6,32 +6,33 @@
 
 namespace stipple::ops::cuda::matching {
 
-constexpr int kRoundsOfOldPrices = 16;  // of few: how long boxes may have lower prices than needed
+constexpr int kRoundsOfOldPrices = 16;  // of few bids: how long boxes may have lower prices than needed
 
 template <bool squared, class Cloud>
-__device__ void Replica<squared, Cloud>::auction() {
-    const int enough = static_cast<int>(left_over(n_));
+__device__ void Replica<squared, Cloud>::auction(int enough) {
     const long long most = static_cast<long long>(kMostBids) * n_;
     long long made = 0;
     for (int round = 0; left_count_ > enough && round < kMostRounds && made < most; ++round) {
         const int count = left_count_;
-        const bool few = count <= kFew;
-        int2* told = few ? nullptr : next_exchange();
+        const bool few = count <= (task_.group > 1 ? kFew : kMostFew);
+        unsigned long long* told = few ? nullptr : next_exchange();
         made += count;
-        for (int k = few ? warp_ : rank_ * kWarps + warp_; k < count; k += few ? kWarps : kWarps * task_.group) {
-            const int i = left().get(k);
-            const int2 bid = bid_of(i);
+        // Every block tells something in a large round, so that none can be two rounds behind: see next_exchange.
+        const int parts = few ? count : max(count, task_.group), step = few ? 1 : task_.group;
+        for (int k = warp_ * step + (few ? 0 : rank_); k < parts; k += kWarps * step) {
+            const int i = left().get(min(k, count - 1));
+            const int2 bid = k < count ? bid_of(i) : make_int2(0, 0);
             if (lane_ != 0) continue;
             if (few)
                 board().bids[k] = {i, bid.x, bid.y};
             else
-                __stcg(&told[k], bid);
+                tell(&told[k], bid);
         }
         if (few)
             end_round_of_few();
         else
             end_round_of_many(told);
-        if (!few || round % kRoundsOfOldPrices == 0) bound_prices();
+        if (count > kMostFew || round % kRoundsOfOldPrices == 0) bound_prices();
     }
     bound_prices();
 }
@@ -71,25 +72,66 @@ __device__ int Replica<squared, Cloud>::hand_over(int object_index, int point, i
     return before;
 }
 
+/// Tells the other blocks an object and the price offered for it, as bits. With the number of the exchange if there is
+/// room, so that they can see whether it is there: to meet them takes three times as long.
 template <bool squared, class Cloud>
-__device__ void Replica<squared, Cloud>::end_round_of_many(const int2* told) {
+__device__ void Replica<squared, Cloud>::tell(unsigned long long* told, int2 bid) const {
+    unsigned long long text = static_cast<unsigned>(bid.y);
+    if constexpr (Cloud::kTagBits > 0)
+        text |= static_cast<unsigned long long>(turn_) << (64 - Cloud::kTagBits) |
+                static_cast<unsigned long long>(bid.x) << 31;  // amounts are not negative
+    else
+        text |= static_cast<unsigned long long>(bid.x) << 32;
+    __stcg(told, text);
+}
+
+template <bool squared, class Cloud>
+__device__ int2 Replica<squared, Cloud>::hear(const unsigned long long* told) const {
+    unsigned long long text;
+    if constexpr (Cloud::kTagBits > 0) {
+        do text = *static_cast<const volatile unsigned long long*>(told);
+        while (text >> (64 - Cloud::kTagBits) != turn_);
+        return make_int2(static_cast<int>(text >> 31 & 0x1fff), static_cast<int>(text & 0x7fffffff));
+    } else {
+        text = __ldcg(told);
+        return make_int2(static_cast<int>(text >> 32), static_cast<int>(text & 0xffffffff));
+    }
+}
+
+/// Before the numbers of exchanges do not fit into a tag any more: from the beginning.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::renew_tags() {
+    if (Cloud::kTagBits == 0 || turn_ < 1u << (Cloud::kTagBits - 1)) return;  // a pair of clouds takes far fewer
+    turn_ = 0;
+    group_sync();
+    unsigned long long* exchange = task_.exchange + blockIdx.x / task_.group * 2 * task_.rows;
+    for (int64_t k = rank_ * kThreads + static_cast<int>(threadIdx.x); k < 2 * task_.rows; k += kThreads * task_.group)
+        __stcg(&exchange[k], 0ull);
+    group_sync();
+}
+
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::end_round_of_many(const unsigned long long* told) {
     const int count = left_count_;
     const List<Index> bidders = left();
-    group_sync();
+    if (Cloud::kTagBits == 0) group_sync();
     // The highest bid for an object wins, of equal ones that of the lowest point.
     const auto rank_of_bid = [](int i, int amount) {
         return static_cast<unsigned long long>(static_cast<unsigned>(amount)) << 32 |
                static_cast<unsigned>(~static_cast<unsigned>(i));
     };
-    for (int k = static_cast<int>(threadIdx.x); k < count; k += kThreads) {
-        const int2 made = __ldcg(&told[k]);
+    const int thread = static_cast<int>(threadIdx.x);
+    const int2 first = hear(&told[min(thread, max(count, task_.group) - 1)]);  // mostly one for a thread, read once
+    const auto bid = [&](int k) { return k == thread ? first : hear(&told[k]); };
+    for (int k = thread; k < count; k += kThreads) {
+        const int2 made = bid(k);
         const int i = bidders.get(k);
         home_[i] = static_cast<Index>(made.x);
         atomicMax(&offer_[made.x], rank_of_bid(i, made.y));
     }
     __syncthreads();
     left_count_ = compact(count, next_left(), [&](int k) {
-        const int2 made = __ldcg(&told[k]);
+        const int2 made = bid(k);
         const int i = bidders.get(k), j = made.x;
         if (offer_[j] != rank_of_bid(i, made.y)) return i;
         offer_[j] = 0;

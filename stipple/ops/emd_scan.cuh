@@ -85,20 +85,20 @@ __device__ bool Replica<squared, Cloud>::may_hold(const float4& middle, const fl
     return may_cost<squared>(Box{middle, half}.distance_sq_to(p), limit - middle.w);
 }
 
-/// Calls visit(j, sq, price) until some lane has seen every object j whose cost + price may be within limit to the
+/// Calls visit(j, cost, price) until some lane has seen every object j whose cost + price may be within limit to the
 /// point at p, except for the kHome objects from `except` on; j = -1: nothing for this lane. Boxes first, then objects,
 /// several independent ones in every lane: a round is as fast as its slowest scan, and a scan is a chain of latencies.
 template <bool squared, class Cloud>
 template <class Visit>
 __device__ void Replica<squared, Cloud>::scan(const float4& p, float limit, int except, const Visit& visit) const {
-    constexpr int kColumns = 32 / kChunk, kAtOnce = 4;
+    constexpr int kColumns = 32 / kChunk, kAtOnce = 4;  // of groups, and of chunks in every column
     const float4* const objects = object();
     Index* chunks = board().chunks[warp_];
     int base = -32;     // of the groups
     unsigned open = 0;  // groups to look into
     do {
         int count = 0;
-        while (count <= kChunksAtOnce - 2 * kGroup) {
+        while (count <= kChunksAtOnce - kAtOnce * kGroup) {
             if (open == 0) {
                 base += 32;
                 if (base >= groups_) break;
@@ -107,20 +107,20 @@ __device__ void Replica<squared, Cloud>::scan(const float4& p, float limit, int 
                     kAllLanes, group < groups_ && may_hold(group_middle()[inside], group_half()[inside], p, limit));
                 continue;
             }
-            bool near[2];
-            int chunk[2];
+            bool near[kAtOnce];
+            int chunk[kAtOnce];
 #pragma unroll
-            for (int k = 0; k < 2; ++k) {
+            for (int k = 0; k < kAtOnce; ++k) {
                 near[k] = open != 0;
                 chunk[k] = (base + max(__ffs(static_cast<int>(open)) - 1, 0)) * kGroup + lane_;
                 open &= open - 1;
             }
 #pragma unroll
-            for (int k = 0; k < 2; ++k)
+            for (int k = 0; k < kAtOnce; ++k)
                 near[k] = near[k] && may_hold(middle()[chunk[k]], half()[chunk[k]], p, limit) &&
                           chunk[k] / (kHome / kChunk) != except / kHome;
 #pragma unroll
-            for (int k = 0; k < 2; ++k) {
+            for (int k = 0; k < kAtOnce; ++k) {
                 const unsigned all = __ballot_sync(kAllLanes, near[k]);
                 if (near[k]) chunks[count + __popc(all & ((1u << lane_) - 1))] = static_cast<Index>(chunk[k]);
                 count += __popc(all);
@@ -129,28 +129,20 @@ __device__ void Replica<squared, Cloud>::scan(const float4& p, float limit, int 
         __syncwarp();
         for (int first = lane_ / kChunk; first < count + lane_ / kChunk; first += kAtOnce * kColumns) {
             int j[kAtOnce];
-            float sq[kAtOnce], price[kAtOnce];
-            unsigned within = 0;
+            float cost[kAtOnce], price[kAtOnce];
+            bool within[kAtOnce];
 #pragma unroll
             for (int k = 0; k < kAtOnce; ++k) {
                 const int at = first + k * kColumns;
                 j[k] = chunks[min(at, count - 1)] * kChunk + lane_ % kChunk;
                 const float4 q = objects[j[k]];
-                sq[k] = distance_sq(p.x - q.x, p.y - q.y, p.z - q.z);
+                cost[k] = cost_of(p, q);
                 price[k] = q.w;
-                within |= (at < count && may_cost<squared>(sq[k], limit - q.w) ? 1u : 0u) << k;
+                within[k] = at < count && cost[k] <= limit - q.w;
             }
-            // Few objects need the rest: of all lanes at once, the first that each has.
-            while (__any_sync(kAllLanes, within != 0)) {
-                const bool low = (within & 1) != 0, half = (within & 3) != 0, high = (within & 4) != 0;
-                const auto pick = [&](auto a, auto b, auto c, auto d) {
-                    const auto one = low ? a : b, other = high ? c : d;
-                    return half ? one : other;
-                };
-                visit(within != 0 ? pick(j[0], j[1], j[2], j[3]) : -1, pick(sq[0], sq[1], sq[2], sq[3]),
-                      pick(price[0], price[1], price[2], price[3]));
-                within &= within - 1;
-            }
+#pragma unroll
+            for (int k = 0; k < kAtOnce; ++k)
+                if (__any_sync(kAllLanes, within[k])) visit(within[k] ? j[k] : -1, cost[k], price[k]);
         }
         __syncwarp();
     } while (base < groups_);
@@ -159,16 +151,13 @@ __device__ void Replica<squared, Cloud>::scan(const float4& p, float limit, int 
 template <bool squared, class Cloud>
 __device__ typename Replica<squared, Cloud>::Remembered Replica<squared, Cloud>::remember(int i) const {
     const Memory<Index>& memory = memory_[i];
-    Remembered known;
-    for (int k = 0; k < kEach; ++k) known.object[k] = some(memory.object[32 * k + lane_]);
-    known.bound = memory.bound - lowered_ - kFilterMargin;
-    return known;
+    const auto two = reinterpret_cast<const typename Cloud::Indices*>(memory.object)[lane_];
+    return {{some(two.x), some(two.y)}, memory.bound - lowered_ - kFilterMargin};
 }
 
 /// The best object for a point; the same in all lanes.
 template <bool squared, class Cloud>
 __device__ Best Replica<squared, Cloud>::best_of(int i) const {
-    const Remembered known = remember(i);
     const float4 p = point_[i];
     float best = INFINITY, second = INFINITY;
     unsigned rank = 0xffffffffu;
@@ -187,24 +176,27 @@ __device__ Best Replica<squared, Cloud>::best_of(int i) const {
         all.object = seen_from(i, first);
         return all;
     };
-    float value[kEach];
-    for (int k = 0; k < kEach; ++k) {
-        const float4 q = object()[max(known.object[k], 0)];
-        value[k] = known.object[k] >= 0 ? add_rounded(cost_of(p, q), q.w) : INFINITY;
+    unsigned& forgotten = marks()[i / 32];
+    if ((forgotten >> (i & 31) & 1) == 0) {
+        const Remembered known = remember(i);
+        float value[kEach];
+        for (int k = 0; k < kEach; ++k) {
+            const float4 q = object()[max(known.object[k], 0)];
+            value[k] = known.object[k] >= 0 ? add_rounded(cost_of(p, q), q.w) : INFINITY;
+        }
+        for (int k = 0; k < kEach; ++k) consider(known.object[k], value[k]);
+        const Best all = of_all();
+        if (all.second <= known.bound) return all;
+        if (lane_ == 0) atomicOr(&forgotten, 1u << (i & 31));  // prices rise: the next time it would be the same
     }
-    for (int k = 0; k < kEach; ++k) consider(known.object[k], value[k]);
-    Best all = of_all();
-    if (all.second <= known.bound) return all;
+    // What is second best at home bounds what is worth a look.
     const int home = home_[i] / kHome * kHome;
     const float4 q = object()[home + lane_];
-    // What is second best here bounds what is worth a look.
     best = add_rounded(cost_of(p, q), q.w);
     second = INFINITY;
     rank = static_cast<unsigned>(rank_of(home + lane_, i, n_));
-    const float limit = fminf(all.second, of_all().second) * kFilterFactor;
-    scan(p, limit, home, [&](int j, float sq, float price) {
-        consider(j, j >= 0 ? add_rounded(root_of<squared>(sq), price) : INFINITY);
-    });
+    scan(p, of_all().second * kFilterFactor, home,
+         [&](int j, float cost, float price) { consider(j, j >= 0 ? add_rounded(cost, price) : INFINITY); });
     return of_all();
 }
 
@@ -216,15 +208,15 @@ __device__ float Replica<squared, Cloud>::memorise(int i, float window, Memory<I
     const int home = home_[i] / kHome * kHome;
     const float4 q = object()[home + lane_];
     const float here = add_rounded(cost_of(p, q), q.w), nearest = least_of_lanes(here);
-    // If 24 of the home's objects are within, there is no room for all: then a narrower window at once.
-    float limit = nearest + window;
+    // There may be no room for all: no more than seemed to fit last time, and not most of the objects at home.
+    float limit = nearest + (eps_ > 0.0f ? fminf(window, memory_[i].width) : window);
     for (int tries = 0; tries < 20 && __popc(__ballot_sync(kAllLanes, here <= limit)) >= 24; ++tries)
         limit = nearest + 0.75f * (limit - nearest);
     for (int tries = 0;; ++tries) {
         float best = nearest;
         int count = 0;
-        scan(p, limit * kFilterFactor, -kHome, [&](int j, float sq, float price) {
-            const float value = j >= 0 ? add_rounded(root_of<squared>(sq), price) : INFINITY;
+        scan(p, limit * kFilterFactor, -kHome, [&](int j, float cost, float price) {
+            const float value = j >= 0 ? add_rounded(cost, price) : INFINITY;
             const bool has = value <= limit;
             const unsigned all = __ballot_sync(kAllLanes, has);
             const int at = count + __popc(all & ((1u << lane_) - 1));
@@ -235,12 +227,17 @@ __device__ float Replica<squared, Cloud>::memorise(int i, float window, Memory<I
         best = least_of_lanes(best);
         const bool fits = count <= kCandidates;
         if (!fits && tries < 8) {
-            limit = best + 0.5f * (limit - best);
+            limit = best + 0.6f * (limit - best);
             continue;
         }
         for (int k = lane_; k < kCandidates; k += 32)
             if (!fits || k >= count) __stcg(&memory.object[k], kNobody);
-        if (lane_ == 0) __stcg(&memory.bound, fits ? limit : -1.0f);
+        if (lane_ == 0) {
+            __stcg(&memory.bound, fits ? limit : -1.0f);
+            // As if objects lay on a surface.
+            const float more = sqrtf(0.75f * kCandidates / static_cast<float>(max(count, 1)));
+            __stcg(&memory.width, (limit - best) * more);
+        }
         return best;
     }
 }
@@ -256,19 +253,42 @@ __device__ int2 Replica<squared, Cloud>::bid_of(int i) const {
 /// profit = min over objects of cost + price. With a window, points memorise what is best for them now.
 template <bool squared, class Cloud>
 __device__ void Replica<squared, Cloud>::update_profits(float window) {
-    int2* told = next_exchange();
+    unsigned long long* told = next_exchange();
     Memory<Index>* memory = next_memory();
+    for (int word = static_cast<int>(threadIdx.x); word < (n_ + 31) / 32; word += kThreads) marks()[word] = 0;
+    __syncthreads();
     for (int i = rank_ * kWarps + warp_; i < n_; i += kWarps * task_.group) {
         const float value = window > 0.0f ? memorise(i, window, memory[i]) : best_of(i).value;
-        if (lane_ == 0) __stcg(&told[i].x, __float_as_int(value));
+        if (lane_ == 0) __stcg(&told[i], static_cast<unsigned long long>(__float_as_uint(value)));
     }
     group_sync();
     if (window > 0.0f) {
         memory_ = memory;
         lowered_ = 0.0f;
     }
-    for (int i = static_cast<int>(threadIdx.x); i < n_; i += kThreads) point_[i].w = __int_as_float(__ldcg(&told[i].x));
+    for (int i = static_cast<int>(threadIdx.x); i < n_; i += kThreads)
+        point_[i].w = __uint_as_float(static_cast<unsigned>(__ldcg(&told[i])));
     __syncthreads();
+}
+
+/// If many memories do not reach as far as a search's first horizon, because profits have risen in the search before:
+/// these memorise anew.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::refresh_memories() {
+    const float reach = unit_ * static_cast<float>(kHorizon) + 2.0f * kFilterMargin;
+    const auto outdated = [&](int i) {
+        return memory_[i].width > reach && memory_[i].bound - lowered_ < point_[i].w + reach;
+    };
+    int count = 0;
+    for (int base = 0; base < n_; base += kThreads) {
+        const int i = base + static_cast<int>(threadIdx.x);
+        count += __syncthreads_count(i < n_ && outdated(i));
+    }
+    if (count <= n_ / kFewOutdated) return;
+    group_sync();
+    for (int i = rank_ * kWarps + warp_; i < n_; i += kWarps * task_.group)
+        if (outdated(i)) memorise(i, kWindow * eps_, memory_[i]);
+    group_sync();
 }
 
 }  // namespace stipple::ops::cuda::matching

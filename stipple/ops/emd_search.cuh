@@ -15,32 +15,55 @@ template <bool squared, class Cloud>
 __device__ void Replica<squared, Cloud>::place() {
     const int thread = static_cast<int>(threadIdx.x);
     const int enough = enough_found(left_count_);
+    refresh_memories();
     for (int j = thread; j < n_; j += kThreads) key()[j] = kNoPath;
-    for (int word = thread; word < (n_ + 31) / 32; word += kThreads) waiting()[word] = 0;
+    for (int word = thread; word < (n_ + 31) / 32; word += kThreads) marks()[word] = 0;
     if (thread == 0) board().waiting = left_count_;
-    Reach reach = {kStride, min(kHorizon, kTopLevel)};
+    Reach reach = {kStride, kHorizon};
     __syncthreads();
-    for (bool from_roots = true;;) {
-        for (int k = warp_; from_roots && k < left_count_; k += kWarps) relax(left().get(k), 0, reach);
-        serve(reach);
+    for (int roots = left_count_;; roots = 0) {
+        serve(warp_, roots, kWarps, reach);
         __syncthreads();
-        const Rim rim = rim_of(reach.top);
-        if (rim.free >= enough || (rim.free > 0 && rim.lowest > kTopLevel && reach.horizon == kTopLevel)) break;
-        const int next = min(rim.lowest, kTopLevel - kStride + 1) + kStride - 1;
-        from_roots = next > reach.horizon;
-        if (from_roots) {  // the whole forest again, with a farther horizon
+        Rim rim = rim_of(reach.top);
+        int next = 0;
+        for (;;) {
+            next = min(rim.lowest, kTopLevel - kStride + 1) + kStride - 1;
+            if (rim.free >= enough || next <= reach.horizon) break;
             reach.horizon = min(2 * reach.horizon, kTopLevel);
-            wait(0, reach.top, left_count_);
-            continue;
+            offer_again(reach);
+            rim = rim_of(reach.top);
         }
+        if (rim.free >= enough || (rim.free > 0 && rim.lowest > kTopLevel)) break;
         if (rim.lowest > kTopLevel) {  // nobody is free within reach: prices rise, and the next search sees farther
             reach.top = kTopLevel;
             break;
         }
-        wait(reach.top + 1, next, 0);
+        wait(reach.top + 1, next);
         reach.top = next;
     }
     end_search(reach.top);
+}
+
+/// The whole forest offers paths up to a farther horizon, a part of it in every block. Nobody within top gets a shorter
+/// path, so that nobody has to wait.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::offer_again(const Reach& reach) {
+    const int thread = static_cast<int>(threadIdx.x);
+    unsigned long long* told = next_exchange();
+    for (int j = rank_ * kThreads + thread; j < n_ && task_.group > 1; j += kThreads * task_.group)
+        __stcg(&told[j], static_cast<unsigned long long>(kNoPath));
+    if (thread == 0) board().waiting = 0;
+    group_sync();
+    serve(warp_ * task_.group + rank_, left_count_ + n_, kWarps * task_.group, reach);
+    __syncthreads();
+    if (task_.group == 1) return;
+    for (int j = thread; j < n_; j += kThreads) {
+        const Key path = key()[j];
+        if (level_in(path) > reach.top && path != kNoPath) atomicMin(&told[j], static_cast<unsigned long long>(path));
+    }
+    group_sync();
+    for (int j = thread; j < n_; j += kThreads) key()[j] = min(key()[j], static_cast<Key>(__ldcg(&told[j])));
+    __syncthreads();
 }
 
 /// Free objects up to a level, and the lowest level above it that is written down (above kTopLevel: none is).
@@ -64,111 +87,130 @@ __device__ Rim Replica<squared, Cloud>::rim_of(int top) {
     return board().rim;
 }
 
-/// All objects of these levels that somebody owns wait for him to offer paths; `more` paths will be offered besides.
+/// All objects of these levels that somebody owns wait for him to offer paths.
 template <bool squared, class Cloud>
-__device__ void Replica<squared, Cloud>::wait(int from, int to, int more) {
-    if (threadIdx.x == 0) board().waiting = more;
+__device__ void Replica<squared, Cloud>::wait(int from, int to) {
+    if (threadIdx.x == 0) board().waiting = 0;
     __syncthreads();
     int count = 0;
     for (int base = warp_ * 32; base < n_; base += kThreads) {
         const int j = min(base + lane_, n_ - 1), level = level_in(key()[j]);
         const bool waits = base + lane_ < n_ && level >= from && level <= to && owner()[j] != kNobody;
         const unsigned word = __ballot_sync(kAllLanes, waits);
-        if (lane_ == 0) waiting()[base / 32] = word;
+        if (lane_ == 0) marks()[base / 32] = word;
         count += __popc(word);
     }
     if (lane_ == 0 && count > 0) atomicAdd(&board().waiting, count);
     __syncthreads();
 }
 
-/// Takes objects that wait, one after the other, until none waits and nobody is at work who could make one wait.
+/// An object that waits for its owner to offer paths, for this warp alone, or -1. Looks at 1024 objects from `base` on,
+/// and moves it on if none of them waits.
 template <bool squared, class Cloud>
-__device__ void Replica<squared, Cloud>::serve(const Reach& reach) {
+__device__ int Replica<squared, Cloud>::take_waiting(int& base) {
     const int words = (n_ + 31) / 32;
-    volatile unsigned* const waits = waiting();
-    volatile int* const count = &board().waiting;
-    for (int base = 0;;) {
-        const unsigned mine = base + lane_ < words ? waits[base + lane_] : 0;
-        const unsigned some = __ballot_sync(kAllLanes, mine != 0);
-        if (some == 0) {
-            base = base + 32 < words ? base + 32 : 0;
-            if (__any_sync(kAllLanes, *count == 0)) return;
-            continue;
+    const unsigned mine = base + lane_ < words ? static_cast<volatile unsigned*>(marks())[base + lane_] : 0;
+    const unsigned some = __ballot_sync(kAllLanes, mine != 0);
+    if (some == 0) {
+        base = base + 32 < words ? base + 32 : 0;
+        return -1;
+    }
+    // Every warp begins elsewhere, so that they do not all want the same.
+    const int turn = (warp_ * 11) & 31, from = (__ffs(__funnelshift_r(some, some, turn)) - 1 + turn) & 31;
+    const unsigned word = __shfl_sync(kAllLanes, mine, from);
+    const int bit = (__ffs(__funnelshift_r(word, word, turn)) - 1 + turn) & 31;
+    unsigned before = 0;
+    if (lane_ == 0) before = atomicAnd(&marks()[base + from], ~(1u << bit));
+    before = __shfl_sync(kAllLanes, before, 0);
+    return (before >> bit & 1) != 0 ? (base + from) * 32 + bit : -1;  // -1: another warp took it
+}
+
+/// Offers paths for every step-th of the roots and then the objects of the forest, from first to before last, and for
+/// objects that wait, until none waits and nobody is at work who could make one wait.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::serve(int first, int last, int step, const Reach& reach) {
+    for (int k = first, base = 0;;) {
+        int i = -1, level = 0, j = k - left_count_;
+        if (k >= last) {
+            j = take_waiting(base);
+            if (j < 0 && __any_sync(kAllLanes, *static_cast<volatile int*>(&board().waiting) <= 0)) return;
+        } else if (k < left_count_) {
+            i = left().get(k);
         }
-        // Every warp begins elsewhere, so that they do not all want the same.
-        const int turn = (warp_ * 11) & 31, from = (__ffs(__funnelshift_r(some, some, turn)) - 1 + turn) & 31;
-        const unsigned word = __shfl_sync(kAllLanes, mine, from);
-        const int bit = (__ffs(__funnelshift_r(word, word, turn)) - 1 + turn) & 31;
-        unsigned before = 0;
-        if (lane_ == 0) before = atomicAnd(&waiting()[base + from], ~(1u << bit));
-        before = __shfl_sync(kAllLanes, before, 0);
-        if ((before >> bit & 1) == 0) continue;  // another warp took it
-        const int j = (base + from) * 32 + bit;
-        relax(owner()[j], level_in(*static_cast<volatile Key*>(&key()[j])), reach);
+        k += step;
+        if (j >= 0) {
+            level = level_in(*static_cast<volatile Key*>(&key()[j]));
+            i = level <= reach.top ? some(owner()[j]) : -1;
+        }
+        if (i >= 0) relax(i, level, reach);
     }
 }
 
 /// Offers every object a path through i, which is at this level itself. Whoever gets a shorter one within top waits to
-/// offer it further; in the count of those who wait, i is no more.
+/// offer it further; in the count of those who wait or are at work, i is no more.
 template <bool squared, class Cloud>
 __device__ void Replica<squared, Cloud>::relax(int i, int level, const Reach& reach) {
     const Remembered known = remember(i);
     const float4 p = point_[i];
-    const float unit = multiply_rounded(eps_, kUnit), inverse_unit = 1.0f / unit;
-    const float limit = (p.w + static_cast<float>(reach.horizon - level) * unit) + kFilterMargin;
-    int done = 1;
-    // Whether j has to wait for its turn now.
-    const auto offer = [&](int j, float sq, float price) {
-        const int reached = level + step_of(root_of<squared>(sq), price, p.w, inverse_unit);
-        const Key path = key_of(min(reached, kTopLevel), rank_of(i, j, n_));
-        if (j < 0 || reached > reach.horizon || *static_cast<volatile Key*>(&key()[j]) <= path) return false;
-        const Key before = atomicMin(&key()[j], path);
+    const float limit = (p.w + static_cast<float>(reach.horizon - level) * unit_) + kFilterMargin;
+    // Whether j has to wait now.
+    const auto offer = [&](int j, float cost, float price) {
+        const int reached = level + step_of(cost, price, p.w, inverse_unit_);
+        const Key path = key_of(reached, rank_of(i, j, n_));
+        Key before = 0;
+        if (j >= 0 && reached <= reach.horizon && *static_cast<volatile Key*>(&key()[j]) > path)
+            before = atomicMin(&key()[j], path);
+        __syncwarp();
         return level_in(before) > reached && reached <= reach.top && owner()[j] != kNobody;
     };
-    const auto enlist = [&](int j, bool waits) {
-        const bool twice = waits && (atomicOr(&waiting()[j / 32], 1u << (j & 31)) >> (j & 31) & 1) != 0;
-        done += __popc(__ballot_sync(kAllLanes, twice));
-    };
-    // Counted before others can see it, so that the count is not 0 while there is work.
-    const auto announce = [&](int count) {
-        if (count > 0 && lane_ == 0) atomicAdd(&board().waiting, count);
+    // Counted before others can see it, so that the count is 0 only when there is no work.
+    const auto count = [&](int more) {
+        if (more != 0 && lane_ == 0) atomicAdd(&board().waiting, more);
         __syncwarp();
     };
+    int done = 1;
+    const auto enlist = [&](int j, bool waits) {
+        const bool twice = waits && (atomicOr(&marks()[j / 32], 1u << (j & 31)) >> (j & 31) & 1) != 0;
+        done += __popc(__ballot_sync(kAllLanes, twice));
+    };
     if (limit > known.bound) {
-        scan(p, limit, -kHome, [&](int j, float sq, float price) {
-            const bool waits = offer(j, sq, price);
+        scan(p, limit, -kHome, [&](int j, float cost, float price) {
+            const bool waits = offer(j, cost, price);
             const unsigned all = __ballot_sync(kAllLanes, waits);
             if (all == 0) return;
-            announce(__popc(all));
+            count(__popc(all));
             enlist(j, waits);
         });
     } else {
-        bool waits[kEach];
-        int count = 0;
+        float cost[kEach], price[kEach];
 #pragma unroll
         for (int k = 0; k < kEach; ++k) {
             const float4 q = object()[max(known.object[k], 0)];
-            waits[k] = offer(known.object[k], distance_sq(p.x - q.x, p.y - q.y, p.z - q.z), q.w);
+            cost[k] = cost_of(p, q);
+            price[k] = q.w;
         }
+        bool waits[kEach];
 #pragma unroll
-        for (int k = 0; k < kEach; ++k) count += __popc(__ballot_sync(kAllLanes, waits[k]));
-        if (count > 0) {
-            announce(count);
+        for (int k = 0; k < kEach; ++k) waits[k] = offer(known.object[k], cost[k], price[k]);
+        int all = 0;
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) all += __popc(__ballot_sync(kAllLanes, waits[k]));
+        if (all > 0) {
+            count(all);
 #pragma unroll
             for (int k = 0; k < kEach; ++k) enlist(known.object[k], waits[k]);
         }
     }
     __syncwarp();
-    if (lane_ == 0) atomicSub(&board().waiting, done);
+    count(-done);
 }
 
 /// Prices and profits of the forest up to a level, the paths found, and who is left now.
 template <bool squared, class Cloud>
 __device__ void Replica<squared, Cloud>::end_search(int top) {
     const int thread = static_cast<int>(threadIdx.x);
-    const float unit = multiply_rounded(eps_, kUnit);
     const auto raise = [&](float& value, int level) {
-        value = add_rounded(value, multiply_rounded(static_cast<float>(top - level), unit));
+        value = add_rounded(value, multiply_rounded(static_cast<float>(top - level), unit_));
     };
     const auto owner_within = [&](int j) { return level_in(key()[j]) <= top ? some(owner()[j]) : -1; };
     for (int j = thread; j < n_; j += kThreads) {
