@@ -38,7 +38,7 @@ __device__ void Replica<squared, Cloud>::solve(int64_t cloud) {
         if (!begun) {
             schedule.begin(proven_bound());
         } else if (left_count_ > 0 && (schedule.may_end() || left_count_ > left_over(n_, false))) {
-            while (left_count_ > 0) place();
+            for (bool first = true; left_count_ > 0; first = false) place(first);
             continue;
         } else {
             cost = left_count_ == 0 ? mean_cost() : static_cast<double>(INFINITY);

@@ -26,6 +26,7 @@ constexpr int kFew = 24;                 // bids of a round that a block makes a
 constexpr int kMostFew = 32;             // if there is no other block; a lane for each
 constexpr int kHorizon = 12 * 64;        // units: the longest paths that a search writes down at first
 constexpr float kWindow = 128;           // eps: what points remember for searches
+constexpr float kKeep = 0.5f;            // a memory that still has so much of its width is kept
 constexpr int kFewOutdated = 64;         // of so many memories, one may be too short at the beginning of a search
 constexpr int64_t kMostInShared = 8192;
 constexpr int64_t kMostBlocks = 32;  // of a group
@@ -52,7 +53,7 @@ struct LargeCloud {
 /// room; the rest is in the block's part of a global array.
 struct Layout {
     enum Hot { object, middle, half, group_middle, group_half, owner, key, marks, near, hot_arrays };
-    enum Cold { root = hot_arrays, partner, home, point, offer, far, arrays };
+    enum Cold { parent = hot_arrays, partner, home, point, offer, far, arrays };
 
     int64_t offset[arrays] = {};
     bool shared[arrays] = {};
@@ -79,7 +80,7 @@ struct Layout {
         take(key, n * sizeof(typename Cloud::Key));
         take(marks, (n + 31) / 32 * sizeof(unsigned));
         take(near, kLists * kNear * sizeof(Index));
-        take(root, n * sizeof(Index));
+        take(parent, n * sizeof(Index));
         take(partner, n * sizeof(Index));
         take(home, n * sizeof(Index));
         take(point, n * sizeof(float4));
@@ -180,7 +181,7 @@ public:
         const auto cold = [&](int array) {
             return (task.layout.shared[array] ? shared_memory() : global_) + task.layout.offset[array];
         };
-        root_ = reinterpret_cast<Index*>(cold(Layout::root));
+        parent_ = reinterpret_cast<Index*>(cold(Layout::parent));
         partner_ = reinterpret_cast<Index*>(cold(Layout::partner));
         home_ = reinterpret_cast<Index*>(cold(Layout::home));
         point_ = reinterpret_cast<float4*>(cold(Layout::point));
@@ -215,6 +216,13 @@ private:
     __device__ int parent_in(Key key, int j) const {
         return seen_from(j, static_cast<unsigned>(key & ((static_cast<Key>(1) << Cloud::kRankBits) - 1)));
     }
+    // In the place of a path, after a search: the length of a way towards the root of the tree, and where it has come:
+    // to an object, or to the root.
+    static constexpr Key kAtRoot = static_cast<Key>(1) << (8 * sizeof(Key) - 1);
+    __device__ static int length_in(Key way) { return level_in(way & ~kAtRoot); }
+    __device__ static int goal_in(Key way) {
+        return static_cast<int>(way & ((static_cast<Key>(1) << Cloud::kRankBits) - 1));
+    }
     /// The index of a rank; the other way round than rank_of.
     __device__ int seen_from(int chooser, unsigned rank) const {
         const int index = chooser + static_cast<int>(rank);
@@ -245,6 +253,7 @@ private:
     };
     __device__ Remembered remember(int i) const;
     __device__ float memorise(int i, float window, Memory<Index>& memory) const;
+    __device__ float keep_memory(int i, float window, Memory<Index>& memory) const;
     __device__ Best best_of(int i) const;
     __device__ int2 bid_of(int i) const;
     __device__ void update_profits(float window);
@@ -260,14 +269,15 @@ private:
     __device__ int hand_over(int object_index, int point, int amount);
 
     // emd_search.cuh: augmenting paths
-    __device__ void place();
+    __device__ void place(bool first);
     __device__ Rim rim_of(int top);
-    __device__ void wait(int from, int to);
+    __device__ void wait(int from, int to, int roots);
     __device__ void offer_again(const Reach& reach);
     __device__ void serve(int first, int last, int step, const Reach& reach);
     __device__ int take_waiting(int& base);
     __device__ void relax(int i, int level, const Reach& reach);
-    __device__ void end_search(int level);
+    __device__ void end_search(int top);
+    __device__ void measure_paths(int top);
 
     /// The buffer through which the blocks of the group tell each other the next results; everybody has read what was
     /// told in it two exchanges ago.
@@ -317,6 +327,7 @@ private:
     __device__ Key* key() const { return hot<Key>(key_at_); }          // of objects
     /// A bit for each: the points whose memory is of no more use to this auction; the objects that wait in a search.
     __device__ unsigned* marks() const { return hot<unsigned>(marks_at_); }
+    __device__ bool is_marked(int j) const { return (marks()[j / 32] >> (j & 31) & 1) != 0; }
 
     /// Who is without a partner, and room for who is after the next round.
     __device__ List<Index> left() const { return list(which_); }
@@ -336,9 +347,9 @@ private:
     unsigned meetings_ = 0, turn_ = 0;
     int which_ = 0, left_count_ = 0;  // of the points without a partner: the list, and how many
     float eps_ = 0, unit_ = 0, inverse_unit_ = 0, factor_ = 0;
-    Index *root_, *partner_, *home_;  // of points: the root of its tree; the partner; whom it bid for last
-    float4* point_;                   // x, y, z, profit
-    unsigned long long* offer_;       // of objects: a round's best bid; of roots: the free object found
+    Index *parent_, *partner_, *home_;  // of points: who is before it in its tree; the partner; whom it bid for last
+    float4* point_;                     // x, y, z, profit
+    unsigned long long* offer_;         // of objects: a round's best bid; of roots: the free object found
     Index* far_;
     Memory<Index>* memory_;  // of points; the group has it together
     float lowered_ = 0;      // prices have been since profits were found

@@ -10,17 +10,17 @@
 
 namespace stipple::ops::cuda::matching {
 
-/// One search forest, one augmenting path in every tree that found a free object.
+/// One search forest, one augmenting path in every tree that found a free object. The first search of a phase begins
+/// with the roots, the others with the trees that are left of the one before.
 template <bool squared, class Cloud>
-__device__ void Replica<squared, Cloud>::place() {
+__device__ void Replica<squared, Cloud>::place(bool first) {
     const int thread = static_cast<int>(threadIdx.x);
     const int enough = enough_found(left_count_);
     refresh_memories();
-    for (int j = thread; j < n_; j += kThreads) key()[j] = kNoPath;
-    for (int word = thread; word < (n_ + 31) / 32; word += kThreads) marks()[word] = 0;
-    if (thread == 0) board().waiting = left_count_;
-    Reach reach = {kStride, kHorizon};
+    for (int j = thread; j < n_ && first; j += kThreads) key()[j] = kNoPath;
     __syncthreads();
+    Reach reach = {kStride, kHorizon};
+    wait(0, reach.top, left_count_);
     for (int roots = left_count_;; roots = 0) {
         serve(warp_, roots, kWarps, reach);
         __syncthreads();
@@ -38,7 +38,7 @@ __device__ void Replica<squared, Cloud>::place() {
             reach.top = kTopLevel;
             break;
         }
-        wait(reach.top + 1, next);
+        wait(reach.top + 1, next, 0);
         reach.top = next;
     }
     end_search(reach.top);
@@ -87,10 +87,10 @@ __device__ Rim Replica<squared, Cloud>::rim_of(int top) {
     return board().rim;
 }
 
-/// All objects of these levels that somebody owns wait for him to offer paths.
+/// All objects of these levels that somebody owns wait for him to offer paths; the roots besides, if so many are given.
 template <bool squared, class Cloud>
-__device__ void Replica<squared, Cloud>::wait(int from, int to) {
-    if (threadIdx.x == 0) board().waiting = 0;
+__device__ void Replica<squared, Cloud>::wait(int from, int to, int roots) {
+    if (threadIdx.x == 0) board().waiting = roots;
     __syncthreads();
     int count = 0;
     for (int base = warp_ * 32; base < n_; base += kThreads) {
@@ -205,14 +205,13 @@ __device__ void Replica<squared, Cloud>::relax(int i, int level, const Reach& re
     count(-done);
 }
 
-/// Prices and profits of the forest up to a level, the paths found, and who is left now.
+/// Prices and profits of the forest up to a level, the paths found, who is left now, and the trees of these.
 template <bool squared, class Cloud>
 __device__ void Replica<squared, Cloud>::end_search(int top) {
     const int thread = static_cast<int>(threadIdx.x);
     const auto raise = [&](float& value, int level) {
         value = add_rounded(value, multiply_rounded(static_cast<float>(top - level), unit_));
     };
-    const auto owner_within = [&](int j) { return level_in(key()[j]) <= top ? some(owner()[j]) : -1; };
     for (int j = thread; j < n_; j += kThreads) {
         const Key path = key()[j];
         if (level_in(path) > top) continue;
@@ -220,34 +219,33 @@ __device__ void Replica<squared, Cloud>::end_search(int top) {
         const int i = some(owner()[j]);
         if (i < 0) continue;
         raise(point_[i].w, level_in(path));
-        root_[i] = static_cast<Index>(parent_in(path, j));
+        parent_[i] = static_cast<Index>(parent_in(path, j));
     }
     const List<Index> roots = left();
     for (int k = thread; k < left_count_; k += kThreads) {
         const int i = roots.get(k);
         raise(point_[i].w, 0);
-        root_[i] = static_cast<Index>(i);
         offer_[i] = ~0ull;
     }
     __syncthreads();
     bound_prices();
-    // From everybody's parent to the root of his tree, twice as far each time.
-    for (bool more = true; more;) {
-        bool moved = false;
-        for (int j = thread; j < n_; j += kThreads) {
-            const int i = owner_within(j);
-            if (i < 0) continue;
-            const Index above = root_[i], farther = root_[above];
-            moved = moved || above != farther;
-            root_[i] = farther;
-        }
-        more = __syncthreads_or(moved) != 0;
-    }
+    measure_paths(top);
     for (int j = thread; j < n_; j += kThreads) {
         const Key path = key()[j];
-        if (level_in(path) > top || owner()[j] != kNobody) continue;
-        const auto found = static_cast<unsigned long long>(level_in(path)) << 32 | static_cast<unsigned>(j);
-        atomicMin(&offer_[root_[parent_in(path, j)]], found);
+        if (owner()[j] != kNobody || level_in(path) > top) continue;
+        const int i = parent_in(path, j);
+        const Index before = partner_[i];
+        const int root = before == kNobody ? i : goal_in(key()[before]);
+        atomicMin(&offer_[root], static_cast<unsigned long long>(level_in(path)) << 32 | static_cast<unsigned>(j));
+    }
+    __syncthreads();
+    // Trees whose root has found somebody are cut down; paths to free objects are still needed.
+    for (int j = thread; j < n_; j += kThreads) {
+        if (owner()[j] == kNobody) continue;
+        const Key way = key()[j];
+        const int length = length_in(way);
+        const bool stays = is_marked(j) && offer_[goal_in(way)] == ~0ull && length < kTopLevel;
+        key()[j] = stays ? key_of(length, rank_of(parent_[owner()[j]], j, n_)) : kNoPath;
     }
     __syncthreads();
     left_count_ = compact(left_count_, next_left(), [&](int k) {
@@ -256,16 +254,55 @@ __device__ void Replica<squared, Cloud>::end_search(int top) {
         offer_[root] = 0;  // as rounds expect it
         if (found == ~0ull) return root;
         Index j = static_cast<Index>(found & 0xffffffffu);
-        while (j != kNobody) {  // trees share no object, so nobody else is on this path
-            const int i = parent_in(key()[j], j);
+        int i = parent_in(key()[j], j);
+        for (;;) {  // trees share no object, so nobody else is on this path
             const Index before = partner_[i];
             partner_[i] = j;
             owner()[j] = static_cast<Index>(i);
+            key()[j] = kNoPath;
+            if (before == kNobody) break;
             j = before;
+            i = parent_[i];
         }
         return -1;
     });
     which_ ^= 1;
+    for (int j = thread; j < n_; j += kThreads)
+        if (owner()[j] == kNobody) key()[j] = kNoPath;
+    __syncthreads();
+}
+
+/// Marks the objects of the forest that somebody owns, and turns their keys into ways to the root of their tree: how
+/// long they are with the prices of now, and where they end. Twice as far each time.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::measure_paths(int top) {
+    for (int base = warp_ * 32; base < n_; base += kThreads) {
+        const int j = min(base + lane_, n_ - 1), i = some(owner()[j]);
+        const bool inside = base + lane_ < n_ && i >= 0 && level_in(key()[j]) <= top;
+        if (inside) {
+            const int parent = parent_[i];
+            const float4 p = point_[parent], q = object()[j];
+            const int step = step_of(cost_of(p, q), q.w, p.w, inverse_unit_);
+            const Index before = partner_[parent];
+            key()[j] = before == kNobody ? kAtRoot | key_of(step, parent) : key_of(step, before);
+        }
+        const unsigned word = __ballot_sync(kAllLanes, inside);
+        if (lane_ == 0) marks()[base / 32] = word;
+    }
+    __syncthreads();
+    for (bool more = true; more;) {
+        bool moved = false;
+        for (int j = static_cast<int>(threadIdx.x); j < n_; j += kThreads) {
+            volatile Key* const ways = key();
+            const Key way = ways[j];
+            if (!is_marked(j) || (way & kAtRoot) != 0) continue;
+            const Key rest = ways[goal_in(way)];
+            const int length = min(length_in(way) + length_in(rest), kTopLevel);
+            ways[j] = (rest & kAtRoot) | key_of(length, goal_in(rest));
+            moved = true;
+        }
+        more = __syncthreads_or(moved) != 0;
+    }
 }
 
 }  // namespace stipple::ops::cuda::matching
