@@ -106,7 +106,7 @@ public:
             measure(b_.z, center_z_[block], half_z_[block]);
         }
         least_price_.assign(blocks_, 0.0f);
-        most_limit_.assign(blocks_, kInfinity);
+        most_limit_.resize(blocks_);
     }
 
     Solution run(const Problem& problem, int shift) {
@@ -327,18 +327,14 @@ private:
         const float unit = eps * kUnit;
         level_.assign(n_, kUnreached);
         parent_.assign(n_, -1);
-        limit_.assign(blocks_ * kBlock, kInfinity);
-        for (int64_t j = n_; j < blocks_ * kBlock; ++j) limit_[j] = -kInfinity;
-        most_limit_.assign(blocks_, kInfinity);
+        limit_.assign(blocks_ * kBlock, -kInfinity);
         root_.assign(n_, -1);
         found_.assign(n_, -1);
         settled_.clear();
         open_.clear();
-        for (const int32_t i : left) {
-            root_[i] = i;
-            relax(i, 0, unit);
-        }
-        const int32_t top = grow_forest(unit, enough_found(left.size()));
+        for (const int32_t i : left) root_[i] = i;
+        look(kHorizon, left, unit);
+        const int32_t top = grow_forest(left, unit);
         for (const int32_t j : settled_) {
             const float raise = static_cast<float>(top - level_[j]) * unit;
             price_[j] += raise;
@@ -363,8 +359,20 @@ private:
         left.swap(next);
     }
 
+    /// Paths up to this length are written down from now on, and offered by the whole forest.
+    void look(int32_t horizon, const std::vector<int32_t>& left, float unit) {
+        horizon_ = horizon;
+        for (int64_t j = 0; j < n_; ++j)
+            if (parent_[j] < 0) limit_[j] = static_cast<float>(horizon) * unit - price_[j];
+        for (int64_t block = 0; block < blocks_; ++block) bound_limits(block);
+        for (const int32_t i : left) relax(i, 0, unit);
+        for (const int32_t j : settled_)
+            if (owner_[j] >= 0) relax(owner_[j], level_[j], unit);
+    }
+
     /// Settles objects in the order of their levels, stride by stride; returns the level up to which all are settled.
-    int32_t grow_forest(float unit, size_t enough) {
+    int32_t grow_forest(const std::vector<int32_t>& left, float unit) {
+        const size_t enough = enough_found(left.size());
         size_t free = 0;
         for (int32_t top = kStride;;) {
             while (!open_.empty() && open_.front().level <= top) {
@@ -385,14 +393,21 @@ private:
                     if (found < 0 || level < level_[found] || (level == level_[found] && j < found)) found = j;
                 }
             }
-            while (!open_.empty() && limit_[open_.front().object] == -kInfinity) {
-                std::pop_heap(open_.begin(), open_.end());
-                open_.pop_back();
-            }
-            if (free >= enough || (free > 0 && open_.empty())) return top;
-            if (open_.empty()) return kTopLevel;  // prices rise, and the next search sees farther
-            top = std::min(open_.front().level + kStride - 1, kTopLevel);
+            if (free >= enough) return top;
+            int32_t next = after_next_stride();
+            for (; next > horizon_; next = after_next_stride()) look(std::min(2 * horizon_, kTopLevel), left, unit);
+            if (open_.empty()) return free > 0 ? top : kTopLevel;  // prices rise, and the next search sees farther
+            top = next;
         }
+    }
+
+    /// The end of the stride that begins with the lowest level not yet settled.
+    int32_t after_next_stride() {
+        while (!open_.empty() && limit_[open_.front().object] == -kInfinity) {
+            std::pop_heap(open_.begin(), open_.end());
+            open_.pop_back();
+        }
+        return open_.empty() ? kTopLevel : std::min(open_.front().level + kStride - 1, kTopLevel);
     }
 
     /// Offers every object not yet settled a path through i.
@@ -417,7 +432,7 @@ private:
                 if (passes[at - first] == 0) continue;
                 const auto j = static_cast<int32_t>(at);
                 const int32_t reached = level + step_of(cost(i, j), price_[j], profit, inverse_unit);
-                if (reached > kTopLevel || reached > level_[j]) continue;
+                if (reached > horizon_ || reached > level_[j]) continue;
                 if (reached == level_[j] && rank(i, j) > rank(parent_[j], j)) continue;
                 parent_[j] = i;
                 if (reached == level_[j]) continue;
@@ -443,6 +458,7 @@ private:
     std::vector<float> center_x_, center_y_, center_z_, half_x_, half_y_, half_z_;  // boxes of the blocks
     std::vector<float> least_price_, most_limit_;                                   // in a block
     std::vector<int32_t> near_;
+    int32_t horizon_ = 0;
     std::vector<float> price_, profit_, limit_;
     std::vector<int32_t> partner_, owner_, level_, parent_, root_, found_, settled_;
     std::vector<Open> open_;
