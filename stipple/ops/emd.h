@@ -32,10 +32,10 @@ struct EmdOutput {
 /// Throws Error{bad_argument} for wrong shapes, sizes that differ, mixed devices, negative or non-finite options.
 ///
 /// Auction with falling eps [Bertsekas 1988] until few points are left, which wait for the next eps; in the last
-/// phases, and where an auction does not get that far, they are placed by augmenting paths in units of eps [Gabow and
-/// Tarjan 1989]. O(n) memory, on CUDA up to 1 kB a point. Every phase ends: at most 4096 rounds of bids, then at most n
-/// searches of at most n + 1 rounds; at most 30 phases. In practice 30 to 40 n^2 pair evaluations for a gap of 1 %,
-/// most of them passed over in whole boxes.
+/// phases, and where an auction does not get that far, they are placed by augmenting paths on rounded reduced costs
+/// [Gabow and Tarjan 1989]. O(n) memory, on CUDA up to 1 kB a point. Every phase ends: at most 4096 rounds of bids, then
+/// searches that each place somebody or raise prices by 4096 eps; at most 40 phases. In practice 30 to 40 n^2 pair
+/// evaluations for a gap of 1 %, most of them passed over in whole boxes.
 void emd(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOptions& options = {}, Stream stream = {});
 
 /// Gradient of sum over clouds of grad_cost * cost with respect to the points, through the matched pairs.
