@@ -69,12 +69,10 @@ if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
 else
     skip "cuda-check: no nvcc here"
 fi
-say "sanitizers (preset asan)"
-# The parsers, which read what strangers wrote; one process: the leak check at its end takes seconds. The other folders:
-# make sanitize.
-if step "build asan" build asan --target io_test; then program "sanitized io" build/asan/bin/io_test; fi
-say "fuzzing (preset fuzz), 5 s a parser"
-if step "build fuzz" build fuzz; then
+say "the parsers under sanitizers, then fuzzed, 5 s each (preset fuzz)"
+# They read what strangers wrote. One process: the leak check at its end takes seconds. The other folders: make sanitize.
+if step "build fuzz" build fuzz --target io_test fuzzers; then
+    program "sanitized io" build/fuzz/bin/io_test
     while read -r status name; do
         if [ "$status" -eq 0 ]; then
             passed=$((passed + 1)); echo "ok    $name"
