@@ -33,8 +33,8 @@ struct EmdOutput {
 ///
 /// Auction with falling eps [Bertsekas 1988] until few points are left, which wait for the next eps; in the last
 /// phases, and where an auction does not get that far, they are placed by augmenting paths on rounded reduced costs
-/// [Gabow and Tarjan 1989]. O(n) memory, on CUDA up to 1 kB a point. Every phase ends: at most 4096 rounds of bids, then
-/// searches that each place somebody or raise prices by 4096 eps; at most 40 phases. In practice 30 to 40 n^2 pair
+/// [Gabow and Tarjan 1989]. O(n) memory, on CUDA up to 1 kB a point. Every phase ends: at most 4096 rounds of bids,
+/// then searches that each place somebody or raise prices by 4096 eps; at most 40 phases. In practice 30 to 40 n^2 pair
 /// evaluations for a gap of 1 %, most of them passed over in whole boxes.
 void emd(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOptions& options = {}, Stream stream = {});
 
