@@ -146,6 +146,23 @@ TEST_P(Emd, ACloudAndAPermutationOfItCostNothing) {
     for (int64_t i = 0; i < n; ++i) EXPECT_EQ((result.matching.data()[i] * 37) % n, i);
 }
 
+/// The nearest objects cost nothing, so eps is at its finest from the beginning, and the way from one place to the
+/// other is longer than what a search writes down.
+TEST_P(Emd, TwoPlacesInDifferentNumbers) {
+    for (const int64_t n : {64, 304}) {
+        SCOPED_TRACE(n);
+        Array<float, 2> a({n, 3}), b({n, 3});
+        for (int64_t i = 0; i < n; ++i) {
+            const float p[3] = {8 * i < 5 * n ? 0.0f : 1.0f, 0, 0}, q[3] = {8 * i < 3 * n ? 0.0f : 1.0f, 0, 0};
+            std::memcpy(a.data() + 3 * i, p, sizeof(p));
+            std::memcpy(b.data() + 3 * i, q, sizeof(q));
+        }
+        const Result result = run_emd(a, b, {}, device());
+        check_cloud(a, b, {}, result);
+        EXPECT_FLOAT_EQ(result.cost.data()[0], 0.25f);
+    }
+}
+
 TEST_P(Emd, EqualsTheCpuBitForBit) {
     for (const Kind kind : all_kinds()) {
         for (const int64_t n : {33, 513, 2100, 8200}) {  // the last is more than a block's shared memory holds
