@@ -25,7 +25,6 @@ constexpr int kLists = 2, kNear = 1024;  // lists, and how much of each is in sh
 constexpr int kFew = 24;                 // bids of a round that a block makes and judges alone
 constexpr int kMostFew = 32;             // if there is no other block; a lane for each
 constexpr float kWindow = 128;           // eps: what points remember for searches
-constexpr float kKeep = 0.5f;            // a memory that still has so much of its width is kept
 constexpr int kFewOutdated = 64;         // of so many memories, one may be too short at the beginning of a search
 constexpr int64_t kMostInShared = 8192;
 constexpr int64_t kMostBlocks = 32;  // of a group
@@ -252,7 +251,6 @@ private:
     };
     __device__ Remembered remember(int i) const;
     __device__ float memorise(int i, float window, Memory<Index>& memory) const;
-    __device__ float keep_memory(int i, float window, Memory<Index>& memory) const;
     __device__ Best best_of(int i) const;
     __device__ int2 bid_of(int i) const;
     __device__ void update_profits(float window);

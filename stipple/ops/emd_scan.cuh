@@ -242,29 +242,6 @@ __device__ float Replica<squared, Cloud>::memorise(int i, float window, Memory<I
     }
 }
 
-/// Copies the memory of a point if it still reaches half as far above the best object as a new one would; returns the
-/// value of the best object, or -1 if it does not.
-template <bool squared, class Cloud>
-__device__ float Replica<squared, Cloud>::keep_memory(int i, float window, Memory<Index>& memory) const {
-    const Remembered known = remember(i);
-    const float4 p = point_[i];
-    float best = INFINITY;
-    for (int k = 0; k < kEach; ++k) {
-        const float4 q = object()[max(known.object[k], 0)];
-        if (known.object[k] >= 0) best = fminf(best, add_rounded(cost_of(p, q), q.w));
-    }
-    best = least_of_lanes(best);
-    const float width = memory_[i].width;
-    if (!(known.bound - best >= kKeep * fminf(window, width))) return -1.0f;
-    for (int k = 0; k < kEach; ++k)
-        __stcg(&memory.object[lane_ * kEach + k], known.object[k] >= 0 ? static_cast<Index>(known.object[k]) : kNobody);
-    if (lane_ == 0) {
-        __stcg(&memory.bound, known.bound);
-        __stcg(&memory.width, width);
-    }
-    return best;
-}
-
 /// The object that a point wants and the price it offers, as bits.
 template <bool squared, class Cloud>
 __device__ int2 Replica<squared, Cloud>::bid_of(int i) const {
@@ -281,8 +258,7 @@ __device__ void Replica<squared, Cloud>::update_profits(float window) {
     for (int word = static_cast<int>(threadIdx.x); word < (n_ + 31) / 32; word += kThreads) marks()[word] = 0;
     __syncthreads();
     for (int i = rank_ * kWarps + warp_; i < n_; i += kWarps * task_.group) {
-        float value = window > 0.0f && eps_ > 0.0f ? keep_memory(i, window, memory[i]) : -1.0f;
-        if (value < 0.0f) value = window > 0.0f ? memorise(i, window, memory[i]) : best_of(i).value;
+        const float value = window > 0.0f ? memorise(i, window, memory[i]) : best_of(i).value;
         if (lane_ == 0) __stcg(&told[i], static_cast<unsigned long long>(__float_as_uint(value)));
     }
     group_sync();
