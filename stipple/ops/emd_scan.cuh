@@ -176,8 +176,7 @@ __device__ Best Replica<squared, Cloud>::best_of(int i) const {
         all.object = seen_from(i, first);
         return all;
     };
-    unsigned& forgotten = marks()[i / 32];
-    if ((forgotten >> (i & 31) & 1) == 0) {
+    if (!is_marked(i)) {
         const Remembered known = remember(i);
         float value[kEach];
         for (int k = 0; k < kEach; ++k) {
@@ -187,7 +186,7 @@ __device__ Best Replica<squared, Cloud>::best_of(int i) const {
         for (int k = 0; k < kEach; ++k) consider(known.object[k], value[k]);
         const Best all = of_all();
         if (all.second <= known.bound) return all;
-        if (lane_ == 0) atomicOr(&forgotten, 1u << (i & 31));  // prices rise: the next time it would be the same
+        if (lane_ == 0) atomicOr(&marks()[i / 32], 1u << (i & 31));  // prices rise: the next time it would be the same
     }
     // What is second best at home bounds what is worth a look.
     const int home = home_[i] / kHome * kHome;
