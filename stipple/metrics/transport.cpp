@@ -1,5 +1,8 @@
 #include "stipple/metrics/transport.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "stipple/ops/emd_transport.h"
 
 namespace stipple::metrics {
@@ -21,6 +24,12 @@ Emd matched_by_auction(const Points& a, const Points& b, Device device) {
     return {cost.to(Device{}).data()[0], bound.to(Device{}).data()[0]};
 }
 
+/// An auction would match copies of the points, many times as many as there are, and take minutes where the exact plan
+/// takes milliseconds.
+bool exact_is_faster(int64_t n, int64_t m) {
+    return std::lcm(n, m) > std::max(n, m) && std::max(n, m) <= ops::kEmdExactMost;
+}
+
 Emd of_plan(const ops::EmdPlan& plan) {
     return {plan.cost[0], plan.lower_bound[0]};
 }
@@ -34,7 +43,7 @@ Emd earth_mover(const Points& prediction, const Points& truth, EmdMethod method,
                         points->size() - points->finite, points->size());
     }
     const bool same_size = prediction.size() == truth.size();
-    if (method == EmdMethod::exact)
+    if (method == EmdMethod::exact || exact_is_faster(prediction.size(), truth.size()))
         return same_size ? matched_exactly(prediction, truth)
                          : of_plan(ops::emd_transport(prediction.rounded.view(), truth.rounded.view()));
     if (same_size) return matched_by_auction(prediction, truth, device);

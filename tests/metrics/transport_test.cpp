@@ -53,6 +53,15 @@ TEST_P(MetricsTransport, SplitsTheWeightBetweenCloudsOfTwoSizes) {
     EXPECT_NEAR(metrics::earth_mover(four, two, EmdMethod::auction, GetParam()).value, 2.5, 0.0251);
 }
 
+TEST_P(MetricsTransport, IsExactWhereAnAuctionWouldNeedManyCopies) {
+    const metrics::Points a = points_of(cube_cloud(30, 1)), b = points_of(cube_cloud(47, 2));
+    const Emd exact = metrics::earth_mover(a, b, EmdMethod::exact, GetParam()),
+              auction = metrics::earth_mover(a, b, EmdMethod::auction, GetParam());
+    EXPECT_GT(exact.value, 0);
+    EXPECT_EQ(auction.value, exact.value);
+    EXPECT_EQ(auction.lower_bound, exact.value);
+}
+
 TEST(MetricsTransportErrors, NameWhatIsWrong) {
     const metrics::Points one = points_of(cube_cloud(1, 1)), none = points_of(PointCloud(0)),
                           bad = points_of(cloud_of({0, NAN, 0, 1, 1, 1}));
