@@ -5,59 +5,11 @@
 #include <utility>
 
 #include "stipple/core/parallel.h"
+#include "stipple/ops/emd_finish.h"
+#include "stipple/ops/emd_points.h"
 
 namespace stipple::ops::assignment {
 namespace {
-
-constexpr int kBlock = 16;  // objects tested together: four NEON or two AVX registers
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-/// Coordinates apart, scaled, padded with points at infinity to whole blocks.
-struct Points {
-    std::vector<float> x, y, z;
-
-    /// Row order[k] becomes point k.
-    Points(const float* rows, int64_t stride, int64_t n, int shift, const std::vector<int32_t>& order) {
-        const int64_t padded = (n + kBlock - 1) / kBlock * kBlock;
-        x.assign(padded, kInfinity);
-        y.assign(padded, kInfinity);
-        z.assign(padded, kInfinity);
-        const float scale = std::ldexp(1.0f, shift);
-        for (int64_t i = 0; i < n; ++i) {
-            const float* row = rows + order[i] * stride;
-            x[i] = row[0] * scale;
-            y[i] = row[1] * scale;
-            z[i] = row[2] * scale;
-        }
-    }
-};
-
-/// Rows in the order that emd_auction.h speaks of.
-std::vector<int32_t> curve_order(const float* rows, int64_t stride, int64_t n, const Extent& box, int shift) {
-    const float scale = std::ldexp(1.0f, shift);
-    std::vector<uint64_t> keys(n);  // with the row below, so that equal codes stay in order
-    for (int64_t i = 0; i < n; ++i)
-        keys[i] = static_cast<uint64_t>(curve_key(rows + i * stride, box, scale)) << 32 | static_cast<uint64_t>(i);
-    std::sort(keys.begin(), keys.end());
-    std::vector<int32_t> order(n);
-    for (int64_t k = 0; k < n; ++k) order[k] = static_cast<int32_t>(keys[k] & 0xffffffffu);
-    return order;
-}
-
-Extent extent_of(const Problem& problem) {
-    Extent box;
-    for (int axis = 0; axis < 3; ++axis) {
-        float low = kInfinity, high = -kInfinity;
-        for (int64_t i = 0; i < problem.n; ++i) {
-            const float p = problem.a[i * problem.stride_a + axis], q = problem.b[i * problem.stride_b + axis];
-            low = std::min(low, std::min(p, q));
-            high = std::max(high, std::max(p, q));
-        }
-        box.low[axis] = low;
-        box.high[axis] = high;
-    }
-    return box;
-}
 
 struct Bid {
     float amount;
@@ -124,16 +76,16 @@ public:
             update_profits();
             if (!left.empty() && (schedule.may_end() || static_cast<int64_t>(left.size()) > left_over(n_, false))) {
                 while (!left.empty()) place(left, eps);
-                update_profits();
+                if (!schedule.may_end()) update_profits();
             }
+            if (schedule.may_end()) finish(schedule);
             solution.cost = left.empty() ? per_point(matched_cost()) : std::numeric_limits<double>::infinity();
-            schedule.advance(solution.cost, per_point(total(profit_) - total(price_)));
+            schedule.advance(solution.cost, proven_bound());
             if (schedule.done) break;
             lower_prices();
         }
-        solution.bound = schedule.bound;
         solution.cost *= unit;
-        solution.bound = certified(solution.bound) * unit;
+        solution.bound = schedule.bound * unit;
         solution.effort = effort_;
         return solution;
     }
@@ -158,6 +110,7 @@ private:
         for (int64_t i = 0; i < n_; ++i) sum += fixed(cost(i, partner_[i]), factor_);
         return sum;
     }
+    double proven_bound() const { return per_point(total(profit_) - total(price_)); }
     int64_t total(const std::vector<float>& values) const {
         int64_t sum = 0;
         for (int64_t i = 0; i < n_; ++i) sum += fixed(values[i], factor_);
@@ -357,6 +310,27 @@ private:
             }
         }
         left.swap(next);
+    }
+
+    /// When nobody is left: see emd_finish.h. Ends when the gap is proven to be small enough, or with nothing more to try.
+    void finish(Schedule& schedule) {
+        Finish finish({price_, profit_, partner_, owner_}, schedule.eps, [&](int32_t i, float reach, auto& found) {
+            const float limit = nearest_value(i, cost(i, partner_[i]) + price_[partner_[i]]) + reach;
+            found.clear();
+            scan(
+                i, [&] { return limit + kFilterMargin; },
+                [&](int64_t j) { found.push_back({static_cast<int32_t>(j), cost(i, j), 0}); });
+            return limit;
+        });
+        finish.spread();
+        for (int round = 0; round < kMostExchanges && finish.exchange(); ++round) continue;
+        const double cost = per_point(matched_cost());
+        for (int move = 0; move < kMostMoves && !schedule.proves(cost, proven_bound()); ++move) {
+            ++effort_.moves;
+            finish.move_prices();
+            bound_prices();
+            finish.spread();
+        }
     }
 
     /// Paths up to this length are written down from now on, and offered by the whole forest.

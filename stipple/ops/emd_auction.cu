@@ -7,6 +7,7 @@
 // order of lists that are divided is therefore fixed; the rest may happen in any order: see emd_auction.h.
 
 #include "stipple/ops/emd.h"
+#include "stipple/ops/emd_finish.cuh"
 #include "stipple/ops/emd_order.h"
 #include "stipple/ops/emd_rounds.cuh"
 #include "stipple/ops/emd_search.cuh"
@@ -32,16 +33,16 @@ __device__ void Replica<squared, Cloud>::solve(int64_t cloud) {
     renew_tags();
     double cost = 0;
     for (bool begun = false;;) {
-        // What the next auction needs to know, or a search; after a search nothing more.
-        const bool searched = begun && schedule.may_end() && left_count_ == 0;
-        update_profits(!begun ? 1.0f : searched ? 0.0f : schedule.may_end() ? kWindow * eps_ : 8.0f * eps_);
+        // What the next auction needs to know, or a search. Called in one place: the kernel is large as it is.
+        const bool placed = begun && schedule.may_end() && left_count_ == 0;
+        if (!placed) update_profits(!begun ? 1.0f : schedule.may_end() ? kWindow * eps_ : 8.0f * eps_);
         if (!begun) {
             schedule.begin(proven_bound());
         } else if (left_count_ > 0 && (schedule.may_end() || left_count_ > left_over(n_, false))) {
             for (bool first = true; left_count_ > 0; first = false) place(first);
             continue;
         } else {
-            cost = left_count_ == 0 ? mean_cost() : static_cast<double>(INFINITY);
+            cost = placed ? finish(schedule) : left_count_ == 0 ? mean_cost() : static_cast<double>(INFINITY);
             schedule.advance(cost, proven_bound());
             if (schedule.done) break;
             lower_prices();
@@ -57,7 +58,7 @@ __device__ void Replica<squared, Cloud>::solve(int64_t cloud) {
     for (int i = thread; i < n_; i += kThreads) task_.matching[begin + i] = partner_[i];
     if (thread == 0) {
         task_.cost[cloud] = static_cast<float>(cost * unit);
-        task_.bound[cloud] = static_cast<float>(certified(schedule.bound) * unit);
+        task_.bound[cloud] = static_cast<float>(schedule.bound * unit);
     }
 }
 
@@ -242,8 +243,9 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     task.group = static_cast<int>(std::max<int64_t>(std::min(help, room), 1));
     const int64_t groups = std::min<int64_t>(clouds, device.processors / task.group), blocks = groups * task.group;
     const Scratch<char> state(checked_mul(blocks, task.layout.global_bytes), stream);
-    const Scratch<unsigned long long> exchange(checked_mul(groups * 2, largest), stream);
-    STIPPLE_CHECK_CUDA(cudaMemsetAsync(exchange.get(), 0, groups * 2 * largest * sizeof(unsigned long long), stream));
+    const Scratch<unsigned long long> exchange(checked_mul(groups * kBuffers, largest), stream);
+    STIPPLE_CHECK_CUDA(
+        cudaMemsetAsync(exchange.get(), 0, groups * kBuffers * largest * sizeof(unsigned long long), stream));
     const Scratch<Memory<typename Cloud::Index>> memories(checked_mul(groups * 2, largest), stream);
     const Scratch<unsigned> met(groups, stream);
     STIPPLE_CHECK_CUDA(cudaMemsetAsync(met.get(), 0, groups * sizeof(unsigned), stream));

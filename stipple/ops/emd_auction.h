@@ -99,8 +99,8 @@ STIPPLE_HD int32_t step_of(float cost, float price, float profit, float inverse_
 /// A phase's auction stops when no more points than this are without a partner. Prices of coarse phases have to be good
 /// enough for the next; after the last, searches take over.
 STIPPLE_HD int64_t left_over(int64_t n, bool last) {
-    const int64_t few = n > 6 * 1024 ? n / 614 : 10;
-    return last ? 2 * few : few;
+    const int64_t few = n > 6 * 1024 ? n / 512 : 12;
+    return last ? few * 7 / 3 : few;
 }
 
 /// A search from so many points ends when it has found so many free objects, or all that it can reach.
@@ -146,12 +146,13 @@ struct Schedule {
         return fmax(fmax(multiply_rounded(relative, bound), absolute),
                     multiply_rounded(0.5, static_cast<double>(kFinestEps)));
     }
-    /// The gap of a phase is between eps / 3, for clouds of one shape, and eps / 2: this eps is tried first.
-    STIPPLE_HD double last_eps() const { return multiply_rounded(3.0, goal()); }
+    /// The gap of a phase is between eps / 3, for clouds of one shape, and eps / 2. What emd_finish.h does reduces it to
+    /// a third or less: this eps is tried first.
+    STIPPLE_HD double last_eps() const { return multiply_rounded(10.0, goal()); }
 
     /// The first phase: between the mean nearest distance, a lower bound of the cost, and the extent.
     STIPPLE_HD void begin(double nearest) {
-        bound = fmax(nearest, 0.0);
+        bound = certified(nearest);
         const double wanted = multiply_rounded(0.8, sqrt(bound));
         eps = static_cast<float>(fmax(fmax(wanted, last_eps()), static_cast<double>(kFinestEps)));
         done = false;
@@ -160,16 +161,21 @@ struct Schedule {
     /// Whether this phase may be the last: everybody is placed then.
     STIPPLE_HD bool may_end() const { return eps <= multiply_rounded(1.01, last_eps()); }
 
-    /// After a phase whose prices prove `proven`; cost: infinite when somebody is without a partner.
+    /// Whether prices that prove the bound `proven` show that a matching is good enough.
+    STIPPLE_HD bool proves(double cost, double proven) {
+        bound = fmax(bound, certified(proven));
+        return cost - bound <= goal();
+    }
+
+    /// After a phase; cost: infinite when somebody is without a partner.
     STIPPLE_HD void advance(double cost, double proven) {
         const bool tried = may_end();
-        bound = fmax(bound, proven);
-        if (cost - bound <= goal() || (tried && eps <= kFinestEps)) {
+        if (proves(cost, proven) || (tried && eps <= kFinestEps)) {
             done = true;
             return;
         }
         const double last = last_eps();
-        double next = multiply_rounded(static_cast<double>(eps), tried ? 0.5 : 0.2);
+        double next = multiply_rounded(static_cast<double>(eps), tried ? 0.5 : 0.14);
         if (!tried && next < multiply_rounded(1.5, last)) next = fmin(last, static_cast<double>(eps));
         eps = static_cast<float>(fmax(next, static_cast<double>(kFinestEps)));
     }
@@ -195,7 +201,7 @@ STIPPLE_HD void pair_gradient(const float* p, const float* q, float weight, bool
 
 /// What a solve took; for measurements.
 struct Effort {
-    int64_t phases = 0, auction_rounds = 0, bids = 0, searches = 0, search_scans = 0;
+    int64_t phases = 0, auction_rounds = 0, bids = 0, searches = 0, search_scans = 0, moves = 0;
 };
 
 /// One pair of clouds of the same size n >= 1 with finite points, rows of three adjacent floats `stride` apart.

@@ -26,6 +26,7 @@ constexpr int kFew = 24;                 // bids of a round that a block makes a
 constexpr int kMostFew = 32;             // if there is no other block; a lane for each
 constexpr float kWindow = 128;           // eps: what points remember for searches
 constexpr int kFewOutdated = 64;         // of so many memories, one may be too short at the beginning of a search
+constexpr int kBuffers = 4;              // through which the blocks of a group tell each other things
 constexpr int64_t kMostInShared = 8192;
 constexpr int64_t kMostBlocks = 32;  // of a group
 
@@ -109,7 +110,7 @@ struct Task {
     int32_t* matching;
     int group;                     // blocks for a pair of clouds
     char* state;                   // of every block, layout.global_bytes each
-    unsigned long long* exchange;  // of every group, two buffers of `rows`, 0 at first
+    unsigned long long* exchange;  // of every group, kBuffers of `rows`, 0 at first
     void* memories;                // of every group, two times `rows`
     unsigned* met;  // of every group: how many of its blocks have come to a meeting, of all meetings; 0 at first
     int64_t rows;   // of the largest cloud
@@ -276,11 +277,21 @@ private:
     __device__ void end_search(int top);
     __device__ void measure_paths(int top);
 
+    // emd_finish.cuh: when everybody has a partner
+    __device__ double finish(Schedule& schedule);
+    template <class Visit>
+    __device__ void look_around(int i, float limit, const Visit& visit) const;
+    __device__ void spread(float octave);
+    __device__ float divide(int i, float window, float inverse_octave);
+    __device__ void move_prices(float octave);
+    __device__ int best_exchange(int i) const;
+    __device__ bool exchange();
+
     /// The buffer through which the blocks of the group tell each other the next results; everybody has read what was
-    /// told in it two exchanges ago.
+    /// told two exchanges ago, and so what was told in this one.
     __device__ unsigned long long* next_exchange() {
         ++turn_;
-        return task_.exchange + (blockIdx.x / task_.group * 2 + turn_ % 2) * task_.rows;
+        return task_.exchange + (blockIdx.x / task_.group * kBuffers + turn_ % kBuffers) * task_.rows;
     }
     /// Memories likewise: blocks that are behind still use the old ones.
     __device__ Memory<Index>* memories() const {

@@ -12,6 +12,8 @@ template <bool squared, class Cloud>
 __device__ void Replica<squared, Cloud>::auction(int enough) {
     const long long most = static_cast<long long>(kMostBids) * n_;
     long long made = 0;
+    for (int word = static_cast<int>(threadIdx.x); word < (n_ + 31) / 32; word += kThreads) marks()[word] = 0;
+    __syncthreads();
     for (int round = 0; left_count_ > enough && round < kMostRounds && made < most; ++round) {
         const int count = left_count_;
         const bool few = count <= (task_.group > 1 ? kFew : kMostFew);
@@ -104,8 +106,8 @@ __device__ void Replica<squared, Cloud>::renew_tags() {
     if (Cloud::kTagBits == 0 || turn_ < 1u << (Cloud::kTagBits - 1)) return;  // a pair of clouds takes far fewer
     turn_ = 0;
     group_sync();
-    unsigned long long* exchange = task_.exchange + blockIdx.x / task_.group * 2 * task_.rows;
-    for (int64_t k = rank_ * kThreads + static_cast<int>(threadIdx.x); k < 2 * task_.rows; k += kThreads * task_.group)
+    unsigned long long* exchange = task_.exchange + blockIdx.x / task_.group * kBuffers * task_.rows;
+    for (int64_t k = rank_ * kThreads + static_cast<int>(threadIdx.x); k < kBuffers * task_.rows; k += kThreads * task_.group)
         __stcg(&exchange[k], 0ull);
     group_sync();
 }

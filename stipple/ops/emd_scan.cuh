@@ -232,7 +232,7 @@ __device__ float Replica<squared, Cloud>::memorise(int i, float window, Memory<I
         for (int k = lane_; k < kCandidates; k += 32)
             if (!fits || k >= count) __stcg(&memory.object[k], kNobody);
         if (lane_ == 0) {
-            __stcg(&memory.bound, fits ? limit : -1.0f);
+            __stcg(&memory.bound, fits ? limit + lowered_ : -1.0f);
             // As if objects lay on a surface.
             const float more = sqrtf(0.75f * kCandidates / static_cast<float>(max(count, 1)));
             __stcg(&memory.width, (limit - best) * more);
@@ -249,22 +249,18 @@ __device__ int2 Replica<squared, Cloud>::bid_of(int i) const {
     return make_int2(best.object, __float_as_int(assignment::bid_of(price, best.value, best.second, eps_)));
 }
 
-/// profit = min over objects of cost + price. With a window, points memorise what is best for them now.
+/// profit = min over objects of cost + price. Points memorise what is best for them now.
 template <bool squared, class Cloud>
 __device__ void Replica<squared, Cloud>::update_profits(float window) {
     unsigned long long* told = next_exchange();
     Memory<Index>* memory = next_memory();
-    for (int word = static_cast<int>(threadIdx.x); word < (n_ + 31) / 32; word += kThreads) marks()[word] = 0;
-    __syncthreads();
+    lowered_ = 0.0f;
     for (int i = rank_ * kWarps + warp_; i < n_; i += kWarps * task_.group) {
-        const float value = window > 0.0f ? memorise(i, window, memory[i]) : best_of(i).value;
+        const float value = memorise(i, window, memory[i]);
         if (lane_ == 0) __stcg(&told[i], static_cast<unsigned long long>(__float_as_uint(value)));
     }
     group_sync();
-    if (window > 0.0f) {
-        memory_ = memory;
-        lowered_ = 0.0f;
-    }
+    memory_ = memory;
     for (int i = static_cast<int>(threadIdx.x); i < n_; i += kThreads)
         point_[i].w = __uint_as_float(static_cast<unsigned>(__ldcg(&told[i])));
     __syncthreads();
