@@ -35,7 +35,9 @@ __device__ void Replica<squared, Cloud>::solve(int64_t cloud) {
     for (bool begun = false;;) {
         // What the next auction needs to know, or a search. Called in one place: the kernel is large as it is.
         const bool placed = begun && schedule.may_end() && left_count_ == 0;
-        if (!placed) update_profits(!begun ? 1.0f : schedule.may_end() ? kWindow * eps_ : 8.0f * eps_);
+        const bool search = begun && schedule.may_end();
+        if (!placed)
+            update_profits(!begun ? 1.0f : search ? kWindow * eps_ : 8.0f * eps_, search ? kSearchReach * eps_ : 0.0f);
         if (!begun) {
             schedule.begin(proven_bound());
         } else if (left_count_ > 0 && (schedule.may_end() || left_count_ > left_over(n_, false))) {

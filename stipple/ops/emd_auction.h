@@ -31,7 +31,7 @@ constexpr float kFilterMargin = 0x1p-17f;  // above every rounding of prices bel
 constexpr float kFilterFactor = 1.0f + 0x1p-20f;
 constexpr float kUnit = 0x1p-6f;       // of eps: paths are measured in it
 constexpr int32_t kStride = 2 * 64;    // units: how much farther a search looks before it asks whether to go on
-constexpr int32_t kHorizon = 12 * 64;  // units: the longest paths that are written down at first; of no other effect
+constexpr int32_t kHorizon = 4 * 64;  // units: the longest paths that are written down at first; of no other effect
 constexpr int32_t kTopLevel = (1 << 18) - 2;  // units: no path of a search is longer
 constexpr int32_t kUnreached = 0x7fffffff;    // the level of an object that no path has reached
 

@@ -10,7 +10,7 @@
 namespace stipple::ops::assignment {
 namespace {
 
-constexpr float kReach = 6.0f;  // eps: what lists hold at first
+constexpr float kReach = 3.0f;  // eps: what lists hold at first
 constexpr int64_t kGrain = 64;
 
 }  // namespace

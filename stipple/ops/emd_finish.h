@@ -20,12 +20,12 @@ namespace stipple::ops::assignment {
 constexpr int kMostExchanges = 3;        // rounds of them
 constexpr int kMostMoves = 24;           // of the prices
 constexpr float kExchangeWindow = 2.0f;  // eps: an exchange that gains has no object farther from a point's best
-constexpr int kOctaves = 8;              // an object that is so many octaves worse than the best gets nothing
+constexpr int kOctaves = 4;              // an object that is so many octaves worse than the best gets nothing
 constexpr float kFirstOctave = 0.28f;    // eps: an object that is so much worse gets half as much; of the first move
 constexpr float kOctaveFall = 0.85f;     // from move to move
 constexpr float kMoveFactor = 1.8f;      // more than the whole way: fewer moves
 constexpr int kWholeBits = 16;           // a whole point is 2^kWholeBits
-constexpr int kMostChange = 2;           // octaves that a price moves, before kMoveFactor
+constexpr int kMostChange = 1;           // octaves that a price moves, before kMoveFactor
 
 /// What an object gets of a point, among others, if it is `behind` above the best in cost + price: at most 2^13.
 STIPPLE_HD uint32_t weight_of(float behind, float inverse_octave) {

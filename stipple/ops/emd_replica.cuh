@@ -25,6 +25,7 @@ constexpr int kLists = 2, kNear = 1024;  // lists, and how much of each is in sh
 constexpr int kFew = 24;                 // bids of a round that a block makes and judges alone
 constexpr int kMostFew = 32;             // if there is no other block; a lane for each
 constexpr float kWindow = 128;           // eps: what points remember for searches
+constexpr float kSearchReach = 8;        // eps: what they have to remember for the first of them
 constexpr int kFewOutdated = 64;         // of so many memories, one may be too short at the beginning of a search
 constexpr int kBuffers = 4;              // through which the blocks of a group tell each other things
 constexpr int64_t kMostInShared = 8192;
@@ -100,6 +101,7 @@ struct alignas(8) Memory {
     Index object[kCandidates];
     float bound;  // every object of which cost + price was not above this is remembered; -1: none
     float width;  // how far that may be above the best, by a guess, if all are to find room
+    int near;     // at the end: those within the bound, which come first then
 };
 
 struct Task {
@@ -126,6 +128,17 @@ struct Best {
 struct Bid {
     int point, object, amount;  // the amount as bits: positive floats are in the order of integers
 };
+
+/// To exchange partners with another point.
+struct Wish {
+    float gain;
+    int with;
+};
+constexpr int kNoWish = 0x7fffffff;
+__device__ inline Wish best_of_two(const Wish& one, const Wish& other) {
+    const bool first = one.gain > other.gain || (one.gain == other.gain && one.with < other.with);
+    return first ? one : other;
+}
 
 /// Of a search's forest: the free objects in it, and the lowest level beyond it.
 struct Rim {
@@ -254,7 +267,8 @@ private:
     __device__ float memorise(int i, float window, Memory<Index>& memory) const;
     __device__ Best best_of(int i) const;
     __device__ int2 bid_of(int i) const;
-    __device__ void update_profits(float window);
+    __device__ bool remembers(int i, float reach, float& best) const;
+    __device__ void update_profits(float window, float reach);
     __device__ void refresh_memories();
 
     // emd_rounds.cuh: the auction
@@ -280,12 +294,19 @@ private:
     // emd_finish.cuh: when everybody has a partner
     __device__ double finish(Schedule& schedule);
     template <class Visit>
-    __device__ void look_around(int i, float limit, const Visit& visit) const;
+    __device__ void for_my_points(const Visit& visit) const;
+    __device__ void sort_memory(int i) const;
+    struct Around;
+    struct Neighbour;
+    __device__ Around around(int i) const;
+    __device__ Neighbour neighbour(const Around& around, int k) const;
+    template <class Visit>
+    __device__ void visit_near(const Around& around, const Visit& visit) const;
     __device__ void spread(float octave);
-    __device__ float divide(int i, float window, float inverse_octave);
+    __device__ float spread_far(int i, float window, float inverse_octave);
     __device__ void move_prices(float octave);
-    __device__ int best_exchange(int i) const;
     __device__ bool exchange();
+    __device__ Wish better(const Wish& wish, int i, int mine, int j, float cost_then) const;
 
     /// The buffer through which the blocks of the group tell each other the next results; everybody has read what was
     /// told two exchanges ago, and so what was told in this one.

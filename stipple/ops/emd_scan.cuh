@@ -176,6 +176,8 @@ __device__ Best Replica<squared, Cloud>::best_of(int i) const {
         all.object = seen_from(i, first);
         return all;
     };
+    float limit = INFINITY;
+    int except = -kHome;
     if (!is_marked(i)) {
         const Remembered known = remember(i);
         float value[kEach];
@@ -187,14 +189,18 @@ __device__ Best Replica<squared, Cloud>::best_of(int i) const {
         const Best all = of_all();
         if (all.second <= known.bound) return all;
         if (lane_ == 0) atomicOr(&marks()[i / 32], 1u << (i & 31));  // prices rise: the next time it would be the same
+        limit = all.second;
+        best = second = INFINITY;
+        rank = 0xffffffffu;
     }
-    // What is second best at home bounds what is worth a look.
-    const int home = home_[i] / kHome * kHome;
-    const float4 q = object()[home + lane_];
-    best = add_rounded(cost_of(p, q), q.w);
-    second = INFINITY;
-    rank = static_cast<unsigned>(rank_of(home + lane_, i, n_));
-    scan(p, of_all().second * kFilterFactor, home,
+    if (!(limit < INFINITY)) {  // what is second best at home bounds what is worth a look
+        except = home_[i] / kHome * kHome;
+        const float4 q = object()[except + lane_];
+        best = add_rounded(cost_of(p, q), q.w);
+        rank = static_cast<unsigned>(rank_of(except + lane_, i, n_));
+        limit = of_all().second;
+    }
+    scan(p, limit * kFilterFactor, except,
          [&](int j, float cost, float price) { consider(j, j >= 0 ? add_rounded(cost, price) : INFINITY); });
     return of_all();
 }
@@ -249,14 +255,34 @@ __device__ int2 Replica<squared, Cloud>::bid_of(int i) const {
     return make_int2(best.object, __float_as_int(assignment::bid_of(price, best.value, best.second, eps_)));
 }
 
-/// profit = min over objects of cost + price. Points memorise what is best for them now.
+/// Whether a point remembers all objects that are worth no more than reach less than the best, which is found then.
 template <bool squared, class Cloud>
-__device__ void Replica<squared, Cloud>::update_profits(float window) {
+__device__ bool Replica<squared, Cloud>::remembers(int i, float reach, float& best) const {
+    const float4 p = point_[i];
+    const Remembered known = remember(i);
+    best = INFINITY;
+    for (int k = 0; k < kEach; ++k) {
+        const float4 q = object()[max(known.object[k], 0)];
+        if (known.object[k] >= 0) best = fminf(best, add_rounded(cost_of(p, q), q.w));
+    }
+    best = least_of_lanes(best);
+    return best + reach <= known.bound;
+}
+
+/// profit = min over objects of cost + price. Points memorise what is best for them now; with a reach, only those whose
+/// memory does not reach so far any more.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::update_profits(float window, float reach) {
+    const bool anew = !(reach > 0.0f);
     unsigned long long* told = next_exchange();
-    Memory<Index>* memory = next_memory();
-    lowered_ = 0.0f;
+    Memory<Index>* memory = anew ? next_memory() : memory_;
+    if (anew)
+        lowered_ = 0.0f;
+    else
+        group_sync();  // nobody uses what is changed
     for (int i = rank_ * kWarps + warp_; i < n_; i += kWarps * task_.group) {
-        const float value = memorise(i, window, memory[i]);
+        float value = 0.0f;
+        if (anew || !remembers(i, reach, value)) value = memorise(i, window, memory[i]);
         if (lane_ == 0) __stcg(&told[i], static_cast<unsigned long long>(__float_as_uint(value)));
     }
     group_sync();
