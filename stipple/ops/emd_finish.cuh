@@ -7,7 +7,7 @@
 
 namespace stipple::ops::cuda::matching {
 
-constexpr float kReach = 3.0f;  // eps: what is near
+constexpr float kReach = 3.0f;  // eps: what is near; enough for some ten moves
 constexpr int kHalf = 16;       // lanes
 
 template <class Value, class Choose>
@@ -49,7 +49,8 @@ __device__ void Replica<squared, Cloud>::for_my_points(const Visit& visit) const
     }
 }
 
-/// Puts the objects near a point in front in its memory; makes it anew if not all are there. By a whole warp.
+/// Puts the objects near a point in front in its memory, as far as it reaches; makes it anew if that is not far. By a
+/// whole warp.
 template <bool squared, class Cloud>
 __device__ void Replica<squared, Cloud>::sort_memory(int i) const {
     const float4 p = point_[i];
@@ -138,19 +139,11 @@ __device__ void Replica<squared, Cloud>::spread(float octave) {
     __syncthreads();
     const float inverse_octave = 1.0f / octave, window = kOctaves * octave + kFilterMargin;
     for_my_points([&](int i) {
-        Around near;
+        const Around near = around(i);
         float profit = INFINITY;
-        bool known = true;
-        for (int tries = 0; tries < 2; ++tries) {
-            near = around(i);
-            profit = INFINITY;
-            visit_near(near, [&](const Neighbour& one) { profit = fminf(profit, one.value); });
-            profit = over_half(profit, [](float p, float q) { return fminf(p, q); });
-            known = i < 0 || profit + window <= near.bound;
-            if (__all_sync(kAllLanes, known)) break;
-            for (int half = 0; half < 2 && tries == 0; ++half)
-                if (!__shfl_sync(kAllLanes, known, half * kHalf)) sort_memory(__shfl_sync(kAllLanes, i, half * kHalf));
-        }
+        visit_near(near, [&](const Neighbour& one) { profit = fminf(profit, one.value); });
+        profit = over_half(profit, [](float p, float q) { return fminf(p, q); });
+        const bool known = i < 0 || profit + window <= near.bound;
         const auto weight = [&](const Neighbour& one) {
             return known ? weight_of(add_rounded(one.value, -profit), inverse_octave) : 0;
         };
@@ -186,20 +179,21 @@ template <bool squared, class Cloud>
 __device__ float Replica<squared, Cloud>::spread_far(int i, float window, float inverse_octave) {
     const float4 p = point_[i], own = object()[partner_[i]];
     float profit = add_rounded(cost_of(p, own), own.w);
-    scan(p, profit * kFilterFactor, -kHome, [&](int j, float cost, float price) {
-        profit = j >= 0 ? fminf(profit, add_rounded(cost, price)) : profit;
-    });
-    profit = least_of_lanes(profit);
-    const auto weight = [&](int j, float cost, float price) {
-        return j >= 0 ? weight_of(add_rounded(add_rounded(cost, price), -profit), inverse_octave) : 0;
-    };
-    uint32_t sum = 0;
-    scan(p, profit + window, -kHome, [&](int j, float cost, float price) { sum += weight(j, cost, price); });
-    const uint32_t whole = inverse_of_weights(__reduce_add_sync(kAllLanes, sum));
-    scan(p, profit + window, -kHome, [&](int j, float cost, float price) {
-        const uint32_t share = share_of(weight(j, cost, price), whole);
-        if (share > 0) atomicAdd(&key()[j], static_cast<Key>(share));
-    });
+    uint32_t sum = 0, whole = 0;
+    for (int pass = 0; pass < 3; ++pass) {  // profit, sum of weights, shares
+        const auto weight = [&](float value) { return weight_of(add_rounded(value, -profit), inverse_octave); };
+        const float limit = pass == 0 ? profit * kFilterFactor : profit + window;
+        float least = profit;
+        scan(p, limit, -kHome, [&](int j, float cost, float price) {
+            const float value = j >= 0 ? add_rounded(cost, price) : INFINITY;
+            if (pass == 0) least = fminf(least, value);
+            if (pass == 1) sum += weight(value);
+            const uint32_t share = pass == 2 ? share_of(weight(value), whole) : 0;
+            if (share > 0) atomicAdd(&key()[j], static_cast<Key>(share));
+        });
+        profit = least_of_lanes(least);
+        whole = inverse_of_weights(__reduce_add_sync(kAllLanes, sum));
+    }
     return profit;
 }
 
