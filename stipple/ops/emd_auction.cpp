@@ -312,14 +312,17 @@ private:
         left.swap(next);
     }
 
-    /// When nobody is left: see emd_finish.h. Ends when the gap is proven to be small enough, or with nothing more to try.
+    /// When nobody is left: see emd_finish.h. Ends when the gap is proven to be small enough, or with nothing more to
+    /// try.
     void finish(Schedule& schedule) {
         Finish finish({price_, profit_, partner_, owner_}, schedule.eps, [&](int32_t i, float reach, auto& found) {
             const float limit = nearest_value(i, cost(i, partner_[i]) + price_[partner_[i]]) + reach;
             found.clear();
             scan(
                 i, [&] { return limit + kFilterMargin; },
-                [&](int64_t j) { found.push_back({static_cast<int32_t>(j), cost(i, j), 0}); });
+                [&](int64_t j) {
+                    found.push_back({static_cast<int32_t>(j), cost(i, j), 0});
+                });
             return limit;
         });
         finish.spread();

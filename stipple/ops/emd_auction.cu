@@ -211,6 +211,7 @@ __global__ void __launch_bounds__(kThreads, 1) emd_kernel(const __grid_constant_
 
 struct Device {
     int processors = 0, shared_bytes = 0;
+    bool has_clusters = false;
 
     static Device current() {
         int index = 0;
@@ -219,6 +220,9 @@ struct Device {
         STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&device.processors, cudaDevAttrMultiProcessorCount, index));
         STIPPLE_CHECK_CUDA(
             cudaDeviceGetAttribute(&device.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, index));
+        int major = 0;
+        STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index));
+        device.has_clusters = major >= 9;
         return device;
     }
     template <class Cloud>
@@ -229,6 +233,42 @@ struct Device {
 
 constexpr int64_t kPointsOfABlock = 256;            // a group has no more blocks than it has these
 constexpr int64_t kMostState = int64_t{512} << 20;  // bytes: beyond that, no copies for the sake of speed
+
+/// Cooperative: the blocks of a group wait for each other, so all have to run.
+cudaLaunchConfig_t launch_of(int64_t blocks, const Task& task, cudaLaunchAttribute (&attributes)[2],
+                             cudaStream_t stream) {
+    attributes[0].id = cudaLaunchAttributeCooperative;
+    attributes[0].val.cooperative = 1;
+    attributes[1].id = cudaLaunchAttributeClusterDimension;
+    attributes[1].val.clusterDim = {static_cast<unsigned>(task.team), 1, 1};
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
+    config.blockDim = dim3(kThreads);
+    config.dynamicSmemBytes = static_cast<size_t>(task.layout.shared_bytes);
+    config.stream = stream;
+    config.attrs = attributes;
+    config.numAttrs = task.team > 1 ? 2 : 1;
+    return config;
+}
+
+/// The largest cluster that divides a group and lets all blocks run at once.
+template <class Kernel>
+int team_of(Kernel kernel, int64_t blocks, Task task, bool clusters, cudaStream_t stream) {
+    for (task.team = kMostTeam; clusters && task.team > 1; task.team /= 2) {
+        if (task.group % task.team != 0) continue;
+        cudaLaunchAttribute attributes[2] = {};
+        cudaLaunchConfig_t config = launch_of(blocks, task, attributes, stream);
+        config.attrs = &attributes[1];
+        config.numAttrs = 1;
+        int most = 0;
+        if (cudaOccupancyMaxActiveClusters(&most, kernel, &config) != cudaSuccess) {
+            cudaGetLastError();
+            most = 0;
+        }
+        if (most >= blocks / task.team) return task.team;
+    }
+    return 1;
+}
 
 template <bool squared, class Cloud>
 void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOptions& options, cudaStream_t stream) {
@@ -266,10 +306,10 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     task.rows = largest;
     STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(task.layout.shared_bytes)));
-    // Cooperative: the blocks of a group wait for each other, so all have to run.
-    void* arguments[] = {&task};
-    STIPPLE_CHECK_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads),
-                                                   arguments, static_cast<size_t>(task.layout.shared_bytes), stream));
+    task.team = team_of(kernel, blocks, task, Cloud::kShared && device.has_clusters, stream);
+    cudaLaunchAttribute attributes[2] = {};
+    const cudaLaunchConfig_t config = launch_of(blocks, task, attributes, stream);
+    STIPPLE_CHECK_CUDA(cudaLaunchKernelEx(&config, kernel, task));
     STIPPLE_CHECK_LAUNCH(emd_kernel);
     pairs.translate(out.matching.data());
 }

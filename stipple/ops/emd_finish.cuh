@@ -125,8 +125,7 @@ template <bool squared, class Cloud>
 template <class Visit>
 __device__ void Replica<squared, Cloud>::visit_near(const Around& around, const Visit& visit) const {
     visit(around.first);
-    for (int k = lane_ % kHalf + kHalf; __any_sync(kAllLanes, k < around.near); k += kHalf)
-        visit(neighbour(around, k));
+    for (int k = lane_ % kHalf + kHalf; __any_sync(kAllLanes, k < around.near); k += kHalf) visit(neighbour(around, k));
 }
 
 /// Divides the points at the present prices and finds their profits. What objects get is in their keys.
@@ -160,8 +159,7 @@ __device__ void Replica<squared, Cloud>::spread(float octave) {
             if (lane_ / kHalf == lane / kHalf) profit = found;
             others &= lane < kHalf ? 0xffff0000u : 0u;
         }
-        if (lane_ % kHalf == 0 && i >= 0)
-            __stcg(&profits[i], static_cast<unsigned long long>(__float_as_uint(profit)));
+        if (lane_ % kHalf == 0 && i >= 0) __stcg(&profits[i], static_cast<unsigned long long>(__float_as_uint(profit)));
     });
     group_sync();
     for (int j = thread; j < n_ && task_.group > 1; j += kThreads)
@@ -228,14 +226,14 @@ __device__ bool Replica<squared, Cloud>::exchange() {
             scan(point_[who], point_[who].w + window + kFilterMargin, -kHome, [&](int j, float cost, float) {
                 if (j >= 0) far = better(far, who, whose, j, cost);
             });
-            far = best_of_two(far, {__shfl_xor_sync(kAllLanes, far.gain, kHalf),
-                                    __shfl_xor_sync(kAllLanes, far.with, kHalf)});
+            far = best_of_two(
+                far, {__shfl_xor_sync(kAllLanes, far.gain, kHalf), __shfl_xor_sync(kAllLanes, far.with, kHalf)});
             if (lane_ / kHalf == half) wish = far;
             others &= half == 0 ? 0xffff0000u : 0u;
         }
         for (int step = kHalf / 2; step > 0; step /= 2)
-            wish = best_of_two(wish, {__shfl_xor_sync(kAllLanes, wish.gain, step),
-                                      __shfl_xor_sync(kAllLanes, wish.with, step)});
+            wish = best_of_two(
+                wish, {__shfl_xor_sync(kAllLanes, wish.gain, step), __shfl_xor_sync(kAllLanes, wish.with, step)});
         if (lane_ % kHalf == 0 && i >= 0)
             __stcg(&told[i], static_cast<unsigned long long>(wish.with == kNoWish ? i : wish.with));
     });

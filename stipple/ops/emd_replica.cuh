@@ -7,6 +7,7 @@
 
 #include "stipple/ops/cuda_launch.h"
 #include "stipple/ops/emd_auction.h"
+#include "stipple/ops/emd_team.cuh"
 #include "stipple/ops/warp.cuh"
 
 namespace stipple::ops::cuda::matching {
@@ -30,6 +31,8 @@ constexpr int kFewOutdated = 64;         // of so many memories, one may be too 
 constexpr int kBuffers = 4;              // through which the blocks of a group tell each other things
 constexpr int64_t kMostInShared = 8192;
 constexpr int64_t kMostBlocks = 32;  // of a group
+constexpr int kMostTeam = 8;         // blocks of a cluster
+constexpr int kRun = 32;             // so many objects after each other are in one block of a team's part
 
 /// How objects, points and paths are written down. Both sorts of clouds run the same code.
 struct SmallCloud {  // up to kMostInShared points, most of it in shared memory
@@ -111,6 +114,7 @@ struct Task {
     float *cost, *bound;
     int32_t* matching;
     int group;                     // blocks for a pair of clouds
+    int team;                      // of these in a cluster: a power of two, 1 for large clouds
     char* state;                   // of every block, layout.global_bytes each
     unsigned long long* exchange;  // of every group, kBuffers of `rows`, 0 at first
     void* memories;                // of every group, two times `rows`
@@ -157,7 +161,7 @@ struct Board {
     int loser[kMostFew];                  // of each bid; -1: nobody
     Index chunks[kWarps][kChunksAtOnce];  // of every warp's scan, to look at
     int counts[kWarps];                   // of a compaction
-    int waiting;                          // in a search: objects that wait, and points at work
+    unsigned work;                        // in a search: see work_of
     Rim rim;
     long long sums[kWarps];
     float4 box[2][kWarps];
@@ -189,7 +193,8 @@ public:
           global_(task.state + blockIdx.x * task.layout.global_bytes),
           lane_(static_cast<int>(threadIdx.x & 31)),
           warp_(static_cast<int>(threadIdx.x / 32)),
-          rank_(static_cast<int>(blockIdx.x % task.group)) {
+          rank_(static_cast<int>(blockIdx.x % task.group)),
+          mate_(static_cast<int>(blockIdx.x % task.team)) {
         const auto cold = [&](int array) {
             return (task.layout.shared[array] ? shared_memory() : global_) + task.layout.offset[array];
         };
@@ -240,6 +245,15 @@ private:
         const int index = chooser + static_cast<int>(rank);
         return index < n_ ? index : index - n_;
     }
+    /// A block's work in a search: the objects that wait there and the points at work there, and above that how often
+    /// there has been more.
+    static constexpr unsigned kWorkMask = 0xffff;
+    static_assert(kMostInShared + kThreads <= kWorkMask);
+    __device__ static unsigned work_of(int count) { return static_cast<unsigned>(count) * 0x10001u; }
+
+    // The blocks of a team, and the one of them in whose part of the objects j is.
+    __device__ int team() const { return Cloud::kShared ? task_.team : 1; }
+    __device__ int mate_of(int j) const { return j / kRun & (team() - 1); }
     /// -1 for nobody.
     __device__ static int some(Index index) { return index == kNobody ? -1 : static_cast<int>(index); }
 
@@ -284,10 +298,13 @@ private:
     __device__ void place(bool first);
     __device__ Rim rim_of(int top);
     __device__ void wait(int from, int to, int roots);
+    __device__ void put_together();
     __device__ void offer_again(const Reach& reach);
-    __device__ void serve(int first, int last, int step, const Reach& reach);
+    __device__ void serve(int roots, const Reach& reach);
+    __device__ bool nothing_to_do() const;
     __device__ int take_waiting(int& base);
-    __device__ void relax(int i, int level, const Reach& reach);
+    __device__ int relax(int i, int level, const Reach& reach);
+    __device__ void tell_mate(int j);
     __device__ void end_search(int top);
     __device__ void measure_paths(int top);
 
@@ -371,7 +388,7 @@ private:
 
     const Task& task_;
     char* const global_;
-    const int lane_, warp_, rank_;
+    const int lane_, warp_, rank_, mate_;
     int n_ = 0, groups_ = 0, shift_ = 0;
     unsigned meetings_ = 0, turn_ = 0;
     int which_ = 0, left_count_ = 0;  // of the points without a partner: the list, and how many

@@ -107,7 +107,8 @@ __device__ void Replica<squared, Cloud>::renew_tags() {
     turn_ = 0;
     group_sync();
     unsigned long long* exchange = task_.exchange + blockIdx.x / task_.group * kBuffers * task_.rows;
-    for (int64_t k = rank_ * kThreads + static_cast<int>(threadIdx.x); k < kBuffers * task_.rows; k += kThreads * task_.group)
+    for (int64_t k = rank_ * kThreads + static_cast<int>(threadIdx.x); k < kBuffers * task_.rows;
+         k += kThreads * task_.group)
         __stcg(&exchange[k], 0ull);
     group_sync();
 }

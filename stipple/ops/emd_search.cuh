@@ -1,7 +1,11 @@
 #pragma once
-// The searches of emd on CUDA: one forest of shortest paths from all points that are left. Every block of the group
-// grows all of it. There is one such forest (see emd_auction.h), so a block's warps need not wait for each other: each
-// takes an object whose path has become shorter and offers paths through its owner, until no object waits for that.
+// The searches of emd on CUDA: one forest of shortest paths from all points that are left. There is one such forest
+// (see emd_auction.h), so warps need not wait for each other: each takes an object whose path has become shorter and
+// offers paths through its owner, until no object waits for that.
+//
+// The blocks of a cluster are a team and grow the forest together, every team of the group all of it. Objects wait in
+// the block whose part of them they are in, and there their paths are the shortest known; every block writes down what
+// it has offered, and at the end of a stride they are put together.
 //
 // Paths longer than a horizon are not written down until the search gets there, so that a point offers paths to the
 // objects near it only; how far the horizon is does not show in the result.
@@ -22,8 +26,8 @@ __device__ void Replica<squared, Cloud>::place(bool first) {
     Reach reach = {kStride, kHorizon};
     wait(0, reach.top, left_count_);
     for (int roots = left_count_;; roots = 0) {
-        serve(warp_, roots, kWarps, reach);
-        __syncthreads();
+        serve(roots, reach);
+        put_together();
         Rim rim = rim_of(reach.top);
         int next = 0;
         for (;;) {
@@ -52,9 +56,12 @@ __device__ void Replica<squared, Cloud>::offer_again(const Reach& reach) {
     unsigned long long* told = next_exchange();
     for (int j = rank_ * kThreads + thread; j < n_ && task_.group > 1; j += kThreads * task_.group)
         __stcg(&told[j], static_cast<unsigned long long>(kNoPath));
-    if (thread == 0) board().waiting = 0;
     group_sync();
-    serve(warp_ * task_.group + rank_, left_count_ + n_, kWarps * task_.group, reach);
+    for (int k = warp_ * task_.group + rank_; k < left_count_ + n_; k += kWarps * task_.group) {
+        const int j = k - left_count_, level = j < 0 ? 0 : level_in(key()[j]);
+        const int i = j < 0 ? left().get(k) : level <= reach.top ? some(owner()[j]) : -1;
+        if (i >= 0) relax(i, level, reach);
+    }
     __syncthreads();
     if (task_.group == 1) return;
     for (int j = thread; j < n_; j += kThreads) {
@@ -90,66 +97,106 @@ __device__ Rim Replica<squared, Cloud>::rim_of(int top) {
 /// All objects of these levels that somebody owns wait for him to offer paths; the roots besides, if so many are given.
 template <bool squared, class Cloud>
 __device__ void Replica<squared, Cloud>::wait(int from, int to, int roots) {
-    if (threadIdx.x == 0) board().waiting = roots;
+    if (threadIdx.x == 0) board().work = work_of((roots - mate_ + team() - 1) / team());
     __syncthreads();
     int count = 0;
     for (int base = warp_ * 32; base < n_; base += kThreads) {
         const int j = min(base + lane_, n_ - 1), level = level_in(key()[j]);
-        const bool waits = base + lane_ < n_ && level >= from && level <= to && owner()[j] != kNobody;
+        const bool waits =
+            base + lane_ < n_ && level >= from && level <= to && owner()[j] != kNobody && mate_of(j) == mate_;
         const unsigned word = __ballot_sync(kAllLanes, waits);
         if (lane_ == 0) marks()[base / 32] = word;
         count += __popc(word);
     }
-    if (lane_ == 0 && count > 0) atomicAdd(&board().waiting, count);
-    __syncthreads();
+    if (lane_ == 0 && count > 0) atomicAdd(&board().work, work_of(count));
+    if (team() > 1)
+        meet_cluster();
+    else
+        __syncthreads();
 }
 
-/// An object that waits for its owner to offer paths, for this warp alone, or -1. Looks at 1024 objects from `base` on,
-/// and moves it on if none of them waits.
+/// After a stride: the shortest of the paths that the blocks of the team have written down.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::put_together() {
+    if (team() == 1) {
+        __syncthreads();
+        return;
+    }
+    if constexpr (Cloud::kShared) {
+        meet_cluster();
+        for (int j = static_cast<int>(threadIdx.x); j < n_; j += kThreads) {
+            Key shortest = key()[j];
+            for (int mate = 0; mate < team(); ++mate)
+                if (mate != mate_) shortest = min(shortest, Elsewhere(&key()[j], mate).load());
+            key()[j] = shortest;  // whoever reads it meanwhile finds the same
+        }
+        meet_cluster();
+    }
+}
+
+/// An object of this block's part that waits for its owner to offer paths, for this warp alone, or -1. Looks at 1024
+/// objects from `base` on, and moves it on if none of them waits.
 template <bool squared, class Cloud>
 __device__ int Replica<squared, Cloud>::take_waiting(int& base) {
+    static_assert(kRun == 32, "a word of marks for each run");
     const int words = (n_ + 31) / 32;
-    const unsigned mine = base + lane_ < words ? static_cast<volatile unsigned*>(marks())[base + lane_] : 0;
+    const auto word_of = [&](int k) { return k * team() + mate_; };
+    const int at = word_of(base + lane_);
+    const unsigned mine = at < words ? static_cast<volatile unsigned*>(marks())[at] : 0;
     const unsigned some = __ballot_sync(kAllLanes, mine != 0);
     if (some == 0) {
-        base = base + 32 < words ? base + 32 : 0;
+        base = word_of(base + 32) < words ? base + 32 : 0;
         return -1;
     }
     // Every warp begins elsewhere, so that they do not all want the same.
     const int turn = (warp_ * 11) & 31, from = (__ffs(__funnelshift_r(some, some, turn)) - 1 + turn) & 31;
     const unsigned word = __shfl_sync(kAllLanes, mine, from);
-    const int bit = (__ffs(__funnelshift_r(word, word, turn)) - 1 + turn) & 31;
+    const int bit = (__ffs(__funnelshift_r(word, word, turn)) - 1 + turn) & 31, where = word_of(base + from);
     unsigned before = 0;
-    if (lane_ == 0) before = atomicAnd(&marks()[base + from], ~(1u << bit));
+    if (lane_ == 0) before = atomicAnd(&marks()[where], ~(1u << bit));
     before = __shfl_sync(kAllLanes, before, 0);
-    return (before >> bit & 1) != 0 ? (base + from) * 32 + bit : -1;  // -1: another warp took it
+    return (before >> bit & 1) != 0 ? where * 32 + bit : -1;  // -1: another warp took it
 }
 
-/// Offers paths for every step-th of the roots and then the objects of the forest, from first to before last, and for
-/// objects that wait, until none waits and nobody is at work who could make one wait.
+/// Offers paths for so many roots, and for objects that wait, until none waits in the team and nobody is at work who
+/// could make one wait.
 template <bool squared, class Cloud>
-__device__ void Replica<squared, Cloud>::serve(int first, int last, int step, const Reach& reach) {
-    for (int k = first, base = 0;;) {
-        int i = -1, level = 0, j = k - left_count_;
-        if (k >= last) {
-            j = take_waiting(base);
-            if (j < 0 && __any_sync(kAllLanes, *static_cast<volatile int*>(&board().waiting) <= 0)) return;
-        } else if (k < left_count_) {
+__device__ void Replica<squared, Cloud>::serve(int roots, const Reach& reach) {
+    for (int k = warp_ * team() + mate_, base = 0;; k += kWarps * team()) {
+        int i = -1, level = 0;
+        if (k < roots) {
             i = left().get(k);
-        }
-        k += step;
-        if (j >= 0) {
+        } else {
+            const int j = take_waiting(base);
+            if (j < 0) {
+                if (nothing_to_do()) return;
+                continue;
+            }
             level = level_in(*static_cast<volatile Key*>(&key()[j]));
-            i = level <= reach.top ? some(owner()[j]) : -1;
+            i = some(owner()[j]);
         }
-        if (i >= 0) relax(i, level, reach);
+        const int done = relax(i, level, reach);
+        if (lane_ == 0) atomicSub(&board().work, static_cast<unsigned>(done));
+        __syncwarp();
     }
 }
 
-/// Offers every object a path through i, which is at this level itself. Whoever gets a shorter one within top waits to
-/// offer it further; in the count of those who wait or are at work, i is no more.
+/// Whether no block of the team has work. Nobody has got any between two looks in which there was none.
 template <bool squared, class Cloud>
-__device__ void Replica<squared, Cloud>::relax(int i, int level, const Reach& reach) {
+__device__ bool Replica<squared, Cloud>::nothing_to_do() const {
+    const unsigned mine = *static_cast<volatile unsigned*>(&board().work);
+    if (__any_sync(kAllLanes, (mine & kWorkMask) != 0)) return false;
+    if (team() == 1) return true;
+    const Elsewhere work(&board().work, lane_ & (team() - 1));
+    const unsigned before = work.load();
+    if (__any_sync(kAllLanes, (before & kWorkMask) != 0)) return false;
+    return __all_sync(kAllLanes, work.load() == before);
+}
+
+/// Offers every object a path through i, which is at this level itself. Whoever gets a shorter one within top waits to
+/// offer it further. Returns what has been done of this block's work: i, and objects that waited already.
+template <bool squared, class Cloud>
+__device__ int Replica<squared, Cloud>::relax(int i, int level, const Reach& reach) {
     const Remembered known = remember(i);
     const float4 p = point_[i];
     const float limit = (p.w + static_cast<float>(reach.horizon - level) * unit_) + kFilterMargin;
@@ -163,23 +210,29 @@ __device__ void Replica<squared, Cloud>::relax(int i, int level, const Reach& re
         __syncwarp();
         return level_in(before) > reached && reached <= reach.top && owner()[j] != kNobody;
     };
-    // Counted before others can see it, so that the count is 0 only when there is no work.
-    const auto count = [&](int more) {
-        if (more != 0 && lane_ == 0) atomicAdd(&board().waiting, more);
-        __syncwarp();
-    };
     int done = 1;
-    const auto enlist = [&](int j, bool waits) {
-        const bool twice = waits && (atomicOr(&marks()[j / 32], 1u << (j & 31)) >> (j & 31) & 1) != 0;
-        done += __popc(__ballot_sync(kAllLanes, twice));
+    // Counted before others can see it, so that there seems to be no work only when there is none.
+    const auto enlist = [&]<int kCount>(const int(&j)[kCount], const bool(&waits)[kCount]) {
+        int here = 0;
+#pragma unroll
+        for (int k = 0; k < kCount; ++k) here += __popc(__ballot_sync(kAllLanes, waits[k] && mate_of(j[k]) == mate_));
+        if (here > 0 && lane_ == 0) atomicAdd(&board().work, work_of(here));
+        __syncwarp();
+#pragma unroll
+        for (int k = 0; k < kCount; ++k) {
+            const unsigned bit = 1u << (j[k] & 31);
+            bool twice = false;
+            if (waits[k] && mate_of(j[k]) == mate_)
+                twice = (atomicOr(&marks()[j[k] / 32], bit) & bit) != 0;
+            else if (waits[k])
+                tell_mate(j[k]);
+            done += __popc(__ballot_sync(kAllLanes, twice));
+        }
     };
     if (limit > known.bound) {
         scan(p, limit, -kHome, [&](int j, float cost, float price) {
-            const bool waits = offer(j, cost, price);
-            const unsigned all = __ballot_sync(kAllLanes, waits);
-            if (all == 0) return;
-            count(__popc(all));
-            enlist(j, waits);
+            const bool waits[1] = {offer(j, cost, price)};
+            if (__any_sync(kAllLanes, waits[0])) enlist({j}, waits);
         });
     } else {
         float cost[kEach], price[kEach];
@@ -189,20 +242,29 @@ __device__ void Replica<squared, Cloud>::relax(int i, int level, const Reach& re
             cost[k] = cost_of(p, q);
             price[k] = q.w;
         }
-        bool waits[kEach];
+        bool waits[kEach], any = false;
 #pragma unroll
-        for (int k = 0; k < kEach; ++k) waits[k] = offer(known.object[k], cost[k], price[k]);
-        int all = 0;
-#pragma unroll
-        for (int k = 0; k < kEach; ++k) all += __popc(__ballot_sync(kAllLanes, waits[k]));
-        if (all > 0) {
-            count(all);
-#pragma unroll
-            for (int k = 0; k < kEach; ++k) enlist(known.object[k], waits[k]);
+        for (int k = 0; k < kEach; ++k) {
+            waits[k] = offer(known.object[k], cost[k], price[k]);
+            any = any || waits[k];
         }
+        if (__any_sync(kAllLanes, any)) enlist(known.object, waits);
     }
     __syncwarp();
-    count(-done);
+    return done;
+}
+
+/// In the block where j may have to wait: its path, and that it waits if this is shorter than what is known there.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::tell_mate(int j) {
+    if constexpr (Cloud::kShared) {
+        const int mate = mate_of(j);
+        const Key path = *static_cast<volatile Key*>(&key()[j]);
+        if (level_in(Elsewhere(&key()[j], mate).least(path)) <= level_in(path)) return;
+        const Elsewhere work(&board().work, mate);
+        const unsigned bit = 1u << (j & 31), none = work.add(work_of(1)) & 0u;  // the mark comes after the count
+        if ((Elsewhere(&marks()[j / 32], mate).set_bits(bit | none) & bit) != 0) work.add(0u - 1u);
+    }
 }
 
 /// Prices and profits of the forest up to a level, the paths found, who is left now, and the trees of these.
