@@ -106,7 +106,7 @@ STIPPLE_HD int64_t left_over(int64_t n, bool last) {
 /// A search from so many points ends when it has found so many free objects, or all that it can reach.
 template <class Count>
 STIPPLE_HD Count enough_found(Count left) {
-    return (left + 1) / 2;
+    return (left + 2) / 3;
 }
 
 /// Ties go to the lowest rank. Were they to go to the lowest index, equal points would all want the same partner.

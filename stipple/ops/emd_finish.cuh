@@ -7,7 +7,7 @@
 
 namespace stipple::ops::cuda::matching {
 
-constexpr float kReach = 3.0f;  // eps: what is near; enough for some ten moves
+constexpr float kReach = 2.5f;  // eps: what is near; enough for some ten moves
 constexpr int kHalf = 16;       // lanes
 
 template <class Value, class Choose>

@@ -23,9 +23,9 @@ constexpr float kExchangeWindow = 2.0f;  // eps: an exchange that gains has no o
 constexpr int kOctaves = 4;              // an object that is so many octaves worse than the best gets nothing
 constexpr float kFirstOctave = 0.28f;    // eps: an object that is so much worse gets half as much; of the first move
 constexpr float kOctaveFall = 0.85f;     // from move to move
-constexpr float kMoveFactor = 1.8f;      // more than the whole way: fewer moves
+constexpr float kMoveFactor = 2.0f;      // more than the whole way: fewer moves
 constexpr int kWholeBits = 16;           // a whole point is 2^kWholeBits
-constexpr int kMostChange = 1;           // octaves that a price moves, before kMoveFactor
+constexpr float kMostFall = 0.5f;  // octaves that a price falls in a move, before kMoveFactor; it rises by at most one
 
 /// What an object gets of a point, among others, if it is `behind` above the best in cost + price: at most 2^13.
 STIPPLE_HD uint32_t weight_of(float behind, float inverse_octave) {
@@ -47,8 +47,7 @@ STIPPLE_HD uint32_t share_of(uint32_t weight, uint32_t inverse) {
 
 /// The price of an object that got so much of all points. Never below 0, and never lower by more than most_drop().
 STIPPLE_HD float moved_price(float price, uint64_t got, float octave) {
-    constexpr uint64_t kLeast = uint64_t{1} << (kWholeBits - kMostChange),
-                       kMost = uint64_t{1} << (kWholeBits + kMostChange);
+    constexpr uint64_t kLeast = uint64_t{3} << (kWholeBits - 2), kMost = uint64_t{2} << kWholeBits;
     const auto within = static_cast<uint32_t>(got < kLeast ? kLeast : got > kMost ? kMost : got);
     int exponent = 0;  // the logarithm, straight between powers of two
     const float half = frexpf(static_cast<float>(within), &exponent);
@@ -57,7 +56,7 @@ STIPPLE_HD float moved_price(float price, uint64_t got, float octave) {
     return moved > 0.0f ? moved : 0.0f;
 }
 STIPPLE_HD float most_drop(float octave) {
-    return kMostChange * multiply_rounded(kMoveFactor, octave);
+    return kMostFall * multiply_rounded(kMoveFactor, octave);
 }
 
 /// What two points gain if they exchange their partners, from the four costs.

@@ -1,3 +1,4 @@
+#include <cub/block/block_radix_sort.cuh>
 #include <cub/device/device_radix_sort.cuh>
 
 #include "stipple/ops/emd_auction.h"
@@ -8,7 +9,7 @@ namespace {
 
 using assignment::Extent;
 
-constexpr int kBoxThreads = 512, kRowThreads = 256;
+constexpr int kBoxThreads = 512, kRowThreads = 256, kSortThreads = 1024;
 
 /// Rows of a, then rows of b, of all pairs of clouds.
 struct Pairs {
@@ -21,10 +22,11 @@ struct Pairs {
     }
 };
 
-/// A block for each pair. Points that are not finite may give any box: their pair is not solved.
-__global__ void __launch_bounds__(kBoxThreads) emd_box_kernel(const Pairs pairs, Extent* boxes) {
-    __shared__ Extent parts[kBoxThreads / 32];
-    const int64_t cloud = blockIdx.x, begin = pairs.batch.begin(cloud), end = pairs.batch.end(cloud);
+/// Of both clouds of a pair, by a whole block. Points that are not finite may give any box: their pair is not solved.
+template <int kThreads>
+__device__ Extent box_of(const Pairs& pairs, int64_t cloud) {
+    __shared__ Extent parts[kThreads / 32];
+    const int64_t begin = pairs.batch.begin(cloud), end = pairs.batch.end(cloud);
     const int lane = static_cast<int>(threadIdx.x & 31), warp = static_cast<int>(threadIdx.x / 32);
     Extent box;
     for (int axis = 0; axis < 3; ++axis) box.low[axis] = INFINITY, box.high[axis] = -INFINITY;
@@ -42,15 +44,47 @@ __global__ void __launch_bounds__(kBoxThreads) emd_box_kernel(const Pairs pairs,
             }
         }
     };
-    for (int64_t row = begin + threadIdx.x; row < end; row += kBoxThreads)
+    for (int64_t row = begin + threadIdx.x; row < end; row += kThreads)
         for (int side = 0; side < 2; ++side) include(pairs.row(side, row), pairs.row(side, row));
     reduce();
     if (lane == 0) parts[warp] = box;
     __syncthreads();
-    if (warp > 0) return;
-    if (lane < kBoxThreads / 32) include(parts[lane].low, parts[lane].high);
+    if (lane < kThreads / 32) include(parts[lane].low, parts[lane].high);
     reduce();
-    if (lane == 0) boxes[cloud] = box;
+    return box;
+}
+
+/// A block for each cloud of no more than kSortThreads * kItems points, of a and b in turn.
+template <int kItems>
+__global__ void __launch_bounds__(kSortThreads) emd_sort_kernel(const Pairs pairs, int32_t* order, float* out) {
+    using Sort = cub::BlockRadixSort<uint32_t, kSortThreads, kItems, int32_t>;
+    __shared__ typename Sort::TempStorage memory;
+    constexpr uint32_t kAfterAll = 1u << assignment::kCurveBits;
+    const int side = static_cast<int>(blockIdx.x % 2);
+    const int64_t cloud = blockIdx.x / 2, begin = pairs.batch.begin(cloud), n = pairs.batch.end(cloud) - begin;
+    const Extent box = box_of<kSortThreads>(pairs, cloud);
+    const float scale = ldexpf(1.0f, assignment::scale_shift(box));
+    uint32_t keys[kItems];
+    int32_t rows[kItems];
+    const int first = static_cast<int>(threadIdx.x) * kItems;
+    for (int k = 0; k < kItems; ++k) {
+        rows[k] = first + k;
+        keys[k] = rows[k] < n ? assignment::curve_key(pairs.row(side, begin + rows[k]), box, scale) : kAfterAll;
+    }
+    Sort(memory).Sort(keys, rows, 0, assignment::kCurveBits + 1);  // stable
+    for (int k = 0; k < kItems; ++k) {
+        if (first + k >= n) continue;
+        const int64_t at = side * pairs.batch.rows + begin + first + k;
+        const float* row = pairs.row(side, begin + rows[k]);
+        order[at] = rows[k];
+        for (int axis = 0; axis < 3; ++axis) out[3 * at + axis] = row[axis];
+    }
+}
+
+/// A block for each pair.
+__global__ void __launch_bounds__(kBoxThreads) emd_box_kernel(const Pairs pairs, Extent* boxes) {
+    const Extent box = box_of<kBoxThreads>(pairs, blockIdx.x);
+    if (threadIdx.x == 0) boxes[blockIdx.x] = box;
 }
 
 __global__ void __launch_bounds__(kRowThreads)
@@ -85,6 +119,38 @@ __global__ void __launch_bounds__(kRowThreads)
     to[begin + order[at]] = partner < 0 ? -1 : order[batch.rows + begin + partner];
 }
 
+/// All clouds together: a block has no room for the largest.
+void sort_all(const Pairs& pairs, int32_t* order, float* points, cudaStream_t stream) {
+    const int64_t clouds = pairs.batch.clouds, count = 2 * pairs.batch.rows;
+    const Scratch<Extent> boxes(clouds, stream);
+    const Scratch<uint64_t> keys(2 * count, stream);
+    const Scratch<int32_t> indices(count, stream);
+    emd_box_kernel<<<static_cast<unsigned>(clouds), kBoxThreads, 0, stream>>>(pairs, boxes.get());
+    STIPPLE_CHECK_LAUNCH(emd_box_kernel);
+    const unsigned blocks = blocks_for(count, kRowThreads);
+    emd_key_kernel<<<blocks, kRowThreads, 0, stream>>>(pairs, boxes.get(), keys.get(), indices.get());
+    STIPPLE_CHECK_LAUNCH(emd_key_kernel);
+    int bits = assignment::kCurveBits;
+    while (bits < 63 && (2 * clouds - 1) >> (bits - assignment::kCurveBits) != 0) ++bits;
+    const auto sort = [&](void* memory, size_t& bytes) {  // stable
+        STIPPLE_CHECK_CUDA(cub::DeviceRadixSort::SortPairs(memory, bytes, keys.get(), keys.get() + count, indices.get(),
+                                                           order, count, 0, bits, stream));
+    };
+    size_t bytes = 0;
+    sort(nullptr, bytes);
+    const Scratch<std::byte> scratch(static_cast<int64_t>(bytes), stream);
+    sort(scratch.get(), bytes);
+    emd_gather_kernel<<<blocks, kRowThreads, 0, stream>>>(pairs, order, points);
+    STIPPLE_CHECK_LAUNCH(emd_gather_kernel);
+}
+
+template <int kItems>
+void sort_each(const Pairs& pairs, int32_t* order, float* points, cudaStream_t stream) {
+    const auto blocks = static_cast<unsigned>(2 * pairs.batch.clouds);
+    emd_sort_kernel<kItems><<<blocks, kSortThreads, 0, stream>>>(pairs, order, points);
+    STIPPLE_CHECK_LAUNCH(emd_sort_kernel);
+}
+
 }  // namespace
 
 OrderedPairs::OrderedPairs(const Clouds& a, const Clouds& b, const DeviceBatch& batch, cudaStream_t stream)
@@ -93,29 +159,13 @@ OrderedPairs::OrderedPairs(const Clouds& a, const Clouds& b, const DeviceBatch& 
       points_(checked_mul(batch.rows, 6), stream),
       order_(2 * batch.rows, stream),
       matching_(batch.rows, stream) {
-    const int64_t count = 2 * batch.rows;
-    if (count == 0) return;
+    if (batch.rows == 0) return;
     const Pairs pairs = {a.rows.data(), b.rows.data(), a.rows.stride(0), b.rows.stride(0), batch};
-    const Scratch<Extent> boxes(batch.clouds, stream);
-    const Scratch<uint64_t> keys(2 * count, stream);
-    const Scratch<int32_t> indices(count, stream);
-    emd_box_kernel<<<static_cast<unsigned>(batch.clouds), kBoxThreads, 0, stream>>>(pairs, boxes.get());
-    STIPPLE_CHECK_LAUNCH(emd_box_kernel);
-    const unsigned blocks = blocks_for(count, kRowThreads);
-    emd_key_kernel<<<blocks, kRowThreads, 0, stream>>>(pairs, boxes.get(), keys.get(), indices.get());
-    STIPPLE_CHECK_LAUNCH(emd_key_kernel);
-    int bits = assignment::kCurveBits;
-    while (bits < 63 && (2 * batch.clouds - 1) >> (bits - assignment::kCurveBits) != 0) ++bits;
-    const auto sort = [&](void* memory, size_t& bytes) {  // stable
-        STIPPLE_CHECK_CUDA(cub::DeviceRadixSort::SortPairs(memory, bytes, keys.get(), keys.get() + count, indices.get(),
-                                                           order_.get(), count, 0, bits, stream));
-    };
-    size_t bytes = 0;
-    sort(nullptr, bytes);
-    const Scratch<std::byte> scratch(static_cast<int64_t>(bytes), stream);
-    sort(scratch.get(), bytes);
-    emd_gather_kernel<<<blocks, kRowThreads, 0, stream>>>(pairs, order_.get(), points_.get());
-    STIPPLE_CHECK_LAUNCH(emd_gather_kernel);
+    const int64_t largest = a.batch.largest();
+    const auto sort = largest <= 2 * kSortThreads   ? sort_each<2>
+                      : largest <= 8 * kSortThreads ? sort_each<8>
+                                                    : sort_all;
+    sort(pairs, order_.get(), points_.get(), stream);
 }
 
 void OrderedPairs::translate(int32_t* matching) const {

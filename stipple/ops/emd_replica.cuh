@@ -27,7 +27,7 @@ constexpr int kFew = 24;                 // bids of a round that a block makes a
 constexpr int kMostFew = 32;             // if there is no other block; a lane for each
 constexpr float kWindow = 128;           // eps: what points remember for searches
 constexpr float kSearchReach = 8;        // eps: what they have to remember for the first of them
-constexpr int kFewOutdated = 64;         // of so many memories, one may be too short at the beginning of a search
+constexpr int kFewOutdated = 8;          // of so many memories, one may be too short at the beginning of a search
 constexpr int kBuffers = 4;              // through which the blocks of a group tell each other things
 constexpr int64_t kMostInShared = 8192;
 constexpr int64_t kMostBlocks = 32;  // of a group
@@ -253,6 +253,7 @@ private:
 
     // The blocks of a team, and the one of them in whose part of the objects j is.
     __device__ int team() const { return Cloud::kShared ? task_.team : 1; }
+    __device__ bool is_team() const { return team() > 1 && team() == task_.group; }
     __device__ int mate_of(int j) const { return j / kRun & (team() - 1); }
     /// -1 for nobody.
     __device__ static int some(Index index) { return index == kNobody ? -1 : static_cast<int>(index); }
@@ -297,6 +298,8 @@ private:
     // emd_search.cuh: augmenting paths
     __device__ void place(bool first);
     __device__ Rim rim_of(int top);
+    template <class Is>
+    __device__ int mark(const Is& is);
     __device__ void wait(int from, int to, int roots);
     __device__ void put_together();
     __device__ void offer_again(const Reach& reach);
@@ -340,6 +343,10 @@ private:
     }
     /// Everything that a thread of the group wrote before is seen by all of it afterwards.
     __device__ void group_sync() {
+        if (is_team()) {
+            meet_cluster();
+            return;
+        }
         __syncthreads();
         if (task_.group == 1) return;
         if (threadIdx.x == 0) {

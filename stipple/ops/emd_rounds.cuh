@@ -6,7 +6,7 @@
 
 namespace stipple::ops::cuda::matching {
 
-constexpr int kRoundsOfOldPrices = 16;  // of few bids: how long boxes may have lower prices than needed
+constexpr int kManyBids = 128;  // of a round: boxes get new prices; after fewer, theirs may be lower than needed
 
 template <bool squared, class Cloud>
 __device__ void Replica<squared, Cloud>::auction(int enough) {
@@ -34,7 +34,7 @@ __device__ void Replica<squared, Cloud>::auction(int enough) {
             end_round_of_few();
         else
             end_round_of_many(told);
-        if (count > kMostFew || round % kRoundsOfOldPrices == 0) bound_prices();
+        if (count > kManyBids || round % (count > kMostFew ? 4 : 16) == 0) bound_prices();
     }
     bound_prices();
 }

@@ -94,20 +94,28 @@ __device__ Rim Replica<squared, Cloud>::rim_of(int top) {
     return board().rim;
 }
 
+/// Marks exactly the objects for which is(j); returns how many this warp has marked.
+template <bool squared, class Cloud>
+template <class Is>
+__device__ int Replica<squared, Cloud>::mark(const Is& is) {
+    int count = 0;
+    for (int base = warp_ * 32; base < n_; base += kThreads) {
+        const unsigned word = __ballot_sync(kAllLanes, base + lane_ < n_ && is(base + lane_));
+        if (lane_ == 0) marks()[base / 32] = word;
+        count += __popc(word);
+    }
+    return count;
+}
+
 /// All objects of these levels that somebody owns wait for him to offer paths; the roots besides, if so many are given.
 template <bool squared, class Cloud>
 __device__ void Replica<squared, Cloud>::wait(int from, int to, int roots) {
     if (threadIdx.x == 0) board().work = work_of((roots - mate_ + team() - 1) / team());
     __syncthreads();
-    int count = 0;
-    for (int base = warp_ * 32; base < n_; base += kThreads) {
-        const int j = min(base + lane_, n_ - 1), level = level_in(key()[j]);
-        const bool waits =
-            base + lane_ < n_ && level >= from && level <= to && owner()[j] != kNobody && mate_of(j) == mate_;
-        const unsigned word = __ballot_sync(kAllLanes, waits);
-        if (lane_ == 0) marks()[base / 32] = word;
-        count += __popc(word);
-    }
+    const int count = mark([&](int j) {
+        const int level = level_in(key()[j]);
+        return level >= from && level <= to && owner()[j] != kNobody && mate_of(j) == mate_;
+    });
     if (lane_ == 0 && count > 0) atomicAdd(&board().work, work_of(count));
     if (team() > 1)
         meet_cluster();
@@ -338,19 +346,16 @@ __device__ void Replica<squared, Cloud>::end_search(int top) {
 /// long they are with the prices of now, and where they end. Twice as far each time.
 template <bool squared, class Cloud>
 __device__ void Replica<squared, Cloud>::measure_paths(int top) {
-    for (int base = warp_ * 32; base < n_; base += kThreads) {
-        const int j = min(base + lane_, n_ - 1), i = some(owner()[j]);
-        const bool inside = base + lane_ < n_ && i >= 0 && level_in(key()[j]) <= top;
-        if (inside) {
-            const int parent = parent_[i];
-            const float4 p = point_[parent], q = object()[j];
-            const int step = step_of(cost_of(p, q), q.w, p.w, inverse_unit_);
-            const Index before = partner_[parent];
-            key()[j] = before == kNobody ? kAtRoot | key_of(step, parent) : key_of(step, before);
-        }
-        const unsigned word = __ballot_sync(kAllLanes, inside);
-        if (lane_ == 0) marks()[base / 32] = word;
-    }
+    mark([&](int j) {
+        const int i = some(owner()[j]);
+        if (i < 0 || level_in(key()[j]) > top) return false;
+        const int parent = parent_[i];
+        const float4 p = point_[parent], q = object()[j];
+        const int step = step_of(cost_of(p, q), q.w, p.w, inverse_unit_);
+        const Index before = partner_[parent];
+        key()[j] = before == kNobody ? kAtRoot | key_of(step, parent) : key_of(step, before);
+        return true;
+    });
     __syncthreads();
     for (bool more = true; more;) {
         bool moved = false;
