@@ -106,13 +106,28 @@ __device__ bool Replica<squared, Cloud>::load(int64_t begin) {
         point_[i] = make_float4(p[0] * scale, p[1] * scale, p[2] * scale, 0.0f);
         object()[i] = make_float4(q[0] * scale, q[1] * scale, q[2] * scale, 0.0f);
         partner_[i] = owner()[i] = kNobody;
-        home_[i] = static_cast<Index>(i);
+        home_[i] = static_cast<Index>(nearest_on_curve(begin, i));
         offer_[i] = 0;
     }
     __syncthreads();
     build_boxes();
     bound_prices();
     return true;
+}
+
+/// The first object that is not before a point on the curve, or the last one.
+template <bool squared, class Cloud>
+__device__ int Replica<squared, Cloud>::nearest_on_curve(int64_t begin, int i) const {
+    const uint32_t key = task_.keys_a[begin + i], *keys = task_.keys_b + begin;
+    int low = 0;
+    for (int high = n_ - 1; low < high;) {
+        const int middle = (low + high) / 2;
+        if (keys[middle] < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /// Writes item(k) for all k < count that have one (>= 0) to the list, in their order; returns how many. item(k) is
@@ -293,6 +308,8 @@ void launch(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOpt
     STIPPLE_CHECK_CUDA(cudaMemsetAsync(met.get(), 0, groups * sizeof(unsigned), stream));
     task.a = pairs.a();
     task.b = pairs.b();
+    task.keys_a = pairs.keys_a();
+    task.keys_b = pairs.keys_b();
     task.batch = batch.view();
     task.relative = options.relative;
     task.absolute = options.absolute;

@@ -22,6 +22,13 @@ struct Pairs {
     }
 };
 
+/// Of a, then of b: the points, their keys, and the index that each had in its cloud.
+struct Ordered {
+    float* points;
+    uint32_t* keys;
+    int32_t* order;
+};
+
 /// Of both clouds of a pair, by a whole block. Points that are not finite may give any box: their pair is not solved.
 template <int kThreads>
 __device__ Extent box_of(const Pairs& pairs, int64_t cloud) {
@@ -56,7 +63,7 @@ __device__ Extent box_of(const Pairs& pairs, int64_t cloud) {
 
 /// A block for each cloud of no more than kSortThreads * kItems points, of a and b in turn.
 template <int kItems>
-__global__ void __launch_bounds__(kSortThreads) emd_sort_kernel(const Pairs pairs, int32_t* order, float* out) {
+__global__ void __launch_bounds__(kSortThreads) emd_sort_kernel(const Pairs pairs, const Ordered ordered) {
     using Sort = cub::BlockRadixSort<uint32_t, kSortThreads, kItems, int32_t>;
     __shared__ typename Sort::TempStorage memory;
     constexpr uint32_t kAfterAll = 1u << assignment::kCurveBits;
@@ -76,8 +83,9 @@ __global__ void __launch_bounds__(kSortThreads) emd_sort_kernel(const Pairs pair
         if (first + k >= n) continue;
         const int64_t at = side * pairs.batch.rows + begin + first + k;
         const float* row = pairs.row(side, begin + rows[k]);
-        order[at] = rows[k];
-        for (int axis = 0; axis < 3; ++axis) out[3 * at + axis] = row[axis];
+        ordered.order[at] = rows[k];
+        ordered.keys[at] = keys[k];
+        for (int axis = 0; axis < 3; ++axis) ordered.points[3 * at + axis] = row[axis];
     }
 }
 
@@ -101,13 +109,15 @@ __global__ void __launch_bounds__(kRowThreads)
 }
 
 /// The sort has left every cloud where it was.
-__global__ void __launch_bounds__(kRowThreads) emd_gather_kernel(const Pairs pairs, const int32_t* order, float* out) {
+__global__ void __launch_bounds__(kRowThreads)
+    emd_gather_kernel(const Pairs pairs, const uint64_t* keys, const Ordered ordered) {
     const int64_t at = int64_t{blockIdx.x} * kRowThreads + threadIdx.x, rows = pairs.batch.rows;
     if (at >= 2 * rows) return;
     const int side = at >= rows;
     const int64_t cloud = pairs.batch.cloud_of(at - side * rows);
-    const float* row = pairs.row(side, pairs.batch.begin(cloud) + order[at]);
-    for (int axis = 0; axis < 3; ++axis) out[3 * at + axis] = row[axis];
+    const float* row = pairs.row(side, pairs.batch.begin(cloud) + ordered.order[at]);
+    ordered.keys[at] = static_cast<uint32_t>(keys[at] & ((1u << assignment::kCurveBits) - 1));
+    for (int axis = 0; axis < 3; ++axis) ordered.points[3 * at + axis] = row[axis];
 }
 
 __global__ void __launch_bounds__(kRowThreads)
@@ -120,7 +130,7 @@ __global__ void __launch_bounds__(kRowThreads)
 }
 
 /// All clouds together: a block has no room for the largest.
-void sort_all(const Pairs& pairs, int32_t* order, float* points, cudaStream_t stream) {
+void sort_all(const Pairs& pairs, const Ordered& ordered, cudaStream_t stream) {
     const int64_t clouds = pairs.batch.clouds, count = 2 * pairs.batch.rows;
     const Scratch<Extent> boxes(clouds, stream);
     const Scratch<uint64_t> keys(2 * count, stream);
@@ -134,20 +144,20 @@ void sort_all(const Pairs& pairs, int32_t* order, float* points, cudaStream_t st
     while (bits < 63 && (2 * clouds - 1) >> (bits - assignment::kCurveBits) != 0) ++bits;
     const auto sort = [&](void* memory, size_t& bytes) {  // stable
         STIPPLE_CHECK_CUDA(cub::DeviceRadixSort::SortPairs(memory, bytes, keys.get(), keys.get() + count, indices.get(),
-                                                           order, count, 0, bits, stream));
+                                                           ordered.order, count, 0, bits, stream));
     };
     size_t bytes = 0;
     sort(nullptr, bytes);
     const Scratch<std::byte> scratch(static_cast<int64_t>(bytes), stream);
     sort(scratch.get(), bytes);
-    emd_gather_kernel<<<blocks, kRowThreads, 0, stream>>>(pairs, order, points);
+    emd_gather_kernel<<<blocks, kRowThreads, 0, stream>>>(pairs, keys.get() + count, ordered);
     STIPPLE_CHECK_LAUNCH(emd_gather_kernel);
 }
 
 template <int kItems>
-void sort_each(const Pairs& pairs, int32_t* order, float* points, cudaStream_t stream) {
+void sort_each(const Pairs& pairs, const Ordered& ordered, cudaStream_t stream) {
     const auto blocks = static_cast<unsigned>(2 * pairs.batch.clouds);
-    emd_sort_kernel<kItems><<<blocks, kSortThreads, 0, stream>>>(pairs, order, points);
+    emd_sort_kernel<kItems><<<blocks, kSortThreads, 0, stream>>>(pairs, ordered);
     STIPPLE_CHECK_LAUNCH(emd_sort_kernel);
 }
 
@@ -157,6 +167,7 @@ OrderedPairs::OrderedPairs(const Clouds& a, const Clouds& b, const DeviceBatch& 
     : batch_(batch),
       stream_(stream),
       points_(checked_mul(batch.rows, 6), stream),
+      keys_(2 * batch.rows, stream),
       order_(2 * batch.rows, stream),
       matching_(batch.rows, stream) {
     if (batch.rows == 0) return;
@@ -165,7 +176,7 @@ OrderedPairs::OrderedPairs(const Clouds& a, const Clouds& b, const DeviceBatch& 
     const auto sort = largest <= 2 * kSortThreads   ? sort_each<2>
                       : largest <= 8 * kSortThreads ? sort_each<8>
                                                     : sort_all;
-    sort(pairs, order_.get(), points_.get(), stream);
+    sort(pairs, {points_.get(), keys_.get(), order_.get()}, stream);
 }
 
 void OrderedPairs::translate(int32_t* matching) const {

@@ -12,7 +12,9 @@ public:
 
     const float* a() const { return points_.get(); }                    // [rows, 3]
     const float* b() const { return points_.get() + 3 * batch_.rows; }  // [rows, 3]
-    int32_t* matching() const { return matching_.get(); }               // [rows], for the solver to fill
+    const uint32_t* keys_a() const { return keys_.get(); }              // [rows], ascending in every cloud
+    const uint32_t* keys_b() const { return keys_.get() + batch_.rows; }
+    int32_t* matching() const { return matching_.get(); }  // [rows], for the solver to fill
 
     /// The matching between the rows of the callers' clouds.
     void translate(int32_t* matching) const;
@@ -21,6 +23,7 @@ private:
     DeviceBatch batch_;
     cudaStream_t stream_;
     Scratch<float> points_;
+    Scratch<uint32_t> keys_;
     Scratch<int32_t> order_, matching_;  // order: of a, then of b, the index in the cloud
 };
 

@@ -108,7 +108,8 @@ struct alignas(8) Memory {
 };
 
 struct Task {
-    const float *a, *b;  // [rows, 3] in the order of the curve
+    const float *a, *b;               // [rows, 3] in the order of the curve
+    const uint32_t *keys_a, *keys_b;  // [rows], where on the curve
     DeviceBatch batch;
     double relative, absolute;
     float *cost, *bound;
@@ -260,6 +261,7 @@ private:
 
     // emd_auction.cu: the phases
     __device__ bool load(int64_t begin);
+    __device__ int nearest_on_curve(int64_t begin, int i) const;
     __device__ void release();
     __device__ void lower_prices();
     __device__ double mean_cost();

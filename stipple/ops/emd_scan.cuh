@@ -211,21 +211,17 @@ __device__ Best Replica<squared, Cloud>::best_of(int i) const {
 template <bool squared, class Cloud>
 __device__ float Replica<squared, Cloud>::memorise(int i, float window, Memory<Index>& memory) const {
     const float4 p = point_[i];
-    float nearest = INFINITY, limit = INFINITY;
+    const float4 q = object()[home_[i] / kHome * kHome + lane_];
+    const float here = add_rounded(cost_of(p, q), q.w), nearest = least_of_lanes(here);
     // There may be no room for all: no more than seemed to fit last time, and not most of the objects at home.
-    const auto look_at_home = [&](int object_index, float reach, int most) {
-        const float4 q = object()[object_index / kHome * kHome + lane_];
-        const float here = add_rounded(cost_of(p, q), q.w);
-        nearest = fminf(nearest, least_of_lanes(here));
-        limit = nearest + reach;
-        for (int tries = 0; tries < 20 && __popc(__ballot_sync(kAllLanes, here <= limit)) >= most; ++tries)
-            limit = nearest + 0.75f * (limit - nearest);
-    };
-    bool lost = !(eps_ > 0.0f);  // at the beginning, home may be far away
-    look_at_home(home_[i], lost ? 0.0f : fminf(window, memory_[i].width), 24);
+    const bool first = !(eps_ > 0.0f);  // nothing is remembered yet
+    const int most = first ? 16 : 24;
+    float limit = nearest + (first ? window : fminf(window, memory_[i].width));
+    for (int tries = 0; tries < 20 && __popc(__ballot_sync(kAllLanes, here <= limit)) >= most; ++tries)
+        limit = nearest + 0.75f * (limit - nearest);
     for (int tries = 0;; ++tries) {
         float best = nearest;
-        int count = 0, where = -1;
+        int count = 0;
         scan(p, limit * kFilterFactor, -kHome, [&](int j, float cost, float price) {
             const float value = j >= 0 ? add_rounded(cost, price) : INFINITY;
             const bool has = value <= limit;
@@ -233,19 +229,9 @@ __device__ float Replica<squared, Cloud>::memorise(int i, float window, Memory<I
             const int at = count + __popc(all & ((1u << lane_) - 1));
             if (has && at < kCandidates) __stcg(&memory.object[at], static_cast<Index>(j));
             count += __popc(all);
-            where = value < best ? j : where;
             best = fminf(best, value);
         });
-        const float mine = best;
         best = least_of_lanes(best);
-        if (lost) {
-            lost = false;
-            const unsigned who = __ballot_sync(kAllLanes, mine == best && where >= 0);
-            const int found = __shfl_sync(kAllLanes, where, max(__ffs(static_cast<int>(who)) - 1, 0));
-            nearest = best;
-            look_at_home(who != 0 ? found : home_[i], window, 16);
-            continue;
-        }
         const bool fits = count <= kCandidates;
         if (!fits && tries < 8) {
             limit = best + 0.6f * (limit - best);
