@@ -190,7 +190,8 @@ __device__ float Replica<squared, Cloud>::spread_far(int i, float window, float 
             if (share > 0) atomicAdd(&key()[j], static_cast<Key>(share));
         });
         profit = least_of_lanes(least);
-        whole = inverse_of_weights(__reduce_add_sync(kAllLanes, sum));
+        const uint32_t half = over_half(sum, [](uint32_t p, uint32_t q) { return p + q; });
+        whole = inverse_of_weights(half + __shfl_xor_sync(kAllLanes, half, kHalf));
     }
     return profit;
 }
