@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "stipple/core/parallel.h"
-#include "stipple/ops/emd_finish.h"
+#include "stipple/ops/emd_finish_cpu.h"
 #include "stipple/ops/emd_points.h"
 
 namespace stipple::ops::assignment {
 namespace {
+
+constexpr int32_t kHorizon = 12 * 64;  // units: the longest paths that are written down at first
 
 struct Bid {
     float amount;
@@ -96,6 +98,8 @@ public:
     }
 
 private:
+    friend class Finish<Solver>;
+
     float cost(int64_t i, int64_t j) const {
         return pair_cost<squared>(a_.x[i] - b_.x[j], a_.y[i] - b_.y[j], a_.z[i] - b_.z[j]);
     }
@@ -159,6 +163,12 @@ private:
             for (int j = 0; j < kBlock; ++j)
                 if (passes[j] != 0) hit(first + j);
         }
+    }
+
+    template <class Hit>
+    void scan(int64_t i, float limit, const Hit& hit) const {
+        scan(
+            i, [&] { return limit; }, hit);
     }
 
     void bound_price(int64_t block) {
@@ -315,24 +325,15 @@ private:
     /// When nobody is left: see emd_finish.h. Ends when the gap is proven to be small enough, or with nothing more to
     /// try.
     void finish(Schedule& schedule) {
-        Finish finish({price_, profit_, partner_, owner_}, schedule.eps, [&](int32_t i, float reach, auto& found) {
-            const float limit = nearest_value(i, cost(i, partner_[i]) + price_[partner_[i]]) + reach;
-            found.clear();
-            scan(
-                i, [&] { return limit + kFilterMargin; },
-                [&](int64_t j) {
-                    found.push_back({static_cast<int32_t>(j), cost(i, j), 0});
-                });
-            return limit;
-        });
-        finish.spread();
+        Finish finish(Matching{price_, profit_, partner_, owner_}, schedule.eps, *this);
+        finish.find_profits();
         for (int round = 0; round < kMostExchanges && finish.exchange(); ++round) continue;
         const double cost = per_point(matched_cost());
         for (int move = 0; move < kMostMoves && !schedule.proves(cost, proven_bound()); ++move) {
             ++effort_.moves;
             finish.move_prices();
             bound_prices();
-            finish.spread();
+            finish.find_profits();
         }
     }
 

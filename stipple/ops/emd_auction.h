@@ -29,9 +29,8 @@ constexpr int kMostBids = 512;             // of a phase's auction, for every po
 constexpr float kFinestEps = 0x1p-18f;     // of the scaled extent
 constexpr float kFilterMargin = 0x1p-17f;  // above every rounding of prices below 16
 constexpr float kFilterFactor = 1.0f + 0x1p-20f;
-constexpr float kUnit = 0x1p-6f;      // of eps: paths are measured in it
-constexpr int32_t kStride = 2 * 64;   // units: how much farther a search looks before it asks whether to go on
-constexpr int32_t kHorizon = 4 * 64;  // units: the longest paths that are written down at first; of no other effect
+constexpr float kUnit = 0x1p-6f;              // of eps: paths are measured in it
+constexpr int32_t kStride = 2 * 64;           // units: how much farther a search looks before it asks whether to go on
 constexpr int32_t kTopLevel = (1 << 18) - 2;  // units: no path of a search is longer
 constexpr int32_t kUnreached = 0x7fffffff;    // the level of an object that no path has reached
 

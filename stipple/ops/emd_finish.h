@@ -10,8 +10,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <functional>
-#include <vector>
 
 #include "stipple/core/numeric.h"
 
@@ -63,44 +61,5 @@ STIPPLE_HD float most_drop(float octave) {
 STIPPLE_HD float gain_of(float mine, float theirs, float mine_then, float theirs_then) {
     return add_rounded(add_rounded(mine, -mine_then), add_rounded(theirs, -theirs_then));
 }
-
-/// An object near a point.
-struct Near {
-    int32_t object;
-    float cost;
-    uint32_t share;
-};
-
-/// The end on the CPU, of n points and objects: partner and owner are each other's inverse; price has n values or more.
-struct Matching {
-    std::vector<float>&price, &profit;
-    std::vector<int32_t>&partner, &owner;
-};
-class Finish {
-public:
-    /// Lists all objects of which cost + price is at most `reach` above the least, for a point; returns that limit.
-    using Gather = std::function<float(int32_t point, float reach, std::vector<Near>& found)>;
-
-    Finish(const Matching& matching, float eps, Gather gather);
-
-    /// Divides the points at the present prices, and finds their profits.
-    void spread();
-    /// After spread, a round; whether anybody has exchanged his partner.
-    bool exchange();
-    /// After spread: to where it says.
-    void move_prices();
-
-private:
-    float least_value(const std::vector<Near>& near) const;
-    int32_t best_exchange(int32_t point) const;
-
-    const Matching matching_;
-    const float eps_;
-    const Gather gather_;
-    float octave_;
-    float dropped_ = 0.0f;  // prices, at most, since the lists were made
-    std::vector<std::vector<Near>> near_;
-    std::vector<float> bound_;  // of what a list holds, at dropped_ = 0
-};
 
 }  // namespace stipple::ops::assignment

@@ -25,6 +25,7 @@ constexpr int kChunksAtOnce = 192;       // of a scan
 constexpr int kLists = 2, kNear = 1024;  // lists, and how much of each is in shared memory
 constexpr int kFew = 24;                 // bids of a round that a block makes and judges alone
 constexpr int kMostFew = 32;             // if there is no other block; a lane for each
+constexpr int32_t kHorizon = 4 * 64;     // units: the longest paths that a search writes down at first
 constexpr float kWindow = 128;           // eps: what points remember for searches
 constexpr float kSearchReach = 8;        // eps: what they have to remember for the first of them
 constexpr int kFewOutdated = 8;          // of so many memories, one may be too short at the beginning of a search
