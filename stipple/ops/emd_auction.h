@@ -8,7 +8,7 @@
 // reduced costs [Gabow and Tarjan 1989], every tree of the search forest at once. Prices live in float; every choice is
 // a minimum or maximum with a rule for ties, and sums that decide anything are integers, so nothing depends on the
 // order of threads. Every step of a path is at least one unit long, so there is one forest of shortest paths, in
-// whatever order it is found.
+// whatever order it is found. What a phase that may be the last does then is in emd_finish.h.
 //
 // Both clouds are first put in the order of a space-filling curve through their common box, equal codes in the order of
 // their rows: runs of points are compact then, and most of a scan passes over whole runs. Every index here, and so

@@ -29,7 +29,7 @@ constexpr OpInfo kOps[] = {
     {"chamfer", "distances", "mean distance to the nearest point of the other cloud, both ways, squared or not", true, true, true, "as nearest_pairs"},
     {"hausdorff", "distances", "largest distance to the other cloud, and the pair that attains it", true, true, true, "as nearest_pairs"},
     {"sinkhorn", "distances", "entropic optimal transport in the log domain, without the matrix", true, true, true, "O(n m) an iteration, O(n + m) memory"},
-    {"emd", "distances", "earth mover's distance by auction with a proven gap, any n", true, true, true, "30 to 40 n^2 pairs at a gap of 1 %"},
+    {"emd", "distances", "earth mover's distance by auction with a proven gap, any n", true, true, true, "about 25 n^2 pairs at a gap of 1 %"},
     {"emd_exact", "distances", "least costly matching with its dual proof, n up to 4096", true, false, true, "about O(n^2.3)"},
     {"emd_transport", "distances", "earth mover's distance between clouds of two sizes: exact on the CPU, by auction on both", true, true, true, "about O(n^2.3), auction as emd", "emd_auction.cu"},
 };
