@@ -3,8 +3,9 @@
 // The work is some thousand short rounds, so their latency counts. Each block of a group has the whole state, in its
 // shared memory up to 8192 points, and goes through all steps as if it were alone. What takes long and need not wait
 // for itself, the bids of large rounds, the profits and passes over a whole forest, is divided among the blocks of the
-// group and told through global memory; everything else every block finds out for itself, and all find the same. The
-// order of lists that are divided is therefore fixed; the rest may happen in any order: see emd_auction.h.
+// group and told through global memory; searches are shared by the blocks of a cluster, where there are clusters;
+// everything else every block finds out for itself, and all find the same. The order of lists that are divided is
+// therefore fixed; the rest may happen in any order: see emd_auction.h.
 
 #include "stipple/ops/emd.h"
 #include "stipple/ops/emd_finish.cuh"

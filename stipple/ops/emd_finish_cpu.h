@@ -33,6 +33,7 @@ public:
           octave_(multiply_rounded(eps, kFirstOctave)),
           near_(matching.partner.size()),
           bound_(matching.partner.size(), -kFar),
+          crowded_(matching.partner.size(), 0),
           slack_(matching.partner.size()) {}
 
     /// At the present prices.
@@ -112,17 +113,17 @@ private:
     /// Lists what is near a point, if that is not too much; returns the least value.
     float list(int32_t i, float reach) {
         float least = value(own(i));
-        const float limit = least + reach;
+        const float limit = least + (crowded_[i] ? 0.0f : reach);
         std::vector<Near>& listed = near_[i];
         listed.clear();
         geometry_.scan(i, limit + kFilterMargin, [&](int64_t j) {
             const Near one = near(i, j);
             least = std::min(least, value(one));
-            if (listed.size() <= kMostListed) listed.push_back(one);
+            if (!crowded_[i]) listed.push_back(one);
+            if (listed.size() > kMostListed) crowded_[i] = 1;
         });
-        const bool fits = listed.size() <= kMostListed;
-        if (!fits) listed.clear();
-        bound_[i] = fits ? limit + dropped_ : -kFar;
+        if (crowded_[i]) listed.clear();
+        bound_[i] = crowded_[i] ? -kFar : limit + dropped_;
         return least;
     }
 
@@ -176,8 +177,9 @@ private:
     float octave_;
     float dropped_ = 0.0f;  // prices, at most, since the lists were made
     std::vector<std::vector<Near>> near_;
-    std::vector<float> bound_;  // of what a list holds, at dropped_ = 0; below all values: there is none
-    std::vector<float> slack_;  // how much more than the best a point's partner is worth, in an exchange
+    std::vector<float> bound_;   // of what a list holds, at dropped_ = 0; below all values: there is none
+    std::vector<char> crowded_;  // too much is near
+    std::vector<float> slack_;   // how much more than the best a point's partner is worth, in an exchange
     float most_slack_ = 0.0f;
 };
 
