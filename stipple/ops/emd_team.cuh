@@ -29,37 +29,28 @@ struct Elsewhere {
 #endif
         return value;
     }
-    // Each returns what was there before, so that what depends on it comes after.
-    __device__ uint32_t least(uint32_t value) const {
-        uint32_t before = 0;
+    // Each returns what was there before, so that what depends on it comes after. By a macro, because the name of an
+    // instruction has to be a literal.
 #if STIPPLE_HAS_CLUSTERS
-        asm volatile("atom.relaxed.cluster.shared::cluster.min.u32 %0, [%1], %2;"
-                     : "=r"(before)
-                     : "r"(address), "r"(value)
-                     : "memory");
-#endif
-        return before;
+#define STIPPLE_ATOMIC(name, operation)                                                 \
+    __device__ uint32_t name(uint32_t value) const {                                    \
+        uint32_t before = 0;                                                            \
+        asm volatile("atom.relaxed.cluster.shared::cluster." operation " %0, [%1], %2;" \
+                     : "=r"(before)                                                     \
+                     : "r"(address), "r"(value)                                         \
+                     : "memory");                                                       \
+        return before;                                                                  \
     }
-    __device__ uint32_t add(uint32_t value) const {
-        uint32_t before = 0;
-#if STIPPLE_HAS_CLUSTERS
-        asm volatile("atom.relaxed.cluster.shared::cluster.add.u32 %0, [%1], %2;"
-                     : "=r"(before)
-                     : "r"(address), "r"(value)
-                     : "memory");
-#endif
-        return before;
+#else
+#define STIPPLE_ATOMIC(name, operation)        \
+    __device__ uint32_t name(uint32_t) const { \
+        return 0;                              \
     }
-    __device__ uint32_t set_bits(uint32_t value) const {
-        uint32_t before = 0;
-#if STIPPLE_HAS_CLUSTERS
-        asm volatile("atom.relaxed.cluster.shared::cluster.or.b32 %0, [%1], %2;"
-                     : "=r"(before)
-                     : "r"(address), "r"(value)
-                     : "memory");
 #endif
-        return before;
-    }
+    STIPPLE_ATOMIC(least, "min.u32")
+    STIPPLE_ATOMIC(add, "add.u32")
+    STIPPLE_ATOMIC(set_bits, "or.b32")
+#undef STIPPLE_ATOMIC
 };
 
 /// Everything that a thread of the cluster wrote before is seen by all of it afterwards.
