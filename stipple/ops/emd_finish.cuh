@@ -58,11 +58,8 @@ __device__ void Replica<squared, Cloud>::sort_memory(int i) const {
     for (int tries = 0; tries < 2; ++tries) {
         const Remembered known = remember(i);
         float value[kEach], limit = INFINITY;
-        for (int k = 0; k < kEach; ++k) {
-            const float4 q = object()[max(known.object[k], 0)];
-            value[k] = known.object[k] >= 0 ? add_rounded(cost_of(p, q), q.w) : INFINITY;
-            limit = fminf(limit, value[k]);
-        }
+        values_of(known, p, value);
+        for (int k = 0; k < kEach; ++k) limit = fminf(limit, value[k]);
         limit = least_of_lanes(limit) + kReach * eps_;
         if (tries == 0 && !(limit <= known.bound)) {
             memorise(i, 1.5f * kReach * eps_, memory);

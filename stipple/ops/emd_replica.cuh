@@ -282,6 +282,7 @@ private:
         float bound;
     };
     __device__ Remembered remember(int i) const;
+    __device__ void values_of(const Remembered& known, const float4& p, float (&value)[kEach]) const;
     __device__ float memorise(int i, float window, Memory<Index>& memory) const;
     __device__ Best best_of(int i) const;
     __device__ int2 bid_of(int i) const;

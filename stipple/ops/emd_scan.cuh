@@ -156,6 +156,16 @@ __device__ typename Replica<squared, Cloud>::Remembered Replica<squared, Cloud>:
     return {{some(two.x), some(two.y)}, memory.bound - lowered_ - kFilterMargin};
 }
 
+/// What the objects that a lane remembers are worth to the point at p; infinite for none.
+template <bool squared, class Cloud>
+__device__ void Replica<squared, Cloud>::values_of(const Remembered& known, const float4& p,
+                                                   float (&value)[kEach]) const {
+    for (int k = 0; k < kEach; ++k) {
+        const float4 q = object()[max(known.object[k], 0)];
+        value[k] = known.object[k] >= 0 ? add_rounded(cost_of(p, q), q.w) : INFINITY;
+    }
+}
+
 /// The best object for a point; the same in all lanes.
 template <bool squared, class Cloud>
 __device__ Best Replica<squared, Cloud>::best_of(int i) const {
@@ -182,10 +192,7 @@ __device__ Best Replica<squared, Cloud>::best_of(int i) const {
     if (!is_marked(i)) {
         const Remembered known = remember(i);
         float value[kEach];
-        for (int k = 0; k < kEach; ++k) {
-            const float4 q = object()[max(known.object[k], 0)];
-            value[k] = known.object[k] >= 0 ? add_rounded(cost_of(p, q), q.w) : INFINITY;
-        }
+        values_of(known, p, value);
         for (int k = 0; k < kEach; ++k) consider(known.object[k], value[k]);
         const Best all = of_all();
         if (all.second <= known.bound) return all;
