@@ -247,11 +247,13 @@ private:
         const int index = chooser + static_cast<int>(rank);
         return index < n_ ? index : index - n_;
     }
-    /// A block's work in a search: the objects that wait there and the points at work there, and above that how often
-    /// there has been more.
-    static constexpr unsigned kWorkMask = 0xffff;
-    static_assert(kMostInShared + kThreads <= kWorkMask);
-    __device__ static unsigned work_of(int count) { return static_cast<unsigned>(count) * 0x10001u; }
+    /// A block's work in a search: the objects that wait there and the points at work there; where blocks share it,
+    /// above that, how often there has been more.
+    static constexpr unsigned kWorkMask = Cloud::kShared ? 0xffff : 0xffffffff;
+    static_assert(!Cloud::kShared || kMostInShared + kThreads <= kWorkMask);
+    __device__ static unsigned work_of(int count) {
+        return static_cast<unsigned>(count) * (Cloud::kShared ? 0x10001u : 1u);
+    }
 
     // The blocks of a team, and the one of them in whose part of the objects j is.
     __device__ int team() const { return Cloud::kShared ? task_.team : 1; }
