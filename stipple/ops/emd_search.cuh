@@ -170,10 +170,11 @@ __device__ int Replica<squared, Cloud>::take_waiting(int& base) {
 /// could make one wait.
 template <bool squared, class Cloud>
 __device__ void Replica<squared, Cloud>::serve(int roots, const Reach& reach) {
-    for (int k = warp_ * team() + mate_, base = 0;; k += kWarps * team()) {
+    for (int k = warp_ * team() + mate_, base = 0;;) {
         int i = -1, level = 0;
         if (k < roots) {
             i = left().get(k);
+            k += kWarps * team();
         } else {
             const int j = take_waiting(base);
             if (j < 0) {
