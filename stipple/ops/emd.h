@@ -34,7 +34,7 @@ struct EmdOutput {
 /// Auction with falling eps [Bertsekas 1988] until few points are left, which wait for the next eps; in the last
 /// phases, and where an auction does not get that far, they are placed by augmenting paths on rounded reduced costs
 /// [Gabow and Tarjan 1989]. Then points exchange partners where that gains, and prices move a few steps towards those
-/// of soft choices [Cuturi 2013] until they prove the gap. O(n) memory: up to 1 kB a point on CUDA, 7 kB on the CPU.
+/// of soft choices [Cuturi 2013] until they prove the gap. O(n) memory: up to 3 kB a point on CUDA, 7 kB on the CPU.
 /// Every phase ends: at most 4096 rounds of bids, then searches that each place somebody or raise prices by 4096 eps,
 /// then 24 steps; at most 40 phases. In practice about 25 n^2 pair evaluations for a gap of 1 %, most of them passed
 /// over in whole boxes.

@@ -122,7 +122,7 @@ private:
             if (!crowded_[i]) listed.push_back(one);
             if (listed.size() > kMostListed) crowded_[i] = 1;
         });
-        if (crowded_[i]) listed.clear();
+        if (crowded_[i]) std::vector<Near>().swap(listed);  // its memory, too
         bound_[i] = crowded_[i] ? -kFar : limit + dropped_;
         return least;
     }
