@@ -82,6 +82,12 @@ if(STIPPLE_WITH_CUDA)
     find_package(CUDAToolkit REQUIRED)
 endif()
 
+# stipple_sources(VARIABLE FOLDER EXTENSION): the sources of a folder and of the two levels below it.
+function(stipple_sources variable folder extension)
+    file(GLOB found CONFIGURE_DEPENDS ${folder}/*.${extension} ${folder}/*/*.${extension} ${folder}/*/*/*.${extension})
+    set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
 # stipple_cuda_objects(TARGET FOLDER [LINK targets...])
 # Compiles .cu files into objects of their own, which TARGET takes in: `cuda_objects` builds all of them and nothing else.
 if(STIPPLE_WITH_CUDA)
@@ -89,7 +95,7 @@ if(STIPPLE_WITH_CUDA)
 endif()
 function(stipple_cuda_objects target folder)
     cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
-    file(GLOB cuda_sources CONFIGURE_DEPENDS ${folder}/*.cu)
+    stipple_sources(cuda_sources ${folder} cu)
     if(NOT STIPPLE_WITH_CUDA OR NOT cuda_sources)
         return()
     endif()
@@ -103,10 +109,11 @@ function(stipple_cuda_objects target folder)
 endfunction()
 
 # stipple_library(FOLDER [PUBLIC targets...] [PRIVATE targets...])
-# One static library of stipple/FOLDER/*.cpp (and *.cu in CUDA builds), linked to the folders and packages it may use.
+# One static library of all sources below stipple/FOLDER (.cu in CUDA builds), linked to the folders and packages it may
+# use. The headers at the folder's root are public: they alone are installed.
 function(stipple_library folder)
     cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
-    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+    stipple_sources(sources ${CMAKE_CURRENT_SOURCE_DIR} cpp)
     add_library(stipple_${folder} STATIC ${sources})
     add_library(stipple::${folder} ALIAS stipple_${folder})
     set_target_properties(stipple_${folder} PROPERTIES EXPORT_NAME ${folder})
@@ -115,5 +122,6 @@ function(stipple_library folder)
     target_link_libraries(stipple_${folder} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:stipple_flags>)
     stipple_cuda_objects(stipple_${folder} ${CMAKE_CURRENT_SOURCE_DIR})
     install(TARGETS stipple_${folder} EXPORT stipple-targets)
-    install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stipple/${folder} FILES_MATCHING PATTERN "*.h")
+    file(GLOB public_headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+    install(FILES ${public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stipple/${folder})
 endfunction()

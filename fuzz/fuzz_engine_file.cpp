@@ -13,8 +13,8 @@
 
 #include "stipple/core/parallel.h"
 #include "stipple/engine/engine_file.h"
-#include "stipple/engine/plan_json.h"
-#include "stipple/engine/validate_program.h"
+#include "stipple/engine/file/plan_json.h"
+#include "stipple/engine/program/validate_program.h"
 
 namespace {
 

@@ -18,8 +18,8 @@
 #include "stipple/core/buffer.h"
 #include "stipple/core/parallel.h"
 #include "stipple/core/rng.h"
-#include "stipple/engine/cpu_chain.h"
-#include "stipple/engine/cpu_chain_kernels.h"
+#include "stipple/engine/cpu/chain/chain.h"
+#include "stipple/engine/cpu/chain/kernels.h"
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include "stipple/bench/timing.h"
 #include "stipple/core/error.h"
 #include "stipple/ops/emd.h"
-#include "stipple/ops/emd_auction.h"
+#include "stipple/ops/emd/auction.h"
 #include "stipple/ops/emd_exact.h"
 
 namespace {

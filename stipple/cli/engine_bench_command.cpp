@@ -6,7 +6,7 @@
 #include "stipple/cli/engine_model.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
-#include "stipple/engine/cuda_gemm_peak.h"
+#include "stipple/engine/cuda/gemm_peak.h"
 
 namespace stipple::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include "stipple/core/cuda_memory.h"
+#include "stipple/core/cuda/memory.h"
 
 namespace stipple {
 namespace {

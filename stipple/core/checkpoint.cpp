@@ -14,7 +14,7 @@
 #include <set>
 
 #include "stipple/core/atomic_file.h"
-#include "stipple/core/checkpoint_manifest.h"
+#include "stipple/core/checkpoint/manifest.h"
 #include "stipple/core/failpoint.h"
 #include "stipple/core/folder.h"
 

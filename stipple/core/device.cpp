@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "stipple/core/cuda_memory.h"
+#include "stipple/core/cuda/memory.h"
 
 namespace stipple {
 namespace {

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <utility>
 
-#include "stipple/io/conversion.h"
-#include "stipple/io/world.h"
+#include "stipple/io/common/conversion.h"
+#include "stipple/io/common/world.h"
 
 #ifdef STIPPLE_WITH_HDF5
 #include <hdf5.h>

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "stipple/core/parallel.h"
-#include "stipple/io/conversion.h"
-#include "stipple/io/world.h"
+#include "stipple/io/common/conversion.h"
+#include "stipple/io/common/world.h"
 
 namespace stipple::io {
 namespace {

@@ -8,8 +8,8 @@
 #include <mutex>
 
 #include "stipple/core/parallel.h"
-#include "stipple/io/conversion.h"
-#include "stipple/io/las_header.h"
+#include "stipple/io/common/conversion.h"
+#include "stipple/io/las/header.h"
 
 namespace stipple::io {
 namespace {

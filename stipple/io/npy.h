@@ -45,7 +45,7 @@ std::string npy_header(DType dtype, const std::vector<int64_t>& shape);
 /// As a cloud: [n, 3] is positions; further columns are attributes: of four, intensity; of six, normal (float32) when
 /// each row is of unit length within 1e-3, else color (uint8) when all are whole numbers from 0 to 255; anything else
 /// column_3, column_4 ... [m, n, c] holds m clouds: options.item chooses one. Float64 and integers keep their precision
-/// through the origin (io/world.h). Takes the array over; `reader` is for messages.
+/// through the origin (io/common/world.h). Takes the array over; `reader` is for messages.
 PointCloud cloud_from_npy(NpyArray array, const ByteReader& reader, const ReadOptions& options);
 
 Mesh parse_npy(ByteReader& reader, const ReadOptions& options, Warnings& warnings);

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <set>
 
-#include "stipple/io/conversion.h"
-#include "stipple/io/world.h"
-#include "stipple/io/zip.h"
+#include "stipple/io/common/conversion.h"
+#include "stipple/io/common/world.h"
+#include "stipple/io/common/zip.h"
 
 namespace stipple::io {
 namespace {

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "stipple/io/conversion.h"
-#include "stipple/io/point_table.h"
-#include "stipple/io/polygons.h"
+#include "stipple/io/common/conversion.h"
+#include "stipple/io/common/point_table.h"
+#include "stipple/io/common/polygons.h"
+#include "stipple/io/common/text_table.h"
 #include "stipple/io/text.h"
-#include "stipple/io/text_table.h"
 
 namespace stipple::io {
 namespace {

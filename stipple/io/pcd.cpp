@@ -4,11 +4,11 @@
 #include <cstring>
 #include <optional>
 
-#include "stipple/io/conversion.h"
-#include "stipple/io/lzf.h"
-#include "stipple/io/point_table.h"
+#include "stipple/io/common/conversion.h"
+#include "stipple/io/common/lzf.h"
+#include "stipple/io/common/point_table.h"
+#include "stipple/io/common/text_table.h"
 #include "stipple/io/text.h"
-#include "stipple/io/text_table.h"
 
 namespace stipple::io {
 namespace {

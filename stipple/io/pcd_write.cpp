@@ -1,12 +1,12 @@
 #include <cstring>
 
 #include "stipple/core/checked.h"
-#include "stipple/io/conversion.h"
-#include "stipple/io/lzf.h"
+#include "stipple/io/common/conversion.h"
+#include "stipple/io/common/lzf.h"
+#include "stipple/io/common/point_table.h"
+#include "stipple/io/common/text_table.h"
 #include "stipple/io/pcd.h"
-#include "stipple/io/point_table.h"
 #include "stipple/io/text.h"
-#include "stipple/io/text_table.h"
 
 namespace stipple::io {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <optional>
 
-#include "stipple/io/point_table.h"
-#include "stipple/io/polygons.h"
+#include "stipple/io/common/point_table.h"
+#include "stipple/io/common/polygons.h"
+#include "stipple/io/common/text_table.h"
 #include "stipple/io/text.h"
-#include "stipple/io/text_table.h"
 
 namespace stipple::io {
 namespace {

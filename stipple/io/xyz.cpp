@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "stipple/io/conversion.h"
+#include "stipple/io/common/conversion.h"
+#include "stipple/io/common/text_table.h"
 #include "stipple/io/text.h"
-#include "stipple/io/text_table.h"
 
 namespace stipple::io {
 namespace {

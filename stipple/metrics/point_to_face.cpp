@@ -7,8 +7,8 @@
 #include "stipple/core/parallel.h"
 #include "stipple/geometry/closest_point.h"
 #include "stipple/geometry/mesh_normals.h"
+#include "stipple/geometry/query/triangle.h"
 #include "stipple/geometry/sample_surface.h"
-#include "stipple/geometry/triangle.h"
 
 namespace stipple::metrics {
 namespace {

@@ -1,6 +1,6 @@
 #include "stipple/models/pointnet.h"
 
-#include "stipple/models/pointnet_blocks.h"
+#include "stipple/models/common/pointnet_blocks.h"
 
 namespace stipple::models {
 

@@ -1,5 +1,5 @@
+#include "stipple/models/common/pointnet_blocks.h"
 #include "stipple/models/pointnet.h"
-#include "stipple/models/pointnet_blocks.h"
 
 namespace stipple::models {
 

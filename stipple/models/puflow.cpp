@@ -3,7 +3,7 @@
 #include <array>
 
 #include "stipple/core/error.h"
-#include "stipple/models/config.h"
+#include "stipple/models/common/config.h"
 #include "stipple/network/builder.h"
 
 namespace stipple::models {

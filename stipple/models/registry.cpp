@@ -4,7 +4,7 @@
 
 #include "stipple/core/error.h"
 #include "stipple/core/nearest_name.h"
-#include "stipple/models/config.h"
+#include "stipple/models/common/config.h"
 #include "stipple/models/pointnet.h"
 #include "stipple/models/puflow.h"
 

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "stipple/core/numeric.h"
-#include "stipple/ops/require.h"
+#include "stipple/ops/common/require.h"
 
 namespace stipple::ops {
 

@@ -8,10 +8,10 @@ namespace {
 // clang-format off
 constexpr OpInfo kOps[] = {
     // name, group, summary, cpu, cuda, gradient, cost
-    {"knn", "neighbours", "k nearest points, nearest first, k up to 128", true, true, false, "O(n log n) build, O(log n + k) a query"},
-    {"radius_search", "neighbours", "all points within a radius, nearest first or by index", true, true, false, "O(n log n) build, O(log n + found) a query"},
-    {"ball_query", "neighbours", "a fixed number of points within a radius (PointNet++)", true, true, false, "O(n log n) build, O(log n + found) a query"},
-    {"nearest_pairs", "neighbours", "nearest point of the other cloud, both ways", true, true, false, "O((n + m) log(n + m))"},
+    {"knn", "search", "k nearest points, nearest first, k up to 128", true, true, false, "O(n log n) build, O(log n + k) a query"},
+    {"radius_search", "search", "all points within a radius, nearest first or by index", true, true, false, "O(n log n) build, O(log n + found) a query"},
+    {"ball_query", "search", "a fixed number of points within a radius (PointNet++)", true, true, false, "O(n log n) build, O(log n + found) a query"},
+    {"nearest_pairs", "search", "nearest point of the other cloud, both ways", true, true, false, "O((n + m) log(n + m))"},
     {"voxel_grid", "sampling", "points by the cube they lie in: centroids, representatives, means of attributes", true, true, false, "O(n)"},
     {"poisson_disk", "sampling", "sample elimination to exactly m points that keep apart, progressive order", true, true, false, "O(n p), p = points within the radius"},
     {"farthest_point_sample", "sampling", "every sample the point farthest from those before it, exact", true, true, false, "about O(n log n + n log m + m log n) on surfaces"},
@@ -26,12 +26,12 @@ constexpr OpInfo kOps[] = {
     {"kernel_interpolate", "grouping", "weights of neighbours at kernel points, trilinear or gaussian", true, true, true, "O(m q k)"},
     {"bilateral_weights", "grouping", "similarities, and sums under two factors of weights", true, true, true, "O(m k c)"},
     {"soft_project", "grouping", "queries onto a cloud, by a softmax over neighbours", true, true, true, "O(m k)"},
-    {"chamfer", "distances", "mean distance to the nearest point of the other cloud, both ways, squared or not", true, true, true, "as nearest_pairs"},
-    {"hausdorff", "distances", "largest distance to the other cloud, and the pair that attains it", true, true, true, "as nearest_pairs"},
-    {"sinkhorn", "distances", "entropic optimal transport in the log domain, without the matrix", true, true, true, "O(n m) an iteration, O(n + m) memory"},
-    {"emd", "distances", "earth mover's distance by auction with a proven gap, any n", true, true, true, "about 25 n^2 pairs at a gap of 1 %"},
-    {"emd_exact", "distances", "least costly matching with its dual proof, n up to 4096", true, false, true, "about O(n^2.3)"},
-    {"emd_transport", "distances", "earth mover's distance between clouds of two sizes: exact on the CPU, by auction on both", true, true, true, "about O(n^2.3), auction as emd", "emd_auction.cu"},
+    {"chamfer", "distance", "mean distance to the nearest point of the other cloud, both ways, squared or not", true, true, true, "as nearest_pairs"},
+    {"hausdorff", "distance", "largest distance to the other cloud, and the pair that attains it", true, true, true, "as nearest_pairs"},
+    {"sinkhorn", "distance", "entropic optimal transport in the log domain, without the matrix", true, true, true, "O(n m) an iteration, O(n + m) memory"},
+    {"emd", "emd", "earth mover's distance by auction with a proven gap, any n", true, true, true, "about 25 n^2 pairs at a gap of 1 %"},
+    {"emd_exact", "emd", "least costly matching with its dual proof, n up to 4096", true, false, true, "about O(n^2.3)"},
+    {"emd_transport", "emd", "earth mover's distance between clouds of two sizes: exact on the CPU, by auction on both", true, true, true, "about O(n^2.3), auction as emd", "auction.cu"},
 };
 // clang-format on
 

@@ -7,12 +7,12 @@
 namespace stipple::ops {
 
 struct OpInfo {
-    const char* name;     // "knn": stipple/ops/knn.h, tests/ops/knn_test.cpp, a case in `stipple bench ops`
-    const char* group;    // "neighbours", "sampling", "grouping", "distances"
+    const char* name;     // "knn": stipple/ops/knn.h, a case in `stipple bench ops`
+    const char* group;    // "search": stipple/ops/search/knn.cpp and .cu, tests/ops/search/knn_test.cpp
     const char* summary;  // one line
     bool cpu, cuda, gradient;
     const char* cost;              // time
-    const char* source = nullptr;  // when the kernels are not in NAME.cu: "nearest_pairs.cu"
+    const char* source = nullptr;  // when the kernels are not in NAME.cu: "group.cu", in the same folder
 };
 
 std::span<const OpInfo> registry();

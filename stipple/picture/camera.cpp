@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "stipple/picture/sample.h"
+#include "stipple/picture/render/sample.h"
 
 namespace stipple::picture {
 namespace {

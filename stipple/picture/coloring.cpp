@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "stipple/picture/sample.h"
+#include "stipple/picture/render/sample.h"
 
 namespace stipple::picture {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "stipple/picture/canvas.h"
 #include "stipple/picture/legend.h"
-#include "stipple/picture/raster.h"
-#include "stipple/picture/shade.h"
-#include "stipple/picture/splat.h"
+#include "stipple/picture/render/raster.h"
+#include "stipple/picture/render/shade.h"
+#include "stipple/picture/render/splat.h"
 #include "stipple/picture/text.h"
 
 namespace stipple::picture {

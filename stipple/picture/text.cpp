@@ -4,7 +4,7 @@
 #include <string>
 
 #include "stipple/picture/canvas.h"
-#include "stipple/picture/glyphs.h"
+#include "stipple/picture/render/glyphs.h"
 
 namespace stipple::picture {
 namespace {

@@ -128,7 +128,7 @@ TEST(CliStructure, FoldersIncludeOnlyWhatIsBelowThem) {
 TEST(CliStructure, HeadersOfOthersStayWhereTheyBelong) {
     for (const Source& source : sources()) {
         const bool is_cuda =
-            ends_with(source.path, ".cu") || ends_with(source.path, ".cuh") || source.path == "core/check_cuda.h";
+            ends_with(source.path, ".cu") || ends_with(source.path, ".cuh") || source.path == "core/cuda/check.h";
         const bool is_early = source.folder == "core" || source.folder == "io";
         for (const std::string& name : includes_of(source)) {
             SCOPED_TRACE(source.path + " includes " + name);

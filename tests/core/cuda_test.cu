@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "stipple/core/array.h"
-#include "stipple/core/check_cuda.h"
+#include "stipple/core/cuda/check.h"
 #include "stipple/core/numeric.h"
 #include "stipple/core/rng.h"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "stipple/engine/cpu_chain.h"
+#include "stipple/engine/cpu/chain/chain.h"
 
 namespace stipple::test {
 

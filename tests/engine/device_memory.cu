@@ -1,4 +1,4 @@
-#include "stipple/core/check_cuda.h"
+#include "stipple/core/cuda/check.h"
 #include "tests/ops/device_memory.h"
 
 namespace stipple::test {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "stipple/engine/backend.h"
+#include "stipple/engine/run/backend.h"
 
 namespace stipple::test {
 

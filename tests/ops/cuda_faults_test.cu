@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "stipple/core/array.h"
-#include "stipple/ops/cuda_launch.h"
+#include "stipple/ops/common/cuda_launch.h"
 #include "stipple/ops/knn.h"
 #include "tests/ops/device_memory.h"
 

@@ -47,12 +47,13 @@ int tests_in(const std::string& path) {
 
 /// What an op lacks, one line each.
 std::vector<std::string> missing(const OpInfo& op) {
-    const std::string name = op.name, folder = "stipple/ops/", tests = "tests/ops/" + name + "_test.cpp";
+    const std::string name = op.name, group = std::string(op.group) + "/", folder = "stipple/ops/" + group;
+    const std::string header = "stipple/ops/" + name + ".h", tests = "tests/ops/" + group + name + "_test.cpp";
     std::vector<std::string> lines;
     const auto need = [&](bool there, const std::string& what) {
         if (!there) lines.push_back(name + ": " + what);
     };
-    need(contains(folder + name + ".h", "namespace stipple::ops"), "no contract in " + folder + name + ".h");
+    need(contains(header, "namespace stipple::ops"), "no contract in " + header);
     need(!op.cpu || exists(folder + name + ".cpp") || exists(folder + name + "_cpu.cpp"), "no CPU implementation");
     const std::string kernels = op.source ? op.source : name + ".cu";
     need(!op.cuda || (ends_with(kernels, ".cu") && contains(folder + kernels, "namespace stipple::ops::cuda")),
@@ -83,8 +84,9 @@ TEST(OpsRegistry, WhatIsMissingIsFound) {
     elsewhere.cuda = true;
     elsewhere.source = "no_such_file.cu";
     EXPECT_EQ(missing(elsewhere),
-              std::vector<std::string>{std::string(elsewhere.name) + ": no kernels in stipple/ops/no_such_file.cu"});
-    elsewhere.source = "registry.cpp";
+              std::vector<std::string>{std::string(elsewhere.name) + ": no kernels in stipple/ops/" + elsewhere.group +
+                                       "/no_such_file.cu"});
+    elsewhere.source = "point_tree.cpp";
     EXPECT_EQ(missing(elsewhere).size(), 1u);
 }
 

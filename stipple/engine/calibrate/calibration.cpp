@@ -1,0 +1,322 @@
+#include "stipple/engine/calibration.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stipple/core/error.h"
+#include "stipple/core/interrupt.h"
+#include "stipple/core/parallel.h"
+#include "stipple/engine/calibrate/magnitude_histogram.h"
+#include "stipple/engine/calibrate/observe.h"
+#include "stipple/engine/program/round_fp8.h"
+
+namespace stipple::engine {
+namespace {
+
+constexpr int64_t kRowsAtOnce = 8192;
+constexpr int64_t kErrorClouds = 16;  // tell the error of a layer to a tenth of itself
+constexpr int64_t kErrorBytes = int64_t{512} << 20;
+
+struct Group {
+    int64_t begin = 0, end = 0;  // clouds
+    ops::Batch batch;
+};
+
+/// Clouds [begin, end) in groups of about kRowsAtOnce rows.
+std::vector<Group> groups_of(const ops::Batch& batch, int64_t begin, int64_t end) {
+    std::vector<Group> groups;
+    while (begin < end) {
+        std::vector<int64_t> offsets = {0};
+        int64_t next = begin;
+        while (next < end && (next == begin || offsets.back() + batch.size(next) <= kRowsAtOnce))
+            offsets.push_back(offsets.back() + batch.size(next++));
+        groups.push_back({begin, next, ops::Batch::ragged(std::move(offsets))});
+        begin = next;
+    }
+    return groups;
+}
+
+/// A program on the CPU in fp32, with memory for its outputs.
+class Runner {
+public:
+    Runner(Program program, const std::vector<Group>& groups) : engine_(compile(std::move(program), options(groups))) {
+        int64_t rows = 0;
+        for (const Group& group : groups) rows = std::max(rows, group.batch.rows());
+        for (const Binding& binding : engine_.program().outputs) {
+            const TensorType& type = engine_.program().values[static_cast<size_t>(binding.value)].type;
+            const int64_t clouds = engine_.options().max_batch;
+            outputs_.push_back({binding.name, type,
+                                std::vector<float>(static_cast<size_t>(
+                                    type.channels * (type.level == Level::cloud ? clouds : rows * type.width)))});
+        }
+        context_.emplace(engine_);
+    }
+
+    void run(const ops::Batch& batch, const std::vector<Input>& inputs) {
+        std::vector<Output> views;
+        for (Owned& owned : outputs_) views.push_back({owned.name, {owned.values.data(), shape(owned.type, batch)}});
+        context_->run(batch, inputs, views);
+    }
+
+    /// The rows of the last run.
+    View<const float, 2> output(const std::string& name, const ops::Batch& batch) const {
+        for (const Owned& owned : outputs_)
+            if (owned.name == name) return {owned.values.data(), shape(owned.type, batch)};
+        STIPPLE_ASSERT(false);
+        return {};
+    }
+
+    static std::array<int64_t, 2> shape(const TensorType& type, const ops::Batch& batch) {
+        return {type.level == Level::cloud ? batch.clouds() : batch.rows() * type.width, type.channels};
+    }
+
+private:
+    struct Owned {
+        std::string name;
+        TensorType type;
+        std::vector<float> values;
+    };
+
+    static Options options(const std::vector<Group>& groups) {
+        Options options;
+        options.max_batch = options.max_points = 1;
+        int64_t rows = 1;
+        for (const Group& group : groups) {
+            options.max_batch = std::max(options.max_batch, group.batch.clouds());
+            options.max_points = std::max(options.max_points, group.batch.largest());
+            rows = std::max(rows, group.batch.rows());
+        }
+        options.max_points = std::max(options.max_points, (rows + options.max_batch - 1) / options.max_batch);
+        return options;
+    }
+
+    Engine engine_;
+    std::vector<Owned> outputs_;
+    std::optional<Context> context_;
+};
+
+/// The numbers of a precision nearest to values that it represents up to `range`.
+void round_values(Precision precision, float range, float* values, int64_t count) {
+    const float largest = precision == Precision::int8 ? 127.0f : kLargestE4m3;
+    const float up = largest / range, down = range / largest;
+    for (int64_t i = 0; i < count; ++i) {
+        const float scaled = values[i] * up;
+        values[i] = down * (precision == Precision::int8 ? std::nearbyint(std::clamp(scaled, -largest, largest))
+                                                         : round_e4m3(scaled));
+    }
+}
+
+/// Each row of a weight [out, in] with a range of its own.
+void round_weight(Precision precision, float* weight, int64_t out, int64_t in) {
+    for (int64_t o = 0; o < out; ++o) {
+        float range = 0;
+        for (int64_t i = 0; i < in; ++i) range = std::max(range, std::abs(weight[o * in + i]));
+        if (range > 0) round_values(precision, range, weight + o * in, in);
+    }
+}
+
+void require_points_only(const Program& program, int64_t dimension) {
+    const bool one = program.inputs.size() == 1 && program.inputs[0].name == "points";
+    STIPPLE_REQUIRE(one, "calibration is for networks whose only input is 'points'");
+    const TensorType& type = program.values[static_cast<size_t>(program.inputs[0].value)].type;
+    STIPPLE_REQUIRE(type == network::points_of(dimension), "the network's points are {}, the clouds' have {} numbers",
+                    network::to_string(type), dimension);
+}
+
+/// A NaN may vanish in a maximum before any layer that is looked at reads it.
+void require_finite(const ops::Clouds& clouds) {
+    for (int64_t cloud = 0; cloud < clouds.batch.clouds(); ++cloud)
+        for (int64_t i = clouds.batch.begin(cloud); i < clouds.batch.end(cloud); ++i)
+            for (int64_t axis = 0; axis < clouds.dimension(); ++axis)
+                if (!std::isfinite(clouds.rows(i, axis)))
+                    throw Error(ErrorCode::not_finite, fmt::format("a point of cloud {} is not finite", cloud));
+}
+
+/// What the observed program gave for the clouds on which errors are measured.
+struct Kept {
+    Group group;
+    std::map<std::string, std::vector<float>> values;  // by name, of outputs that layers read, and the answer
+};
+
+class Calibrator {
+public:
+    Calibrator(const Program& program, const ops::Clouds& clouds, const CalibrationOptions& options)
+        : unfused_(unfuse(program, options.precision)),
+          clouds_(clouds),
+          options_(options),
+          answer_(program.outputs[0].name) {
+        for (const Binding& output : program.outputs)
+            if (output.name == "logits") answer_ = "logits";
+        for (const Binding& binding : unfused_.program.inputs) types_[binding.name] = type_of(binding.value);
+        for (const Binding& binding : unfused_.program.outputs) types_[binding.name] = type_of(binding.value);
+        for (const ObservedLayer& layer : unfused_.layers)
+            if (dense_of(layer).matrix >= 0)
+                for (const auto* bindings : {&unfused_.program.outputs, &unfused_.program.inputs})
+                    for (const Binding& binding : *bindings)
+                        if (binding.value == dense_of(layer).matrix) matrices_[layer.name] = binding.name;
+    }
+
+    Calibration run() {
+        observe();
+        Calibration calibration;
+        calibration.precision = options_.precision;
+        calibration.method = options_.method;
+        calibration.clouds = clouds_.batch.clouds();
+        for (const ObservedLayer& layer : unfused_.layers) {
+            const MagnitudeHistogram& histogram = histograms_[layer.name];
+            LayerRange& range = calibration.layers[layer.name];
+            range.largest = histogram.largest();
+            range.range = range_of(histogram);
+        }
+        for (const ObservedLayer& layer : unfused_.layers) {
+            check_interrupted();
+            LayerRange& range = calibration.layers[layer.name];
+            range.error = std::max(range.error, error_of(layer, range.range));
+            range.keep_higher = range.error > options_.max_logit_error;
+        }
+        return calibration;
+    }
+
+private:
+    const TensorType& type_of(Value value) const { return unfused_.program.values[static_cast<size_t>(value)].type; }
+    const Dense& dense_of(const ObservedLayer& layer) const {
+        return unfused_.program.steps[static_cast<size_t>(layer.step)].layers[0];
+    }
+    View<const float, 2> rows_of(const Group& group) const {
+        return clouds_.rows.slice(clouds_.batch.begin(group.begin), clouds_.batch.end(group.end - 1));
+    }
+
+    float range_of(const MagnitudeHistogram& histogram) const {
+        float range = histogram.largest();
+        if (options_.method == RangeMethod::percentile) range = histogram.percentile(options_.percentile);
+        if (options_.method == RangeMethod::entropy) range = histogram.entropy_range(options_.precision);
+        return range > 0 ? range : 1;  // nothing but zeros, which every range represents
+    }
+
+    /// How many of the first clouds are kept for errors.
+    int64_t kept_clouds() const {
+        int64_t channels = 0;
+        for (const auto& [name, type] : types_)
+            channels += type.channels * (type.level == Level::cloud ? 1 : type.width);
+        const int64_t cloud = std::max<int64_t>(1, 4 * channels * clouds_.batch.largest());
+        return std::clamp<int64_t>(kErrorBytes / cloud, 1, std::min(kErrorClouds, clouds_.batch.clouds()));
+    }
+
+    void observe() {
+        const int64_t kept = kept_clouds();
+        std::vector<Group> groups = groups_of(clouds_.batch, 0, kept);
+        const size_t kept_groups = groups.size();
+        for (Group& group : groups_of(clouds_.batch, kept, clouds_.batch.clouds())) groups.push_back(std::move(group));
+        Runner runner(unfused_.program, groups);
+        for (size_t i = 0; i < groups.size(); ++i) {
+            check_interrupted();
+            const Group& group = groups[i];
+            runner.run(group.batch, {{"points", rows_of(group)}});
+            for (const ObservedLayer& layer : unfused_.layers)
+                for (const std::string& name : layer.from) {
+                    const View<const float, 2> rows =
+                        name == "points" ? rows_of(group) : runner.output(name, group.batch);
+                    add(layer.name, rows);
+                }
+            if (i >= kept_groups) continue;
+            Kept& values = kept_.emplace_back(Kept{group, {}});
+            for (const Binding& output : unfused_.program.outputs) {
+                const View<const float, 2> rows = runner.output(output.name, group.batch);
+                values.values[output.name].assign(rows.data(), rows.data() + rows.elements());
+            }
+        }
+    }
+
+    void add(const std::string& layer, View<const float, 2> rows) {
+        try {
+            if (rows.is_contiguous()) return histograms_[layer].add(rows.data(), rows.elements());
+            for (int64_t i = 0; i < rows.size(0); ++i) histograms_[layer].add(&rows(i, 0), rows.size(1));
+        } catch (const Error& error) {
+            throw Error(error.code(), fmt::format("input of layer {}: {}", layer, error.message()), error.hint());
+        }
+    }
+
+    /// A layer's input on kept clouds, rounded.
+    std::vector<float> rounded_input(const ObservedLayer& layer, float range, const Kept& kept) const {
+        const Dense& dense = dense_of(layer);
+        const int64_t rows = Runner::shape(types_.at(layer.from[0]), kept.group.batch)[0];
+        std::vector<float> input(static_cast<size_t>(rows * dense.in));
+        int64_t column = 0;
+        for (const std::string& name : layer.from) {
+            const int64_t channels = types_.at(name).channels;
+            const View<const float, 2> part = name == "points"
+                                                  ? rows_of(kept.group)
+                                                  : View<const float, 2>(kept.values.at(name).data(), {rows, channels});
+            for (int64_t r = 0; r < rows; ++r)
+                for (int64_t c = 0; c < channels; ++c) input[r * dense.in + column + c] = part(r, c);
+            column += channels;
+        }
+        round_values(options_.precision, range, input.data(), rows * dense.in);
+        return input;
+    }
+
+    /// Root mean square of what rounding this layer alone adds to the answer, in units of the answer's spread.
+    double error_of(const ObservedLayer& layer, float range) const {
+        const Dense& dense = dense_of(layer);
+        std::vector<float> weight = dense.weight;
+        if (dense.matrix < 0) round_weight(options_.precision, weight.data(), dense.out, dense.in);
+        std::vector<Group> groups;
+        for (const Kept& kept : kept_) groups.push_back(kept.group);
+        Runner runner(with_given_input(unfused_, layer, std::move(weight)), groups);
+        double added = 0, sum = 0, squares = 0, count = 0;
+        for (const Kept& kept : kept_) {
+            const ops::Batch& batch = kept.group.batch;
+            std::vector<float> input = rounded_input(layer, range, kept), matrix;
+            std::vector<Input> inputs = {
+                {"points", rows_of(kept.group)},
+                {kGivenInput, {input.data(), {static_cast<int64_t>(input.size()) / dense.in, dense.in}}}};
+            if (dense.matrix >= 0) {
+                matrix = kept.values.at(matrices_.at(layer.name));
+                for (int64_t i = 0; i < batch.clouds(); ++i)
+                    round_weight(options_.precision, matrix.data() + i * dense.out * dense.in, dense.out, dense.in);
+                inputs.push_back({kGivenMatrix, {matrix.data(), {batch.clouds(), dense.out * dense.in}}});
+            }
+            runner.run(batch, inputs);
+            const View<const float, 2> got = runner.output(answer_, batch);
+            const std::vector<float>& exact = kept.values.at(answer_);
+            for (size_t i = 0; i < exact.size(); ++i) {
+                const double difference = double{got.data()[i]} - exact[i];
+                added += difference * difference;
+                sum += exact[i];
+                squares += double{exact[i]} * exact[i];
+            }
+            count += static_cast<double>(exact.size());
+        }
+        const double spread = std::sqrt(std::max(0.0, squares / count - (sum / count) * (sum / count)));
+        return std::sqrt(added / count) / (spread > 0 ? spread : 1);
+    }
+
+    const Unfused unfused_;
+    const ops::Clouds& clouds_;
+    const CalibrationOptions& options_;
+    std::string answer_;  // the output whose error counts
+    std::map<std::string, TensorType> types_;
+    std::map<std::string, std::string> matrices_;  // by layer, the output that is its matrix
+    std::map<std::string, MagnitudeHistogram> histograms_;
+    std::vector<Kept> kept_;
+};
+
+}  // namespace
+
+Calibration calibrate(const network::Network& network, const network::Weights& weights, const ops::Clouds& clouds,
+                      const CalibrationOptions& options) {
+    STIPPLE_REQUIRE(options.precision == Precision::int8 || options.precision == Precision::fp8,
+                    "{} needs no calibration: int8 and fp8 do", name_of(options.precision));
+    STIPPLE_REQUIRE(clouds.batch.clouds() >= 1, "calibration needs clouds");
+    STIPPLE_REQUIRE(clouds.device() == Device{}, "calibration runs on the CPU: the clouds are on {}", clouds.device());
+    STIPPLE_REQUIRE(options.percentile > 0 && options.percentile <= 100,
+                    "the percentile must be above 0 and at most 100, got {}", options.percentile);
+    STIPPLE_REQUIRE(options.max_logit_error >= 0, "the largest error must be at least 0, got {}",
+                    options.max_logit_error);
+    require_finite(clouds);
+    const Program program = lower(network, weights);
+    require_points_only(program, clouds.dimension());
+    return Calibrator(program, clouds, options).run();
+}
+
+}  // namespace stipple::engine

@@ -1,0 +1,124 @@
+// The k nearest points of the own cloud, distances and ties as ops/knn.h says: a warp a query, its lanes hold the list
+// in order. Blocks stage the cloud through shared memory; every query looks at every point, which for the clouds of
+// networks is cheaper than a hierarchy and needs no memory of its own.
+
+#include "stipple/core/numeric.h"
+#include "stipple/engine/cuda/rows.cuh"
+#include "stipple/ops/common/cuda_launch.h"
+
+namespace stipple::engine::cuda {
+namespace {
+
+constexpr int kWarps = 16;
+constexpr int kStaged = 6144;  // floats
+static_assert(kStaged / kMaxNeighbourChannels >= 32);
+
+/// Place i of the list is in lane i % 32, register i / 32.
+template <int Registers>
+struct NearestOfWarp {
+    float distance[Registers];
+    int32_t index[Registers];
+    float worst = INFINITY;  // of place k - 1
+
+    __device__ NearestOfWarp() {
+        for (int i = 0; i < Registers; ++i) distance[i] = INFINITY, index[i] = -1;
+    }
+
+    /// All lanes alike. Goes after those of equal distance: candidates come in ascending order of index.
+    __device__ void insert(float d, int32_t candidate, int k, int lane) {
+#pragma unroll
+        for (int i = Registers - 1; i >= 0; --i) {
+            // The element before each lane's own; lane 0 takes the last of the register before.
+            float before = __shfl_up_sync(~0u, distance[i], 1);
+            int32_t before_index = __shfl_up_sync(~0u, index[i], 1);
+            if (i > 0) {
+                const float last = __shfl_sync(~0u, distance[i > 0 ? i - 1 : 0], 31);
+                const int32_t last_index = __shfl_sync(~0u, index[i > 0 ? i - 1 : 0], 31);
+                if (lane == 0) before = last, before_index = last_index;
+            } else if (lane == 0) {
+                before = -INFINITY;
+            }
+            if (distance[i] > d) {
+                const bool is_place = !(before > d);
+                distance[i] = is_place ? d : before;
+                index[i] = is_place ? candidate : before_index;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < Registers; ++i)
+            if ((k - 1) / 32 == i) worst = __shfl_sync(~0u, distance[i], (k - 1) % 32);
+    }
+};
+
+template <int Registers>
+__global__ void __launch_bounds__(kWarps * 32) nearest(RowSource x, Span span, int32_t k, int32_t* indices) {
+    __shared__ float staged[kStaged];
+    // A tile of points is kTileRows queries; a block takes kWarps of them.
+    constexpr int kBlocks = kTileRows / kWarps;
+    const Tile tile = tile_of(span, blockIdx.x / kBlocks);
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int query = blockIdx.x % kBlocks * kWarps + warp;
+    if (blockIdx.x % kBlocks * kWarps >= tile.rows) return;
+    const int32_t points =
+        span.offsets != nullptr ? span.offsets[tile.cloud + 1] - span.offsets[tile.cloud] : span.rows_of_cloud;
+    const bool is_query = query < tile.rows;
+    const float* own = x.data + (tile.row + (is_query ? query : 0)) * x.stride;
+    const float own_x = own[0], own_y = x.channels > 1 ? own[1] : 0, own_z = x.channels > 2 ? own[2] : 0;
+    const int chunk = kStaged / x.channels / 32 * 32;
+    NearestOfWarp<Registers> list;
+    for (int32_t first = 0; first < points; first += chunk) {
+        const int count = min(chunk, points - first);
+        __syncthreads();
+        for (int i = threadIdx.x; i < count * x.channels; i += kWarps * 32) {
+            const int p = i / x.channels, c = i - p * x.channels;
+            staged[c * chunk + p] = x.data[(tile.point + first + p) * x.stride + c];
+        }
+        __syncthreads();
+        if (!is_query) continue;
+        for (int p = lane; p - lane < count; p += 32) {
+            float d = INFINITY;
+            if (p < count && x.channels == 3) {
+                d = distance_sq(own_x - staged[p], own_y - staged[chunk + p], own_z - staged[2 * chunk + p]);
+            } else if (p < count) {
+                for (int c = 0; c < x.channels; ++c) {
+                    const float difference = own[c] - staged[c * chunk + p];
+                    const float square = multiply_rounded(difference, difference);
+                    d = c == 0 ? square : add_rounded(d, square);
+                }
+            }
+            // `worst` falls as candidates enter: each is looked at again.
+            for (unsigned wanted = __ballot_sync(~0u, d < list.worst); wanted != 0; wanted &= wanted - 1) {
+                const int source = __ffs(wanted) - 1;
+                const float candidate = __shfl_sync(~0u, d, source);
+                if (candidate < list.worst) list.insert(candidate, first + (p - lane) + source, k, lane);
+            }
+        }
+    }
+    if (!is_query) return;
+#pragma unroll
+    for (int i = 0; i < Registers; ++i)
+        if (i * 32 + lane < k) {
+            // Missing, for want of finite points: the point itself.
+            const int32_t found = list.index[i] < 0 ? tile.row_in_cloud + query : list.index[i];
+            indices[(tile.row + query) * k + i * 32 + lane] = found;
+        }
+}
+
+}  // namespace
+
+void run_knn_step(const StepCall& call) {
+    const RowSource& x = call.inputs[0];
+    const int32_t k = call.out.width;
+    STIPPLE_ASSERT(k <= kMaxNeighbours && call.out.channels == 1 && call.out.stride == 1);
+    auto* indices = reinterpret_cast<int32_t*>(call.out.data);
+    const auto blocks = static_cast<unsigned>(call.span.tiles * (kTileRows / kWarps));
+    if (k <= 32)
+        nearest<1><<<blocks, kWarps * 32, 0, call.stream>>>(x, call.span, k, indices);
+    else if (k <= 64)
+        nearest<2><<<blocks, kWarps * 32, 0, call.stream>>>(x, call.span, k, indices);
+    else
+        nearest<4><<<blocks, kWarps * 32, 0, call.stream>>>(x, call.span, k, indices);
+    STIPPLE_CHECK_LAUNCH(nearest);
+}
+
+}  // namespace stipple::engine::cuda

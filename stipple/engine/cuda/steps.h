@@ -1,0 +1,57 @@
+#pragma once
+// Every step of a Program but chains, on the GPU: kernels that read each number once, sums in a fixed order. Included
+// by .cu files only.
+
+#include <span>
+
+#include "stipple/engine/cuda/dense.h"
+
+namespace stipple::engine::cuda {
+
+/// A value while the program runs.
+struct ValueView {
+    float* data = nullptr;  // int32 where the value is indices
+    int64_t stride = 0;     // from row to row
+    int64_t rows = 0;
+    int32_t channels = 0;
+    int32_t width = 1;  // rows of a point
+    bool is_cloud = false;
+
+    const int32_t* indices() const { return reinterpret_cast<const int32_t*>(data); }
+};
+
+/// Where a row of a step finds its row of an input.
+struct RowSource {
+    const float* data = nullptr;
+    int64_t stride = 0;
+    const int32_t* indices = nullptr;
+    Access access = Access::row;
+    int32_t channels = 0;
+};
+
+struct StepCall {
+    const Step* step = nullptr;
+    std::span<const RowSource> inputs;
+    std::span<const ValueView> values;  // of the inputs
+    ValueView out;
+    BatchView batch;
+    Span span;                              // of the rows of the first input
+    const float* weight = nullptr;          // fold_matrix
+    Precision precision = Precision::fp32;  // of the engine
+    int capability = 0;
+    cudaStream_t stream = nullptr;
+};
+
+/// Any kind but chain. Queues kernels only.
+void run_step(const StepCall& call);
+
+void run_row_step(const StepCall& call);     // copy, slice, gather, reverse, activation, add, couple, inject
+void run_group_step(const StepCall& call);   // edge_distance, softmax_rows, interpolate, log_softmax, max_rows
+void run_reduce_step(const StepCall& call);  // max_points, sum_points, sum_channels, log_det, gaussian_log_density
+void run_knn_step(const StepCall& call);     // knn
+void run_fold_step(const StepCall& call);    // fold_matrix
+
+/// Of knn.
+constexpr int64_t kMaxNeighbours = 128, kMaxNeighbourChannels = 128;
+
+}  // namespace stipple::engine::cuda

@@ -1,0 +1,46 @@
+#pragma once
+// Backend: what a device brings to run a Program. Two exist: cpu/backend.cpp and cuda/backend.cu.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stipple/engine/engine.h"
+#include "stipple/engine/program.h"
+
+namespace stipple::engine {
+
+/// Memory of one context and all that changes while it runs.
+class ContextState {
+public:
+    virtual ~ContextState() = default;
+    /// inputs and outputs in the order of the program's bindings; a null view for an output that is not wanted.
+    /// Checked.
+    virtual void run(const ops::Batch& batch, const std::vector<View<const float, 2>>& inputs,
+                     const std::vector<View<float, 2>>& outputs, Stream stream) = 0;
+};
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+    virtual std::unique_ptr<ContextState> new_context() const = 0;
+    virtual int64_t weight_bytes() const = 0;
+    virtual int64_t context_bytes() const = 0;
+    virtual std::vector<std::string> describe() const = 0;  // one line a step
+    const Program& program() const { return program_; }
+    const Options& options() const { return options_; }
+
+protected:
+    Backend(Program program, Options options) : program_(std::move(program)), options_(std::move(options)) {}
+    Program program_;
+    Options options_;
+};
+
+/// options.device names the device; layers' precisions are already set in the program.
+std::shared_ptr<const Backend> make_cpu_backend(Program program, const Options& options);
+
+namespace cuda {
+std::shared_ptr<const Backend> make_backend(Program program, const Options& options);
+}
+
+}  // namespace stipple::engine

@@ -1,0 +1,82 @@
+#pragma once
+// The export while it runs, for the files onnx*.cpp: the model as written so far, and how nodes and constants join it.
+
+#include <initializer_list>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stipple/network/onnx.h"
+#include "stipple/network/onnx/graph.h"
+
+namespace stipple::network {
+
+struct OnnxExport {
+    const Network& network;
+    const Weights& weights;
+    const OnnxOptions& options;
+    OnnxModel model = {};
+    std::vector<std::string> values = {};  // by layer: the name of its output; empty when it is not needed
+    std::vector<int> readers = {};         // by layer: how many layers and outputs read it
+    std::set<std::string> names = {};      // of all values so far
+    std::string points_count = {};         // the value that holds N, once somebody has asked
+    /// By value: the same with its channels in dimension 1, [B, C, N] or [B, C, N, w] (onnx/layout.cpp).
+    std::map<std::string, std::string> twins = {};
+
+    const TensorType& type_of_input(const Layer& layer, size_t i) const { return network[layer.inputs[i]].type; }
+    const std::string& input_of(const Layer& layer, size_t i) const {
+        return values[static_cast<size_t>(layer.inputs[i])];
+    }
+    /// A parameter by its full name.
+    std::span<const float> parameter(const std::string& name) const { return weights.tensors.at(name).values; }
+
+    /// Adds a node and returns the name of its output, made of the layer's name and the operator's.
+    std::string node(const Layer& layer, std::string_view op, std::vector<std::string> inputs,
+                     OnnxAttributes attributes = {}, std::vector<std::string> unused = {});
+
+    /// Constants. The same values under the same name are written once; other values get a name beside it.
+    std::string floats(std::string name, std::vector<int64_t> dims, std::span<const float> values_of);
+    std::string bytes8(std::string name, std::vector<int64_t> dims, std::span<const int8_t> values_of);
+    std::string integers(std::vector<int64_t> values_of);  // a vector, named by its values
+    std::string number(float value);                       // one number without dimensions, named by its value
+
+    /// The value with w rows of a point in a dimension of their own even where w is 1, and back.
+    std::string with_rows(const Layer& layer, const std::string& value, const TensorType& type);
+    std::string without_rows(const Layer& layer, const std::string& value, const TensorType& type);
+
+    /// [N] as int64. Throws Error{bad_argument} that names the layer when no input of the network has points.
+    const std::string& count_points(const Layer& layer);
+
+    std::string unique(std::string name);
+
+private:
+    std::string constant(OnnxTensor tensor);
+};
+
+/// Dimensions of a tensor of the network: indices have one number a row and no dimension for it.
+std::vector<OnnxDim> dims_of(const TensorType& type);
+
+/// The dimension of its channels.
+inline int64_t channel_axis(const TensorType& type) {
+    return static_cast<int64_t>(dims_of(type).size()) - 1;
+}
+
+/// The twin of a value of points with its channels in dimension 1; a Transpose where there is none yet.
+std::string channels_first(OnnxExport& out, const Layer& layer, const std::string& value, const TensorType& type);
+/// The value whose twin is given. Its Transpose is removed in the end when nobody reads it.
+std::string channels_last(OnnxExport& out, const Layer& layer, const std::string& twin, const TensorType& type);
+/// Takes out nodes and constants that no output needs.
+void remove_unread(OnnxModel& model);
+
+/// True for an add_identity that joins the bias of the linear layer before it.
+bool joins_bias(const OnnxExport& out, const Layer& layer);
+
+/// Each writes the nodes of one layer and returns the name of its output (an input's name where nothing is to be done).
+std::string export_linear(OnnxExport& out, const Layer& layer, bool with_identity);  // onnx/linear.cpp
+std::string export_activation(OnnxExport& out, const Layer& layer, const std::string& x);
+std::string export_flow(OnnxExport& out, const Layer& layer);        // onnx/flow.cpp: actnorm .. gaussian_log_density
+std::string export_neighbours(OnnxExport& out, const Layer& layer);  // onnx/neighbours.cpp: knn .. interpolate
+
+}  // namespace stipple::network

@@ -1,0 +1,108 @@
+// Layers over neighbours: distances of all pairs and TopK, GatherND within each cloud, and what is made of them.
+
+#include "stipple/network/onnx/export.h"
+
+namespace stipple::network {
+
+namespace {
+
+/// Squared distances of all pairs of a cloud, [B, N, N], coordinate by coordinate: (dx dx + dy dy) + dz dz as our own
+/// search computes them, so that the same neighbours come out.
+std::string distances_of_few_channels(OnnxExport& out, const Layer& layer) {
+    const std::string& x = out.input_of(layer, 0);
+    std::string sum;
+    for (int64_t c = 0; c < out.type_of_input(layer, 0).channels; ++c) {
+        const std::string column =
+            out.node(layer, "Slice", {x, out.integers({c}), out.integers({c + 1}), out.integers({2})});  // [B, N, 1]
+        const std::string row = out.node(layer, "Transpose", {column}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+        const std::string difference = out.node(layer, "Sub", {column, row});
+        const std::string square = out.node(layer, "Mul", {difference, difference});
+        sum = sum.empty() ? square : out.node(layer, "Add", {sum, square});
+    }
+    return sum;
+}
+
+/// The same as |y|^2 - 2 x y for wide features: one product. |x|^2 is left out, it does not change the order.
+std::string distances_of_many_channels(OnnxExport& out, const Layer& layer) {
+    const std::string& x = out.input_of(layer, 0);
+    const std::vector<int64_t> turn = {0, 2, 1};
+    const std::string norm =
+        out.node(layer, "ReduceSumSquare", {x}, {{"axes", std::vector<int64_t>{2}}, {"keepdims", int64_t{1}}});
+    const std::string norm_row = out.node(layer, "Transpose", {norm}, {{"perm", turn}});
+    const std::string product = out.node(layer, "MatMul", {x, out.node(layer, "Transpose", {x}, {{"perm", turn}})});
+    return out.node(layer, "Sub", {norm_row, out.node(layer, "Mul", {product, out.number(2)})});
+}
+
+std::string pair_distances(OnnxExport& out, const Layer& layer) {
+    constexpr int64_t kFew = 8;
+    return out.type_of_input(layer, 0).channels <= kFew ? distances_of_few_channels(out, layer)
+                                                        : distances_of_many_channels(out, layer);
+}
+
+std::string export_knn(OnnxExport& out, const Layer& layer) {
+    // TopK's first output, the distances, is not used. Equal distances: the lower index first, says its definition.
+    const std::string distances = out.unique(layer.name + "/distances");
+    return out.node(layer, "TopK", {pair_distances(out, layer), out.integers({layer.type.width})},
+                    {{"axis", int64_t{-1}}, {"largest", int64_t{0}}, {"sorted", int64_t{1}}}, {distances});
+}
+
+/// x_j for every neighbour: [B, N, k, c]. Several layers that ask for the same share it.
+std::string gathered(OnnxExport& out, const Layer& layer) {
+    const std::string& x = out.input_of(layer, 0);
+    std::string positions = out.input_of(layer, 1);
+    if (out.network[layer.inputs[1]].kind == Kind::input)
+        positions = out.node(layer, "Cast", {positions}, {{"to", static_cast<int64_t>(OnnxType::int64)}});
+    const auto find = [&](std::string_view op, const std::string& first, const std::string& second) -> std::string {
+        for (const OnnxNode& node : out.model.nodes)
+            if (node.op == op && node.inputs[0] == first && node.inputs[1] == second) return node.output;
+        return {};
+    };
+    const std::string axis = out.integers({3});
+    std::string tuples = find("Unsqueeze", positions, axis);
+    if (tuples.empty()) tuples = out.node(layer, "Unsqueeze", {positions, axis});
+    const std::string known = find("GatherND", x, tuples);
+    return known.empty() ? out.node(layer, "GatherND", {x, tuples}, {{"batch_dims", int64_t{1}}}) : known;
+}
+
+std::string export_edge(OnnxExport& out, const Layer& layer) {
+    const std::string neighbour = gathered(out, layer);
+    const std::string own = out.node(layer, "Unsqueeze", {out.input_of(layer, 0), out.integers({2})});
+    const std::string own_rows =
+        out.node(layer, "Expand", {own, out.integers({1, 1, out.type_of_input(layer, 1).width, 1})});
+    std::vector<std::string> parts = {own_rows, neighbour};
+    if (layer.kind == Kind::edge) {
+        parts.push_back(out.node(layer, "Sub", {neighbour, own}));
+    } else {
+        parts.push_back(out.node(layer, "Sub", {own, neighbour}));
+        parts.push_back(
+            out.node(layer, "ReduceL2", {parts.back()}, {{"axes", std::vector<int64_t>{3}}, {"keepdims", int64_t{1}}}));
+    }
+    const std::string rows = out.node(layer, "Concat", parts, {{"axis", int64_t{3}}});
+    return out.without_rows(layer, rows, layer.type);
+}
+
+std::string export_softmax_rows(OnnxExport& out, const Layer& layer) {
+    const std::string rows = out.with_rows(layer, out.input_of(layer, 0), layer.type);
+    return out.without_rows(layer, out.node(layer, "Softmax", {rows}, {{"axis", int64_t{2}}}), layer.type);
+}
+
+std::string export_interpolate(OnnxExport& out, const Layer& layer) {
+    const std::string weights = out.with_rows(layer, out.input_of(layer, 0), out.type_of_input(layer, 0));
+    const std::string values = out.with_rows(layer, out.input_of(layer, 1), out.type_of_input(layer, 1));
+    const std::string turned = out.node(layer, "Transpose", {weights}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+    return out.without_rows(layer, out.node(layer, "MatMul", {turned, values}), layer.type);
+}
+
+}  // namespace
+
+std::string export_neighbours(OnnxExport& out, const Layer& layer) {
+    switch (layer.kind) {
+        case Kind::knn: return export_knn(out, layer);
+        case Kind::gather: return out.without_rows(layer, gathered(out, layer), layer.type);
+        case Kind::softmax_rows: return export_softmax_rows(out, layer);
+        case Kind::interpolate: return export_interpolate(out, layer);
+        default: return export_edge(out, layer);
+    }
+}
+
+}  // namespace stipple::network
