@@ -8,7 +8,7 @@
 #   scripts/bootstrap.sh LEVEL --list   only prints the package names
 set -euo pipefail
 
-build=(g++ cmake ninja-build ccache libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev
+build=(g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev
        zlib1g-dev libpng-dev libjpeg-dev libhdf5-dev libeigen3-dev libembree-dev)
 test=(libgtest-dev clang-14 clang-format-14 libclang-rt-14-dev python3 python3-numpy python3-h5py python3-open3d
       jq locales libfaketime util-linux procps dpkg-dev file git)

@@ -61,6 +61,10 @@ Error Error::at_path(std::string path) const {
     return Error(code_, std::move(place), message_, hint_);
 }
 
+void throw_bad_argument(fmt::string_view format, fmt::format_args args) {
+    throw Error(ErrorCode::bad_argument, fmt::vformat(format, args));
+}
+
 void assertion_failed(const char* condition, const char* file, int line) {
     std::fprintf(stderr, "stipple: internal error: %s does not hold (%s:%d)\n", condition, file, line);
     std::abort();

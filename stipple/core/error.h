@@ -4,7 +4,7 @@
 // Every failure that a user can cause or meet is an `Error` with a code. The table below is the only place that says
 // which exit status, Python exception and HTTP status a code becomes.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <exception>
@@ -73,13 +73,22 @@ private:
 
 [[noreturn]] void assertion_failed(const char* condition, const char* file, int line);
 
+/// Throws Error{bad_argument}. Out of line, so that a check costs its caller a comparison and a call.
+[[noreturn]] void throw_bad_argument(fmt::string_view format, fmt::format_args args);
+
+/// The format string is checked against the arguments when this is compiled.
+template <class... Args>
+[[noreturn]] inline void requirement_failed(fmt::format_string<Args...> format, Args&&... args) {
+    throw_bad_argument(format, fmt::make_format_args(args...));
+}
+
 }  // namespace stipple
 
 /// A caller's mistake: throws Error{bad_argument}.
-#define STIPPLE_REQUIRE(condition, ...)                                                           \
-    do {                                                                                          \
-        if (!(condition)) [[unlikely]]                                                            \
-            throw ::stipple::Error(::stipple::ErrorCode::bad_argument, fmt::format(__VA_ARGS__)); \
+#define STIPPLE_REQUIRE(condition, ...)                 \
+    do {                                                \
+        if (!(condition)) [[unlikely]]                  \
+            ::stipple::requirement_failed(__VA_ARGS__); \
     } while (0)
 
 /// Our mistake: prints and aborts, in every build.

@@ -5,7 +5,7 @@
 //
 // In colour on a terminal (terminal.h has the rule), or as one JSON object per line for machines.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string_view>
 #include <utility>

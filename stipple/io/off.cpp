@@ -1,5 +1,7 @@
 #include "stipple/io/off.h"
 
+#include <fmt/format.h>
+
 #include "stipple/io/common/conversion.h"
 #include "stipple/io/common/polygons.h"
 #include "stipple/io/common/text_table.h"

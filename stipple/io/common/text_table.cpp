@@ -1,5 +1,7 @@
 #include "stipple/io/common/text_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>

@@ -1,5 +1,7 @@
 #include "stipple/network/onnx/export.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cctype>
