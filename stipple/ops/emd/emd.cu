@@ -29,7 +29,7 @@ void emd_gradient(const Clouds& a, const Clouds& b, View<const int32_t, 1> match
                   View<float, 2> grad_a, View<float, 2> grad_b, bool squared, Stream stream) {
     const CurrentDevice current(a.device());
     const UploadedBatch batch(a.batch, raw(stream));
-    if (grad_b.data() != nullptr)  // rows of b that nobody is matched with
+    if (grad_b.data() != nullptr)  // rows of b that are not matched
         STIPPLE_CHECK_CUDA(cudaMemsetAsync(grad_b.data(), 0, grad_b.elements() * sizeof(float), raw(stream)));
     emd_gradient_kernel<<<blocks_for(a.batch.rows(), 256), 256, 0, raw(stream)>>>(
         a.rows.data(), a.rows.stride(0), b.rows.data(), b.rows.stride(0), batch.view(), matching.data(),
