@@ -353,7 +353,7 @@ void launch_for_size(const Clouds& a, const Clouds& b, const EmdOutput& out, con
 
 void emd(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOptions& options, Stream stream) {
     const CurrentDevice current(a.device());
-    if (options.squared)
+    if (options.norm == DistanceNorm::squared)
         launch_for_size<true>(a, b, out, options, raw(stream));
     else
         launch_for_size<false>(a, b, out, options, raw(stream));
