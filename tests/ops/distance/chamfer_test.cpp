@@ -383,7 +383,7 @@ TEST_P(Chamfer, BadIndicesAndNonFiniteLossesStayWhereTheyAre) {
     found = run_backward(pair, DistanceNorm::squared, forward, {kNan}, {}, device());
     EXPECT_TRUE(std::isnan(found.a[6]));
     EXPECT_TRUE(std::isnan(found.b[0]));
-    EXPECT_EQ(found.b[3], 0.0f);  // nobody's nearest point
+    EXPECT_EQ(found.b[3], 0.0f);  // no point's nearest one
 }
 
 TEST(ChamferOnCpu, ThreadsDoNotChangeABit) {
