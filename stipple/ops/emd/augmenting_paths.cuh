@@ -38,8 +38,7 @@ __device__ void BlockSolver<squared, Cloud>::augment(bool first) {
             frontier = find_frontier(range.top);
         }
         if (frontier.free >= enough || (frontier.free > 0 && frontier.lowest > kMaxLevel)) break;
-        if (frontier.lowest >
-            kMaxLevel) {  // no free object in reach: prices rise, so that the next search reaches farther
+        if (frontier.lowest > kMaxLevel) {  // no free object in reach: prices rise, the next search reaches farther
             range.top = kMaxLevel;
             break;
         }

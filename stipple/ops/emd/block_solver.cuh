@@ -38,7 +38,7 @@ constexpr int kRunLength = 32;      // consecutive objects that one block of a c
 /// How indices and paths are stored. Both kinds of clouds run the same code.
 struct SmallCloud {  // up to kMaxSharedPoints points, most of it in shared memory
     using Index = uint16_t;
-    using LaneIndices = ushort2;  // kEach
+    using LaneIndices = ushort2;  // kPerLane of them
     using Key = uint32_t;
     static constexpr int kRankBits = 13;
     static constexpr int kTagBits = 20;  // a bid is published with a tag, in 64 bits

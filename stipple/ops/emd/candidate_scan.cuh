@@ -201,7 +201,7 @@ __device__ Best BlockSolver<squared, Cloud>::best_of(int i) const {
         const Best all = of_all();
         if (all.second <= known.bound) return all;
         if (lane_ == 0)
-            atomicOr(&marks()[i / 32], 1u << (i & 31));  // exhausted: prices rise, so it will not suffice later either
+            atomicOr(&marks()[i / 32], 1u << (i & 31));  // exhausted: prices rise, it will not suffice later
         limit = all.second;
         best = second = INFINITY;
         rank = 0xffffffffu;
