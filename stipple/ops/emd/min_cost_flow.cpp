@@ -57,6 +57,27 @@ struct Inflow {
     int64_t units;
 };
 
+// Sorts are outside of the template, so that they are compiled once.
+
+void sort_arcs(std::vector<Arc>& arcs) {
+    std::sort(arcs.begin(), arcs.end(),
+              [](const Arc& p, const Arc& q) { return p.from != q.from ? p.from < q.from : p.to < q.to; });
+}
+
+/// The group of every point, and the number of groups: points at the same place form one.
+std::pair<std::vector<int32_t>, int32_t> group_duplicates(const Points& points, int64_t n) {
+    std::vector<int32_t> order(n), groups(n);
+    std::iota(order.begin(), order.end(), 0);
+    const auto place = [&](int32_t i) { return std::tuple(points.x[i], points.y[i], points.z[i]); };
+    std::sort(order.begin(), order.end(), [&](int32_t i, int32_t j) { return place(i) < place(j); });
+    int32_t group = 0;
+    for (int64_t k = 0; k < n; ++k) {
+        if (k > 0 && place(order[k - 1]) != place(order[k])) ++group;
+        groups[order[k]] = group;
+    }
+    return {std::move(groups), group + 1};
+}
+
 template <bool squared>
 class Solver {
 public:
@@ -81,7 +102,9 @@ public:
           price_f_(blocks_ * kBlock, kInfinityF),
           limit_(blocks_ * kBlock, -kInfinityF) {
         std::fill_n(limit_.begin(), m_, kInfinityF);
-        group_duplicates();
+        auto [groups, count] = group_duplicates(a_, n_);
+        group_ = std::move(groups);
+        duplicate_base_.assign(count, -kInfinity);
     }
 
     void set_prices(const std::vector<double>& price) { price_ = price; }
@@ -110,8 +133,7 @@ public:
         for (int64_t j = 0; j < m_; ++j)
             for (const Inflow& inflow : flows_[j])
                 result.arcs.push_back({inflow.from, static_cast<int32_t>(j), inflow.units});
-        std::sort(result.arcs.begin(), result.arcs.end(),
-                  [](const Arc& p, const Arc& q) { return p.from != q.from ? p.from < q.from : p.to < q.to; });
+        sort_arcs(result.arcs);
         for (const Arc& arc : result.arcs) {
             total += cost(arc.from, arc.to) * static_cast<double>(arc.units);
             units += arc.units;
@@ -131,21 +153,6 @@ private:
         const double dx = static_cast<double>(a_.x[i]) - b_.x[j], dy = static_cast<double>(a_.y[i]) - b_.y[j],
                      dz = static_cast<double>(a_.z[i]) - b_.z[j], sq = (dx * dx + dy * dy) + dz * dz;
         return squared ? sq : std::sqrt(sq);
-    }
-
-    /// Bidders at the same place form a group: one scan of a row serves them all.
-    void group_duplicates() {
-        std::vector<int32_t> order(n_);
-        std::iota(order.begin(), order.end(), 0);
-        const auto place = [&](int32_t i) { return std::tuple(a_.x[i], a_.y[i], a_.z[i]); };
-        std::sort(order.begin(), order.end(), [&](int32_t i, int32_t j) { return place(i) < place(j); });
-        group_.resize(n_);
-        int32_t group = 0;
-        for (int64_t k = 0; k < n_; ++k) {
-            if (k > 0 && place(order[k - 1]) != place(order[k])) ++group;
-            group_[order[k]] = group;
-        }
-        duplicate_base_.assign(group + 1, -kInfinity);
     }
 
     void find_profit(int64_t i) {
@@ -322,8 +329,8 @@ private:
     std::vector<double> bidder_distance_;
     std::vector<uint8_t> is_reached_;
     std::vector<float> price_f_, limit_;
-    std::vector<int32_t> group_;
-    std::vector<double> duplicate_base_;
+    std::vector<int32_t> group_;          // bidders at the same place: one scan of a row serves them all
+    std::vector<double> duplicate_base_;  // of groups
     std::vector<std::pair<double, int32_t>> heap_;
     std::vector<int32_t> touched_, frontier_, order_;
     int64_t paths_ = 0, scans_ = 0;
@@ -378,8 +385,7 @@ Solution solve(const Problem& problem) {
         Solution solution = solve(turned);
         std::swap(solution.dual_a, solution.dual_b);
         for (Arc& arc : solution.arcs) std::swap(arc.from, arc.to);
-        std::sort(solution.arcs.begin(), solution.arcs.end(),
-                  [](const Arc& p, const Arc& q) { return p.from != q.from ? p.from < q.from : p.to < q.to; });
+        sort_arcs(solution.arcs);
         return solution;
     }
     return problem.squared ? solve_as<true>(problem) : solve_as<false>(problem);
