@@ -27,7 +27,7 @@ using namespace stipple;
 struct Result {
     double above = NAN, gap = 0;  // the worst of the batch, relative; above exact: not a number if that was not asked
     double best_ms = 0;
-    double phases = 0, bids = 0, offers = 0, moves = 0;  // mean of the batch; bids and offers for a point
+    double phases = 0, bids = 0, scans = 0, price_updates = 0;  // mean of the batch; bids and scans per bidder
 };
 
 Result run(const Array<float, 3>& a, const Array<float, 3>& b, Device device, bool judge) {
@@ -53,8 +53,8 @@ Result run(const Array<float, 3>& a, const Array<float, 3>& b, Device device, bo
         const auto all = static_cast<double>(clouds), points = all * static_cast<double>(n);
         result.phases += static_cast<double>(effort.phases) / all;
         result.bids += static_cast<double>(effort.bids) / points;
-        result.offers += static_cast<double>(effort.search_scans) / points;
-        result.moves += static_cast<double>(effort.moves) / all;
+        result.scans += static_cast<double>(effort.search_scans) / points;
+        result.price_updates += static_cast<double>(effort.price_updates) / all;
     }
     return result;
 }
@@ -62,7 +62,8 @@ Result run(const Array<float, 3>& a, const Array<float, 3>& b, Device device, bo
 void print(const std::string& what, const Result& result) {
     const std::string above = std::isnan(result.above) ? "-" : fmt::format("{:.3f}", 100 * result.above);
     std::puts(fmt::format("| {} | {} | {:.3f} | {:.4g} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |", what, above,
-                          100 * result.gap, result.best_ms, result.phases, result.bids, result.offers, result.moves)
+                          100 * result.gap, result.best_ms, result.phases, result.bids, result.scans,
+                          result.price_updates)
                   .c_str());
     std::fflush(stdout);
 }
@@ -88,7 +89,7 @@ Array<float, 2> lattice(int64_t n, uint64_t seed) {
 
 void bench_on(Device device) {
     std::puts(
-        "| clouds | cost above exact % | gap proven % | best ms | phases | bids / n | offers / n | moves |\n"
+        "| clouds | cost above exact % | gap proven % | best ms | phases | bids / n | scans / n | price updates |\n"
         "|---|--:|--:|--:|--:|--:|--:|--:|");
     for (const uint64_t seed : {0, 1000, 2000})
         print(fmt::format("32 x 2048, torus, seeds from {}", seed + 1),

@@ -1,5 +1,5 @@
 #pragma once
-// What the peers of the ops offer. Each library in a file of its own, so that its headers meet nobody else's.
+// What the peers of the ops offer. Each library in a file of its own, so that its headers meet no other's.
 //
 // A peer is prepared outside the clock (the points in the library's own cloud type), then run with 1 and more threads.
 // Libraries that answer one query at a time are queried by all threads, each its share of the queries.
@@ -34,7 +34,7 @@ using Run = std::function<Outcome(int threads)>;
 struct Peer {
     const char* name;
     const char* op;
-    bool is_threaded;  // false: one thread whatever it is told
+    bool is_threaded;  // false: one thread, whatever is asked for
     std::function<Run(const Job&)> prepare;
 };
 

@@ -2,10 +2,9 @@
 // Chamfer distance: how far the points of one cloud are from the other, on average, with gradients.
 
 #include "stipple/ops/clouds.h"
+#include "stipple/ops/distance_norm.h"
 
 namespace stipple::ops {
-
-enum class DistanceNorm { squared, euclidean };
 
 /// One direction of a chamfer distance: from every point of a cloud to the nearest point of the other. Left empty
 /// ({}), the direction is not computed.

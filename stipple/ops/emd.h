@@ -2,11 +2,12 @@
 // Earth mover's distance between clouds of the same size, by auction. emd_exact.h: the exact solver and unequal sizes.
 
 #include "stipple/ops/clouds.h"
+#include "stipple/ops/distance_norm.h"
 
 namespace stipple::ops {
 
 struct EmdOptions {
-    bool squared = false;    // cost of a pair: the distance, or its square
+    DistanceNorm norm = DistanceNorm::euclidean;
     float relative = 0.01f;  // the search ends when cost - lower_bound <= max(relative * lower_bound, absolute)
     float absolute = 0.0f;   // in the unit of the cost
 };
@@ -31,29 +32,30 @@ struct EmdOutput {
 /// A cloud with a non-finite point gets matching -1, cost and bound NaN; an empty cloud cost and bound NaN.
 /// Throws Error{bad_argument} for wrong shapes, sizes that differ, mixed devices, negative or non-finite options.
 ///
-/// Auction with falling eps [Bertsekas 1988] until few points are left, which wait for the next eps; in the last
-/// phases, and where an auction does not get that far, they are placed by augmenting paths on rounded reduced costs
-/// [Gabow and Tarjan 1989]. Then points exchange partners where that gains, and prices move a few steps towards those
-/// of soft choices [Cuturi 2013] until they prove the gap. O(n) memory: up to 3 kB a point on CUDA, 7 kB on the CPU.
-/// Every phase ends: at most 4096 rounds of bids, then searches that each place somebody or raise prices by 4096 eps,
-/// then 24 steps; at most 40 phases. In practice about 25 n^2 pair evaluations for a gap of 1 %, most of them passed
-/// over in whole boxes.
+/// Auction with eps scaling [Bertsekas 1988] until few points are unassigned, which wait for the next eps; in the last
+/// phases, and where an auction does not get that far, they are assigned by augmenting paths on rounded reduced costs
+/// [Gabow and Tarjan 1989]. Then pairs swap partners where that lowers the cost, and the dual prices take a few steps
+/// towards those of a soft assignment [Cuturi 2013] until they prove the gap: emd/README.md. O(n) memory: up to 3 kB a
+/// point on CUDA, 7 kB on the CPU. Every phase ends: at most 4096 bidding rounds, then searches that each assign a
+/// point or raise prices by 4096 eps, then 24 steps; at most 40 phases. In practice about 25 n^2 pair evaluations for a
+/// gap of 1 %, most of them skipped in whole boxes.
 void emd(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOptions& options = {}, Stream stream = {});
 
-/// Gradient of sum over clouds of grad_cost * cost with respect to the points, through the matched pairs.
+/// Gradient of a loss of emd's cost with respect to the points, through the matched pairs.
 ///
-/// grad_cost       [clouds] float32
-/// matching        [rows of a], from emd or emd_exact; a point with matching -1 has gradient 0
-/// grad_a, grad_b  [n, 3] float32, written; an empty view leaves that one out
+/// norm           as in the options of emd
+/// matching       [rows of a], from emd or emd_exact; a point with matching -1 has gradient 0
+/// dL_dcost       [clouds]
+/// dL_da, dL_db   [n, 3], written; an empty view is left out
 ///
 /// The gradient of a distance of 0 is 0. Deterministic: every row is written once.
-void emd_gradient(const Clouds& a, const Clouds& b, View<const int32_t, 1> matching, View<const float, 1> grad_cost,
-                  View<float, 2> grad_a, View<float, 2> grad_b, bool squared = false, Stream stream = {});
+void emd_backward(const Clouds& a, const Clouds& b, DistanceNorm norm, View<const int32_t, 1> matching,
+                  View<const float, 1> dL_dcost, View<float, 2> dL_da, View<float, 2> dL_db, Stream stream = {});
 
 namespace cuda {
 void emd(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOptions& options, Stream stream);
-void emd_gradient(const Clouds& a, const Clouds& b, View<const int32_t, 1> matching, View<const float, 1> grad_cost,
-                  View<float, 2> grad_a, View<float, 2> grad_b, bool squared, Stream stream);
+void emd_backward(const Clouds& a, const Clouds& b, DistanceNorm norm, View<const int32_t, 1> matching,
+                  View<const float, 1> dL_dcost, View<float, 2> dL_da, View<float, 2> dL_db, Stream stream);
 }  // namespace cuda
 
 }  // namespace stipple::ops

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "stipple/ops/clouds.h"
+#include "stipple/ops/distance_norm.h"
 
 namespace stipple::ops {
 
@@ -15,17 +16,17 @@ struct EmdExactOutput {
 
 /// The least costly one-to-one matching, exactly: costs in double, no tolerance but double's rounding. CPU.
 ///
-/// a, b     [n, 3], n <= 4096; the same number of clouds and of points in each
-/// squared  cost of a pair: the distance, or its square
+/// a, b  [n, 3], n <= 4096; the same number of clouds and of points in each
 ///
 /// The duals prove it: dual_a[i] + dual_b[j] <= cost(i, j) for all pairs, with equality on the matched ones, up to
 /// about 1e-15 of the clouds' extent; so mean(dual_a) + mean(dual_b) is the cost. Where several matchings are optimal,
 /// which one is returned depends on the points alone, not on threads. A cloud with a non-finite point gets matching -1
-/// and NaN for the rest; an empty cloud cost NaN. emd_gradient gives the gradient.
+/// and NaN for the rest; an empty cloud cost NaN. emd_backward gives the gradient.
 ///
 /// Shortest augmenting paths [Jonker and Volgenant 1987] from the prices of emd at a gap of 0.2 %. O(n) memory,
 /// O(n^3) time at worst, near n^2.3 on clouds. Throws Error{bad_argument} for wrong shapes, sizes that differ or are
 /// too large, and points that are not on the CPU.
-void emd_exact(const Clouds& a, const Clouds& b, const EmdExactOutput& out, bool squared = false);
+void emd_exact(const Clouds& a, const Clouds& b, const EmdExactOutput& out,
+               DistanceNorm norm = DistanceNorm::euclidean);
 
 }  // namespace stipple::ops

@@ -22,7 +22,6 @@ struct EmdPlan {
 /// Earth mover's distance between clouds of any two sizes, exactly: every point of a cloud of n weighs 1 / n. CPU.
 ///
 /// a, b            [n, 3], [m, 3] with n, m <= 4096; the same number of clouds
-/// squared         cost of a pair: the distance, or its square
 /// dual_a, dual_b  [rows of a], [rows of b] double, or empty views: dual_a[i] + dual_b[j] <= cost(i, j), equal where
 ///                 mass flows, so mean(dual_a) + mean(dual_b) is the cost
 ///
@@ -33,8 +32,8 @@ struct EmdPlan {
 /// Successive shortest paths with capacities [Ahuja et al. 1993] from the prices of an auction between the larger
 /// cloud and the repeated points of the smaller. Throws Error{bad_argument} for wrong shapes, clouds too large, and
 /// points that are not on the CPU.
-EmdPlan emd_transport(const Clouds& a, const Clouds& b, bool squared = false, View<double, 1> dual_a = {},
-                      View<double, 1> dual_b = {});
+EmdPlan emd_transport(const Clouds& a, const Clouds& b, DistanceNorm norm = DistanceNorm::euclidean,
+                      View<double, 1> dual_a = {}, View<double, 1> dual_b = {});
 
 /// The same on CPU or CUDA, up to the gap of `options`: emd matches copies of the points, lcm(n, m) of each cloud's.
 ///
@@ -45,14 +44,15 @@ EmdPlan emd_transport(const Clouds& a, const Clouds& b, bool squared = false, Vi
 /// emd does, and where the multiple is too large.
 EmdPlan emd_transport_auction(const Clouds& a, const Clouds& b, const EmdOptions& options = {}, Stream stream = {});
 
-/// Gradient of the sum over clouds of grad_cost * cost with respect to the points, the plan held fixed. CPU or CUDA (by
-/// way of the CPU; points must then be contiguous).
+/// Gradient of a loss of the plan's cost with respect to the points, the plan held fixed. CPU or CUDA (by way of the
+/// CPU; points must then be contiguous).
 ///
-/// grad_cost       [clouds] float32
-/// grad_a, grad_b  [n, 3], [m, 3] float32, written; an empty view leaves that one out
+/// norm           as given to emd_transport, or in the options of emd_transport_auction
+/// dL_dcost       [clouds]
+/// dL_da, dL_db   [n, 3], [m, 3], written; an empty view is left out
 ///
 /// The gradient of a distance of 0 is 0. Summed in the plan's order, in double.
-void emd_transport_gradient(const Clouds& a, const Clouds& b, const EmdPlan& plan, View<const float, 1> grad_cost,
-                            View<float, 2> grad_a, View<float, 2> grad_b, bool squared = false);
+void emd_transport_backward(const Clouds& a, const Clouds& b, DistanceNorm norm, const EmdPlan& plan,
+                            View<const float, 1> dL_dcost, View<float, 2> dL_da, View<float, 2> dL_db);
 
 }  // namespace stipple::ops

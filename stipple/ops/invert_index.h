@@ -17,7 +17,7 @@ struct InvertedIndex {
 ///
 /// neighbours  [m, k] indices into the clouds of `rows`
 /// rows        the batch of the n rows, as many clouds as neighbours.batch
-/// ranges      [n, 2] int32, begin and end of a row's entries in `positions`; begin = end for a row nobody names
+/// ranges      [n, 2] int32, begin and end of a row's entries in `positions`; begin = end for a row without entries
 /// positions   [m k] int32, entry numbers i k + j (i counts through the whole batch), a permutation: by cloud, then
 ///             by row, then ascending; the entries of a cloud that name no row come last in the cloud's part
 ///

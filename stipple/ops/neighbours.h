@@ -6,10 +6,8 @@
 // outside [0, n) too, is a missing neighbour: it adds nothing and gets no gradient. The same on every device, and never
 // an access outside the rows.
 
-#include <limits>
-
 #include "stipple/core/numeric.h"
-#include "stipple/ops/common/require.h"
+#include "stipple/ops/clouds.h"
 
 namespace stipple::ops {
 
@@ -56,15 +54,6 @@ private:
 /// Whether an index names one of n rows.
 STIPPLE_HD bool names_row(int32_t index, int64_t n) {
     return index >= 0 && index < n;
-}
-
-/// Neighbours that point into the clouds of `rows`.
-inline void require_neighbours(const char* op, const Neighbours& neighbours, const Batch& rows, Device device) {
-    require_same_batch(op, neighbours.batch, rows);
-    require_device(op, "indices", device, neighbours.device());
-    STIPPLE_REQUIRE(rows.largest() <= std::numeric_limits<int32_t>::max(), "{}: a cloud of {} points; the most is {}",
-                    op, rows.largest(), std::numeric_limits<int32_t>::max());
-    neighbours.entries();  // throws where m k overflows
 }
 
 }  // namespace stipple::ops

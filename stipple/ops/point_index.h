@@ -21,7 +21,7 @@ struct PointHierarchy;
 class PointIndex {
 public:
     /// points [n, c], 1 <= c <= 32, any batch, CPU or CUDA. c = 3 is the fast path; other dimensions serve neighbours
-    /// in feature space. A point with a non-finite coordinate is never anybody's neighbour. Throws Error{bad_argument}
+    /// in feature space. A point with a non-finite coordinate is never found as a neighbour. Throws Error{bad_argument}
     /// for other shapes, Error{out_of_memory}. O(n log n) time, O(n) memory. Copies share the tree; it is never
     /// changed, so any number of threads may query it. On CUDA the last copy gives the memory back in the order of
     /// `stream`: the stream must outlive the index, and searches on other streams must have ended by then.

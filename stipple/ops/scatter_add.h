@@ -8,7 +8,7 @@ namespace stipple::ops {
 ///
 /// values   [m k, c] contiguous, one row for each entry
 /// inverse  what invert_index made of the entries
-/// out      [n, c]; a row that nobody names is zero
+/// out      [n, c]; a row that no entry refers to is zero
 ///
 /// Without atomics: a row sums its entries in ascending order, in double, and rounds once, so CPU and CUDA agree
 /// exactly. Throws Error{bad_argument} for wrong shapes and mixed devices. O((n + m k) c) time, bound by memory; a row

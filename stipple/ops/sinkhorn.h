@@ -1,13 +1,13 @@
 #pragma once
 // Entropic optimal transport between clouds by Sinkhorn's iteration in the log domain, without the matrix.
 
-#include "stipple/ops/chamfer.h"
 #include "stipple/ops/clouds.h"
+#include "stipple/ops/distance_norm.h"
 
 namespace stipple::ops {
 
 struct SinkhornOptions {
-    DistanceNorm cost = DistanceNorm::euclidean;  // C_ij = |a_i - b_j| or its square
+    DistanceNorm norm = DistanceNorm::euclidean;  // C_ij = |a_i - b_j| or its square
     float epsilon = 0.01f;                        // weight of the entropy, in units of the cost
     float epsilon_start = 0.0f;  // above epsilon: iteration t uses max(epsilon, epsilon_start * epsilon_ratio^t)
     float epsilon_ratio = 0.5f;
@@ -56,7 +56,7 @@ void sinkhorn(const Clouds& a, const Clouds& b, View<const float, 1> weights_a, 
 /// Gradient of a loss of `dual` with respect to the points: by the envelope theorem sum over j of P_ij dC_ij/da_i, the
 /// potentials held fixed. Exact at convergence.
 ///
-/// f, g           the potentials of sinkhorn; weights and options (cost, epsilon) as there
+/// f, g           the potentials of sinkhorn; weights and options (norm, epsilon) as there
 /// dL_ddual       [clouds]
 /// dL_da, dL_db   [n, 3], [m, 3], written; an empty view is left out
 ///

@@ -30,6 +30,8 @@ protected:
     }
 };
 STIPPLE_ON_EVERY_DEVICE(MetricsEvaluate);
+class MetricsEvaluateOfTwoDevices : public MetricsEvaluate {};
+STIPPLE_ON_EVERY_GPU(MetricsEvaluateOfTwoDevices);
 
 double value(const std::vector<Score>& scores, std::string_view name) {
     const Score* score = metrics::find(scores, name);
@@ -85,7 +87,7 @@ TEST_P(MetricsEvaluate, ProtocolsAreThoseOfBruteForce) {
     expect_close(raw.scores, "p2f_max", brute_max(to_mesh));
 }
 
-TEST_P(MetricsEvaluate, CloudsOnTheDeviceAreTheSame) {
+TEST_P(MetricsEvaluateOfTwoDevices, CloudsOnTheDeviceAreTheSame) {
     const PointCloud prediction = prediction_of(500), truth = sphere_cloud(500, 9);
     PointCloud there, truth_there;
     there.positions = prediction.positions.to(GetParam());

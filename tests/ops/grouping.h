@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of grouping and interpolation share: indices of every kind, guarded outputs, finite differences.
+// What the tests of grouping and interpolation share: indices of every kind, finite differences.
 
 #include <cmath>
 #include <cstring>
@@ -8,6 +8,7 @@
 
 #include "stipple/core/rng.h"
 #include "stipple/ops/invert_index.h"
+#include "tests/ops/guarded.h"
 #include "tests/ops/ops.h"
 #include "tests/support/allocation.h"
 
@@ -23,45 +24,6 @@ inline void expect_flat_memory(const std::function<void()>& run) {
     for (int i = 0; i < 3000; ++i) run();
     EXPECT_EQ(live, live_allocations());
 }
-
-/// An output between sentinels: intact() says that nothing was written outside.
-template <class T, int Rank>
-class Guarded {
-public:
-    Guarded(std::array<int64_t, Rank> shape, Device device) : shape_(shape) {
-        int64_t elements = 1;
-        for (int64_t extent : shape) elements *= extent;
-        Array<T, 1> host({elements + 2 * kMargin});
-        std::memset(static_cast<void*>(host.data()), kByte, host.elements() * sizeof(T));
-        memory_ = host.to(device);
-    }
-    View<T, Rank> view() { return {memory_.data() + kMargin, shape_, memory_.device()}; }
-    View<const T, Rank> view() const { return {memory_.data() + kMargin, shape_, memory_.device()}; }
-
-    /// The result on the CPU; a test failure when a sentinel changed.
-    Array<T, Rank> get() const {
-        const Array<T, 1> host = memory_.to(Device{});
-        Array<T, Rank> result(shape_);
-        const int64_t elements = result.elements();
-        if (elements > 0) std::memcpy(result.data(), host.data() + kMargin, elements * sizeof(T));
-        const auto* bytes = reinterpret_cast<const unsigned char*>(host.data());
-        const int64_t margin = kMargin * sizeof(T), all = host.elements() * sizeof(T);
-        for (int64_t i = 0; i < all; ++i) {
-            if (i >= margin && i < all - margin) continue;
-            if (bytes[i] != kByte) {
-                ADD_FAILURE() << "byte " << i - margin << " outside of the output was written";
-                break;
-            }
-        }
-        return result;
-    }
-
-private:
-    static constexpr int64_t kMargin = 64;  // keeps 16-byte alignment
-    static constexpr unsigned char kByte = 0xA5;
-    std::array<int64_t, Rank> shape_;
-    Array<T, 1> memory_;
-};
 
 /// m rows of k indices into the clouds of `rows`; about one in eight is missing, as -1 or out of range.
 inline Array<int32_t, 2> make_indices(const ops::Batch& batch, int64_t k, const ops::Batch& rows, uint64_t seed = 1) {

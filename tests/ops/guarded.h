@@ -1,42 +1,60 @@
 #pragma once
-// Outputs with sentinels on both sides: a write out of bounds is seen on any device.
+// Outputs between margins: a write out of bounds is seen on any device. The only such class of the tests of ops.
 
+#include <array>
 #include <cstring>
+#include <vector>
 
 #include "tests/ops/ops.h"
 
 namespace stipple::test {
 
-template <class T>
+/// An output on a device between two margins of a known byte pattern. Reading it back is a test failure when a margin
+/// was written to.
+template <class T, int Rank = 1>
 class Guarded {
 public:
-    Guarded(int64_t count, Device device) : count_(count) {
-        Array<T, 1> host({count + 2 * kGuard});
+    Guarded(std::array<int64_t, Rank> shape, Device device) : shape_(shape) {
+        int64_t elements = 1;
+        for (const int64_t extent : shape) elements *= extent;
+        Array<T, 1> host({elements + 2 * kMargin});
         std::memset(static_cast<void*>(host.data()), kByte, host.elements() * sizeof(T));
-        all_ = host.to(device);
+        memory_ = host.to(device);
+    }
+    Guarded(int64_t count, Device device) requires(Rank == 1) : Guarded(std::array<int64_t, 1>{count}, device) {}
+
+    View<T, Rank> view() { return {memory_.data() + kMargin, shape_, memory_.device()}; }
+    View<const T, Rank> view() const { return {memory_.data() + kMargin, shape_, memory_.device()}; }
+    /// The same memory as rows of `columns`.
+    View<T, 2> rows(int64_t columns) requires(Rank == 1) {
+        return {memory_.data() + kMargin, {shape_[0] / columns, columns}, memory_.device()};
     }
 
-    View<T, 1> view() { return {all_.data() + kGuard, {count_}, all_.device()}; }
-    View<T, 2> rows(int64_t columns) { return {all_.data() + kGuard, {count_ / columns, columns}, all_.device()}; }
-
-    /// The output, once the device is done; a test failure when anything around it has changed.
-    std::vector<T> values() const {
-        const Array<T, 1> host = all_.to(Device{});
+    /// The output on the CPU, once the device is done.
+    Array<T, Rank> get() const {
+        const Array<T, 1> host = memory_.to(Device{});
         const auto* bytes = reinterpret_cast<const unsigned char*>(host.data());
-        const int64_t guard = kGuard * sizeof(T), end = (kGuard + count_) * sizeof(T);
-        for (int64_t i = 0; i < guard; ++i) {
-            EXPECT_EQ(bytes[i], kByte) << "before the output";
-            EXPECT_EQ(bytes[end + i], kByte) << "behind the output";
-            if (bytes[i] != kByte || bytes[end + i] != kByte) break;
+        const int64_t margin = kMargin * sizeof(T), all = host.elements() * sizeof(T);
+        for (int64_t i = 0; i < margin; ++i) {
+            EXPECT_EQ(bytes[i], kByte) << "written " << margin - i << " bytes before the output";
+            EXPECT_EQ(bytes[all - margin + i], kByte) << "written " << i << " bytes behind the output";
+            if (bytes[i] != kByte || bytes[all - margin + i] != kByte) break;
         }
-        return std::vector<T>(host.data() + kGuard, host.data() + kGuard + count_);
+        Array<T, Rank> result(shape_);
+        if (result.elements() > 0)
+            std::memcpy(result.data(), host.data() + kMargin, static_cast<size_t>(result.elements()) * sizeof(T));
+        return result;
+    }
+    std::vector<T> values() const {
+        const Array<T, Rank> result = get();
+        return {result.span().begin(), result.span().end()};
     }
 
 private:
-    static constexpr int64_t kGuard = 16;
-    static constexpr unsigned char kByte = 0x5a;
-    int64_t count_;
-    Array<T, 1> all_;
+    static constexpr int64_t kMargin = 64;  // elements; keeps 16-byte alignment
+    static constexpr unsigned char kByte = 0xA5;
+    std::array<int64_t, Rank> shape_;
+    Array<T, 1> memory_;
 };
 
 template <class T>

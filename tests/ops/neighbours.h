@@ -1,11 +1,12 @@
 #pragma once
-// The oracle of every neighbour search, and outputs with guards around them.
+// The oracle of every neighbour search.
 
 #include <cstring>
 #include <limits>
 
 #include "stipple/core/rng.h"
 #include "stipple/ops/point_index.h"
+#include "tests/ops/guarded.h"
 #include "tests/ops/ops.h"
 
 namespace stipple::test {
@@ -35,40 +36,6 @@ inline std::vector<Neighbour> all_neighbours(View<const float, 2> points, const 
     std::sort(found.begin(), found.end());
     return found;
 }
-
-/// An output on a device between two guards, which check() expects untouched.
-template <class T, int Rank>
-class Guarded {
-public:
-    Guarded(std::array<int64_t, Rank> shape, Device device, T first = T(77)) : shape_(shape) {
-        int64_t elements = 1;
-        for (const int64_t extent : shape) elements *= extent;
-        Array<T, 1> host({elements + 2 * kGuard});
-        std::fill_n(host.data(), host.elements(), first);
-        guard_ = first;
-        array_ = host.to(device);
-    }
-    View<T, Rank> view() { return {array_.data() + kGuard, shape_, array_.device()}; }
-
-    /// The result on the host.
-    Array<T, Rank> check() const {
-        const Array<T, 1> host = array_.to(Device{});
-        for (int64_t i = 0; i < kGuard; ++i) {
-            EXPECT_EQ(host.data()[i], guard_) << "written before the output";
-            EXPECT_EQ(host.data()[host.elements() - 1 - i], guard_) << "written behind the output";
-        }
-        Array<T, Rank> result(shape_);
-        if (result.elements() > 0)
-            std::memcpy(result.data(), host.data() + kGuard, static_cast<size_t>(result.elements()) * sizeof(T));
-        return result;
-    }
-
-private:
-    static constexpr int64_t kGuard = 16;
-    std::array<int64_t, Rank> shape_;
-    Array<T, 1> array_;
-    T guard_;
-};
 
 /// Host clouds on a device.
 struct Uploaded {

@@ -4,6 +4,7 @@
 
 #include "stipple/core/cuda/check.h"
 #include "stipple/ops/clouds.h"
+#include "stipple/ops/common/device_batch.h"
 
 namespace stipple::ops::cuda {
 
@@ -61,24 +62,6 @@ private:
     T* data_ = nullptr;
     int64_t count_ = 0;
     cudaStream_t stream_ = nullptr;
-};
-
-/// A batch as kernels see it.
-struct DeviceBatch {
-    const int64_t* offsets = nullptr;  // null when dense
-    int64_t clouds = 0, size = 0, rows = 0;
-
-    __device__ int64_t begin(int64_t cloud) const { return offsets ? offsets[cloud] : cloud * size; }
-    __device__ int64_t end(int64_t cloud) const { return begin(cloud + 1); }
-    __device__ int64_t cloud_of(int64_t row) const {
-        if (!offsets) return row / size;
-        int64_t low = 0, high = clouds;  // the last cloud that begins at or before row; empty clouds are passed over
-        while (high - low > 1) {
-            const int64_t middle = (low + high) / 2;
-            (offsets[middle] <= row ? low : high) = middle;
-        }
-        return low;
-    }
 };
 
 /// Holds the offsets of a ragged batch on the device for as long as it lives.

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "stipple/ops/clouds.h"
+#include "stipple/ops/neighbours.h"
 
 namespace stipple::ops {
 
@@ -40,6 +40,15 @@ void require_output(const char* op, const char* name, const View<T, Rank>& view,
                     shape_text(view.shape().data(), Rank));
     STIPPLE_REQUIRE(view.is_contiguous(), "{}: {} must be contiguous", op, name);
     require_device(op, name, device, view.device());
+}
+
+/// Neighbours that point into the clouds of `rows`.
+inline void require_neighbours(const char* op, const Neighbours& neighbours, const Batch& rows, Device device) {
+    require_same_batch(op, neighbours.batch, rows);
+    require_device(op, "indices", device, neighbours.device());
+    STIPPLE_REQUIRE(rows.largest() <= std::numeric_limits<int32_t>::max(), "{}: a cloud of {} points; the most is {}",
+                    op, rows.largest(), std::numeric_limits<int32_t>::max());
+    neighbours.entries();  // throws where m k overflows
 }
 
 }  // namespace stipple::ops

@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(kThreads) sinkhorn_rescale_kernel(Side side, f
 
 /// Sum over the columns of 2^(exponent_j + shift - scale * cost), for kRows rows at once. Lanes take neighbouring
 /// columns, so that a warp reads 512 bytes in one piece and uses them kRows times. Fixed order.
-template <DistanceNorm cost, int kRows>
+template <DistanceNorm norm, int kRows>
 __device__ void sum_columns(const float4* __restrict__ columns, int64_t begin, int64_t end, const float4* rows,
                             const float* shift, float scale, double* sums) {
     for (int r = 0; r < kRows; ++r) sums[r] = 0;
@@ -26,7 +26,7 @@ __device__ void sum_columns(const float4* __restrict__ columns, int64_t begin, i
             const float4 c = __ldg(columns + j);
 #pragma unroll
             for (int r = 0; r < kRows; ++r) {
-                const float d = cost_of<cost>(rows[r].x - c.x, rows[r].y - c.y, rows[r].z - c.z);
+                const float d = cost_of<norm>(rows[r].x - c.x, rows[r].y - c.y, rows[r].z - c.z);
                 part[r] += exp2_approx(fmaf(-scale, d, c.w + shift[r]));
             }
         }
@@ -37,7 +37,7 @@ __device__ void sum_columns(const float4* __restrict__ columns, int64_t begin, i
 
 /// The potentials that give the rows their weight. In an iteration that looks at the error, `next` receives them (in
 /// powers of two) with the row's part in the error; otherwise they are written at once.
-template <DistanceNorm cost, int kRows>
+template <DistanceNorm norm, int kRows>
 __global__ void __launch_bounds__(kThreads)
     sinkhorn_update_kernel(Side side, Side other, float scale, int64_t blocks_per_cloud,
                            const Progress* __restrict__ progress, float* __restrict__ next,
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kThreads)
         shift[r] = log_mass[r] > kNoMass ? rows[r].w - log_mass[r] : 0.0f;
     }
     double sums[kRows];
-    sum_columns<cost, kRows>(other.points, begin, end, rows, shift, scale, sums);
+    sum_columns<norm, kRows>(other.points, begin, end, rows, shift, scale, sums);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
         if (r >= mine.count) break;
@@ -67,11 +67,11 @@ __global__ void __launch_bounds__(kThreads)
             float top = kNoMass;
             for (int64_t j = begin + threadIdx.x % 32; j < end; j += 32) {
                 const float4 c = __ldg(other.points + j);
-                const float d = cost_of<cost>(rows[r].x - c.x, rows[r].y - c.y, rows[r].z - c.z);
+                const float d = cost_of<norm>(rows[r].x - c.x, rows[r].y - c.y, rows[r].z - c.z);
                 top = fmaxf(top, fmaf(-scale, d, c.w));
             }
             const float from_top = -warp_max(top);
-            sum_columns<cost, 1>(other.points, begin, end, &rows[r], &from_top, scale, &sum);
+            sum_columns<norm, 1>(other.points, begin, end, &rows[r], &from_top, scale, &sum);
             base = from_top;
         }
         if (threadIdx.x % 32 != 0) continue;
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(kPartThreads)
 }
 
 /// Mass and cost of each row of the plan, relative to the row's weight.
-template <DistanceNorm cost>
+template <DistanceNorm norm>
 __global__ void __launch_bounds__(kThreads)
     sinkhorn_plan_kernel(Side side, Side other, float scale, int64_t blocks_per_cloud, double2* __restrict__ row_plan) {
     const WarpRows<1> mine(side.batch, blocks_per_cloud, nullptr);
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(kThreads)
         float part_mass = 0, part_spent = 0;
         for (int64_t j = chunk; j < last; j += 32) {
             const float4 c = __ldg(other.points + j);
-            const float d = cost_of<cost>(row.x - c.x, row.y - c.y, row.z - c.z);
+            const float d = cost_of<norm>(row.x - c.x, row.y - c.y, row.z - c.z);
             const float p = exp2_approx(fmaf(-scale, d, c.w + shift));
             part_mass += p;
             part_spent = fmaf(p, d, part_spent);
@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(kPartThreads)
 
 // ---------------------------------------------------------------------------------------------------------------- host
 
-template <DistanceNorm cost>
+template <DistanceNorm norm>
 struct Solver {
     const Batch &batch_a, &batch_b;
     Side a, b;
@@ -213,7 +213,7 @@ struct Solver {
     void launch_update(const Batch& batch, const Side& side, const Side& other, float scale, bool look) const {
         const int64_t per_cloud = blocks_per_cloud(batch, kRows);
         if (per_cloud == 0) return;
-        sinkhorn_update_kernel<cost, kRows><<<blocks_for(batch.clouds() * per_cloud, 1), kThreads, 0, stream>>>(
+        sinkhorn_update_kernel<norm, kRows><<<blocks_for(batch.clouds() * per_cloud, 1), kThreads, 0, stream>>>(
             side, other, scale, per_cloud, progress.get(), look ? next.get() : nullptr, row_error.get());
         STIPPLE_CHECK_LAUNCH(sinkhorn_update_kernel);
     }
@@ -262,7 +262,7 @@ struct Solver {
         }
         const int64_t per_cloud = blocks_per_cloud(batch_a, 1);
         if (per_cloud > 0) {
-            sinkhorn_plan_kernel<cost><<<blocks_for(batch_a.clouds() * per_cloud, 1), kThreads, 0, stream>>>(
+            sinkhorn_plan_kernel<norm><<<blocks_for(batch_a.clouds() * per_cloud, 1), kThreads, 0, stream>>>(
                 a, b, static_cast<float>(kLog2E / epsilon), per_cloud, row_plan.get());
             STIPPLE_CHECK_LAUNCH(sinkhorn_plan_kernel);
         }
@@ -274,10 +274,10 @@ struct Solver {
     }
 };
 
-template <DistanceNorm cost>
+template <DistanceNorm norm>
 void solve(const Batch& batch_a, const Batch& batch_b, const Side& a, const Side& b, Scratch<Progress> progress,
            const SinkhornOptions& options, const SinkhornResult& result, cudaStream_t stream) {
-    const Solver<cost> solver = {batch_a,
+    const Solver<norm> solver = {batch_a,
                                  batch_b,
                                  a,
                                  b,
@@ -300,7 +300,7 @@ void sinkhorn(const Clouds& a, const Clouds& b, View<const float, 1> weights_a, 
     prepare(a.batch.clouds(), side_a, side_b, input_of(a, weights_a, nullptr), input_of(b, weights_b, nullptr), 0.0f,
             progress.get(), raw(stream));
     const auto run =
-        options.cost == DistanceNorm::squared ? &solve<DistanceNorm::squared> : &solve<DistanceNorm::euclidean>;
+        options.norm == DistanceNorm::squared ? &solve<DistanceNorm::squared> : &solve<DistanceNorm::euclidean>;
     run(a.batch, b.batch, side_a.view(), side_b.view(), std::move(progress), options, result, raw(stream));
 }
 

@@ -6,7 +6,7 @@ namespace stipple::ops::cuda {
 namespace {
 
 /// Sum over the columns of P_ij dC_ij: a warp for a row, in a fixed order.
-template <DistanceNorm cost>
+template <DistanceNorm norm>
 __global__ void __launch_bounds__(kThreads)
     sinkhorn_gradient_kernel(Side side, Side other, float scale, int64_t blocks_per_cloud,
                              const Progress* __restrict__ progress, const float* __restrict__ dL_ddual,
@@ -25,9 +25,9 @@ __global__ void __launch_bounds__(kThreads)
         for (int64_t j = chunk; j < last; j += 32) {
             const float4 c = __ldg(other.points + j);
             const float dx = row.x - c.x, dy = row.y - c.y, dz = row.z - c.z;
-            const float d = cost_of<cost>(dx, dy, dz);
+            const float d = cost_of<norm>(dx, dy, dz);
             const float p = exp2_approx(fmaf(-scale, d, c.w + shift));
-            const float w = cost == DistanceNorm::squared ? 2 * p : (d > 0 ? p / d : 0.0f);
+            const float w = norm == DistanceNorm::squared ? 2 * p : (d > 0 ? p / d : 0.0f);
             part_x = fmaf(w, dx, part_x);
             part_y = fmaf(w, dy, part_y);
             part_z = fmaf(w, dz, part_z);
@@ -46,12 +46,12 @@ __global__ void __launch_bounds__(kThreads)
     gradient[3 * mine.first + 2] = static_cast<float>(weight * z);
 }
 
-template <DistanceNorm cost>
+template <DistanceNorm norm>
 void gradient(const Batch& batch, const Side& side, const Side& other, float scale, const Progress* progress,
               const float* dL_ddual, View<float, 2> out, cudaStream_t stream) {
     const int64_t per_cloud = blocks_per_cloud(batch, 1);
     if (out.elements() == 0 || per_cloud == 0) return;
-    sinkhorn_gradient_kernel<cost><<<blocks_for(batch.clouds() * per_cloud, 1), kThreads, 0, stream>>>(
+    sinkhorn_gradient_kernel<norm><<<blocks_for(batch.clouds() * per_cloud, 1), kThreads, 0, stream>>>(
         side, other, scale, per_cloud, progress, dL_ddual, out.data());
     STIPPLE_CHECK_LAUNCH(sinkhorn_gradient_kernel);
 }
@@ -68,7 +68,7 @@ void sinkhorn_backward(const Clouds& a, const Clouds& b, View<const float, 1> we
     prepare(a.batch.clouds(), side_a, side_b, input_of(a, weights_a, f.data()), input_of(b, weights_b, g.data()), scale,
             progress.get(), raw(stream));
     const auto run =
-        options.cost == DistanceNorm::squared ? &gradient<DistanceNorm::squared> : &gradient<DistanceNorm::euclidean>;
+        options.norm == DistanceNorm::squared ? &gradient<DistanceNorm::squared> : &gradient<DistanceNorm::euclidean>;
     run(a.batch, side_a.view(), side_b.view(), scale, progress.get(), dL_ddual.data(), dL_da, raw(stream));
     run(b.batch, side_b.view(), side_a.view(), scale, progress.get(), dL_ddual.data(), dL_db, raw(stream));
 }

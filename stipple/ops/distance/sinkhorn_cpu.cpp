@@ -135,7 +135,7 @@ void add_tile(Lanes& lanes, const float* values) {
 }
 
 /// One row against tiles of columns. The arrays are those of the columns' side.
-template <DistanceNorm cost>
+template <DistanceNorm norm>
 struct Row {
     const Side& columns;
     float x, y, z;
@@ -150,7 +150,7 @@ struct Row {
         for (int j = 0; j < kTile; ++j) {
             const float dx = x - xs[j], dy = y - ys[j], dz = z - zs[j];
             const float sq = multiply_add(dz, dz, multiply_add(dy, dy, dx * dx));
-            out[j] = multiply_add(scale, cost == DistanceNorm::squared ? sq : std::sqrt(sq), exponents[j] + shift);
+            out[j] = multiply_add(scale, norm == DistanceNorm::squared ? sq : std::sqrt(sq), exponents[j] + shift);
         }
     }
 
@@ -206,12 +206,12 @@ struct Row {
                 for (int j = 0; j < kTile; ++j) {
                     const float dx = x - xs[j], dy = y - ys[j], dz = z - zs[j];
                     const float sq = multiply_add(dz, dz, multiply_add(dy, dy, dx * dx));
-                    const float c = cost == DistanceNorm::squared ? sq : std::sqrt(sq);
+                    const float c = norm == DistanceNorm::squared ? sq : std::sqrt(sq);
                     const float p = fast_exp2(multiply_add(scale, c, exponents[j] + shift));
                     if constexpr (with_gradient) {
                         // At distance 0 the numerator is 0 and the denominator 1.
                         const float w =
-                            cost == DistanceNorm::squared ? 2.0f * p : p / (c + static_cast<float>(c == 0.0f));
+                            norm == DistanceNorm::squared ? 2.0f * p : p / (c + static_cast<float>(c == 0.0f));
                         gx[j] = w * dx;
                         gy[j] = w * dy;
                         gz[j] = w * dz;
@@ -239,7 +239,7 @@ struct Row {
 
 /// Calls body(row number, row, tiles that matter, shift) for all rows, in parallel. With the shift potential / epsilon
 /// a row's terms add up to about 1; a tile is left out when all of its terms together cannot reach 2^-30.
-template <DistanceNorm cost, class Body>
+template <DistanceNorm norm, class Body>
 void for_each_row(const Side& rows, const Side& columns, double inverse_epsilon, const Body& body) {
     const int64_t groups = (rows.count + kGroup - 1) / kGroup;
     const float negligible = -30.0f - static_cast<float>(std::bit_width(static_cast<uint64_t>(columns.count)));
@@ -268,12 +268,12 @@ void for_each_row(const Side& rows, const Side& columns, double inverse_epsilon,
                         std::max({0.0f, other.low[axis] - box.high[axis], box.low[axis] - other.high[axis]});
                     sq += gap * gap;
                 }
-                const double least = cost == DistanceNorm::squared ? sq : std::sqrt(sq);
+                const double least = norm == DistanceNorm::squared ? sq : std::sqrt(sq);
                 if (columns.highest[tile] + (shift - least * (1 - 1e-5)) * inverse_epsilon > negligible)
                     tiles.push_back(static_cast<int32_t>(tile));
             }
             for (int64_t i = begin; i < end; ++i) {
-                const Row<cost> row = {columns, rows.x[i], rows.y[i], rows.z[i], static_cast<float>(-inverse_epsilon)};
+                const Row<norm> row = {columns, rows.x[i], rows.y[i], rows.z[i], static_cast<float>(-inverse_epsilon)};
                 body(i, row, tiles, static_cast<float>(rows.potential[i] * inverse_epsilon));
             }
         }
@@ -281,12 +281,12 @@ void for_each_row(const Side& rows, const Side& columns, double inverse_epsilon,
 }
 
 /// The potentials that give every row its weight: -epsilon log sum over j of weight_j exp((g_j - C_ij) / epsilon).
-template <DistanceNorm cost>
+template <DistanceNorm norm>
 void update(const Side& rows, const Side& columns, double inverse_epsilon, std::vector<double>& next) {
     std::vector<int32_t> everything(columns.tiles());
     for (int64_t tile = 0; tile < columns.tiles(); ++tile) everything[tile] = static_cast<int32_t>(tile);
-    for_each_row<cost>(rows, columns, inverse_epsilon,
-                       [&](int64_t i, const Row<cost>& row, const std::vector<int32_t>& tiles, float shift) {
+    for_each_row<norm>(rows, columns, inverse_epsilon,
+                       [&](int64_t i, const Row<norm>& row, const std::vector<int32_t>& tiles, float shift) {
                            double sum = row.sum(tiles, shift);
                            // The last potential was no guide, as in the first iterations: find the largest term first.
                            if (!(sum > 0x1p-8 && sum < 0x1p100)) {
@@ -297,7 +297,7 @@ void update(const Side& rows, const Side& columns, double inverse_epsilon, std::
                        });
 }
 
-template <DistanceNorm cost>
+template <DistanceNorm norm>
 void solve(Side& a, Side& b, const SinkhornOptions& options, const SinkhornResult& result, int64_t cloud) {
     std::vector<double> next_a(a.count), next_b(b.count);
     int iteration = 0;
@@ -307,7 +307,7 @@ void solve(Side& a, Side& b, const SinkhornOptions& options, const SinkhornResul
         const double scale = kLog2E / sinkhorn_epsilon(options, iteration);
         if (scale != inverse_epsilon) b.set_exponents(scale);
         inverse_epsilon = scale;
-        update<cost>(a, b, inverse_epsilon, next_a);
+        update<norm>(a, b, inverse_epsilon, next_a);
         if (sinkhorn_looks(options, iteration)) {
             // The row sums of the plan as it stands, from what this update would change.
             error = 0;
@@ -319,14 +319,14 @@ void solve(Side& a, Side& b, const SinkhornOptions& options, const SinkhornResul
         }
         a.potential.swap(next_a);
         a.set_exponents(inverse_epsilon);
-        update<cost>(b, a, inverse_epsilon, next_b);
+        update<norm>(b, a, inverse_epsilon, next_b);
         b.potential.swap(next_b);
         b.set_exponents(inverse_epsilon);
     }
     std::vector<double>& masses = next_a;
     std::vector<double> costs(a.count);
-    for_each_row<cost>(a, b, inverse_epsilon,
-                       [&](int64_t i, const Row<cost>& row, const std::vector<int32_t>& tiles, float shift) {
+    for_each_row<norm>(a, b, inverse_epsilon,
+                       [&](int64_t i, const Row<norm>& row, const std::vector<int32_t>& tiles, float shift) {
                            const auto plan = row.template plan<false>(tiles, shift);
                            masses[i] = plan.mass;
                            costs[i] = plan.spent;
@@ -348,10 +348,10 @@ void solve(Side& a, Side& b, const SinkhornOptions& options, const SinkhornResul
     result.converged(cloud) = error <= options.tolerance;
 }
 
-template <DistanceNorm cost>
+template <DistanceNorm norm>
 void gradient_of(const Side& rows, const Side& columns, double inverse_epsilon, double dL_ddual, float* out) {
-    for_each_row<cost>(rows, columns, inverse_epsilon,
-                       [&](int64_t i, const Row<cost>& row, const std::vector<int32_t>& tiles, float shift) {
+    for_each_row<norm>(rows, columns, inverse_epsilon,
+                       [&](int64_t i, const Row<norm>& row, const std::vector<int32_t>& tiles, float shift) {
                            const auto plan = row.template plan<true>(tiles, shift);
                            const double weight = dL_ddual * std::exp2(static_cast<double>(rows.log_mass[i]));
                            for (int axis = 0; axis < 3; ++axis)
@@ -406,7 +406,7 @@ void sinkhorn(const Clouds& a, const Clouds& b, View<const float, 1> weights_a, 
             result.iterations(cloud) = result.converged(cloud) = 0;
             return;
         }
-        if (options.cost == DistanceNorm::squared)
+        if (options.norm == DistanceNorm::squared)
             solve<DistanceNorm::squared>(sides.a, sides.b, options, result, cloud);
         else
             solve<DistanceNorm::euclidean>(sides.a, sides.b, options, result, cloud);
@@ -429,7 +429,7 @@ void sinkhorn_backward(const Clouds& a, const Clouds& b, View<const float, 1> we
         for (int64_t j = 0; j < sides.b.count; ++j) sides.b.potential[j] = g(begin_b + sides.b.order[j]);
         sides.a.set_exponents(inverse_epsilon);
         sides.b.set_exponents(inverse_epsilon);
-        const auto gradient = options.cost == DistanceNorm::squared ? &gradient_of<DistanceNorm::squared>
+        const auto gradient = options.norm == DistanceNorm::squared ? &gradient_of<DistanceNorm::squared>
                                                                     : &gradient_of<DistanceNorm::euclidean>;
         if (dL_da.elements() > 0)
             gradient(sides.a, sides.b, inverse_epsilon, dL_ddual(cloud), dL_da.data() + 3 * begin_a);

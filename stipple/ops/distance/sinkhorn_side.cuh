@@ -126,10 +126,10 @@ __device__ float sqrt_approx(float x) {
     return y;
 }
 
-template <DistanceNorm cost>
+template <DistanceNorm norm>
 __device__ float cost_of(float dx, float dy, float dz) {
     const float sq = fmaf(dz, dz, fmaf(dy, dy, dx * dx));
-    return cost == DistanceNorm::squared ? sq : sqrt_approx(sq);
+    return norm == DistanceNorm::squared ? sq : sqrt_approx(sq);
 }
 
 __device__ double warp_sum(double value) {

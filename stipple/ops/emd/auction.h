@@ -1,18 +1,14 @@
 #pragma once
-// The arithmetic of emd that CPU and CUDA share bit for bit, and the CPU solver.
+// The arithmetic of emd that CPU and CUDA share bit for bit, and the interface of the CPU solver. README.md in this
+// folder has the algorithm in steps, a glossary, and where each constant was measured.
 //
-// Prices are found in phases of falling eps. A phase is a synchronous auction [Bertsekas 1988] that stops when few
-// points are left over, because the price wars of the last few would take most of the rounds. Until eps is small enough
-// for the gap that is asked for, those few wait for the next phase: only its prices are needed, and they are good
-// enough. Then, or when an auction does not get that far, they are placed by shortest augmenting paths on rounded
-// reduced costs [Gabow and Tarjan 1989], every tree of the search forest at once. Prices live in float; every choice is
-// a minimum or maximum with a rule for ties, and sums that decide anything are integers, so nothing depends on the
-// order of threads. Every step of a path is at least one unit long, so there is one forest of shortest paths, in
-// whatever order it is found. What a phase that may be the last does then is in emd/refine.h.
+// Why nothing depends on the order of threads: every choice is a minimum or maximum with a rule for ties, sums that
+// decide anything are sums of integers, and every edge of a search forest is at least one unit long, so that there is
+// one forest of shortest paths, in whatever order its objects are settled. Prices and profits are floats.
 //
-// Both clouds are first put in the order of a space-filling curve through their common box, equal codes in the order of
-// their rows: runs of points are compact then, and most of a scan passes over whole runs. Every index here, and so
-// every rule for ties, is a position in that order; only the result is translated back.
+// Bidders are the points of a, objects those of b. Both clouds are first sorted along a Hilbert curve through their
+// common box, equal keys in the order of their rows: runs of objects are compact then, and most of a scan skips whole
+// runs. Every index here, and so every tie rule, is a position in that order; only the result is mapped back to rows.
 
 #include <cmath>
 #include <cstdint>
@@ -24,17 +20,17 @@
 
 namespace stipple::ops::assignment {
 
-constexpr int kMostRounds = 4096;          // of a phase's auction
-constexpr int kMostBids = 512;             // of a phase's auction, for every point
-constexpr float kFinestEps = 0x1p-18f;     // of the scaled extent
-constexpr float kFilterMargin = 0x1p-17f;  // above every rounding of prices below 16
+constexpr int kMaxRounds = 4096;           // bidding rounds of a phase
+constexpr int kMaxBids = 512;              // bids of a phase, per bidder
+constexpr float kFinestEps = 0x1p-18f;     // of the scaled box: the smallest eps that float prices resolve
+constexpr float kFilterMargin = 0x1p-17f;  // added to limits: above every rounding error of prices below 16
 constexpr float kFilterFactor = 1.0f + 0x1p-20f;
-constexpr float kUnit = 0x1p-6f;              // of eps: paths are measured in it
-constexpr int32_t kStride = 2 * 64;           // units: how much farther a search looks before it asks whether to go on
-constexpr int32_t kTopLevel = (1 << 18) - 2;  // units: no path of a search is longer
-constexpr int32_t kUnreached = 0x7fffffff;    // the level of an object that no path has reached
+constexpr float kUnit = 0x1p-6f;              // of eps: the unit of path lengths (levels)
+constexpr int32_t kStride = 2 * 64;           // levels settled between two tests whether a search may stop
+constexpr int32_t kMaxLevel = (1 << 18) - 2;  // no path of a search is longer
+constexpr int32_t kUnreached = 0x7fffffff;    // the level of an object without a path
 
-/// Points are multiplied by 2^shift, so that the longer side of both clouds' box is in [0.5, 1).
+/// The common box of both clouds. Points are multiplied by 2^shift, so that its longest side is in [0.5, 1).
 struct Extent {
     float low[3], high[3];
 };
@@ -49,7 +45,8 @@ STIPPLE_HD int scale_shift(const Extent& box) {
     return shift > 125 ? 125 : shift;
 }
 
-/// The key of a point in its cloud's order, of kCurveBits bits; scale is 2^scale_shift(box). Some key for any point.
+/// Position of a point on the Hilbert curve through the box, kCurveBits bits; scale is 2^scale_shift(box). Defined for
+/// non-finite points too.
 constexpr int kCurveBits = 30;
 STIPPLE_HD uint32_t curve_key(const float* point, const Extent& box, float scale) {
     constexpr uint32_t kCells = 1u << (kCurveBits / 3);
@@ -61,7 +58,7 @@ STIPPLE_HD uint32_t curve_key(const float* point, const Extent& box, float scale
 
 /// The cost of a pair from its squared distance.
 template <bool squared>
-STIPPLE_HD float root_of(float sq) {
+STIPPLE_HD float cost_from_sq(float sq) {
     if (squared) return sq;
 #ifdef __CUDA_ARCH__
     // As __fsqrt_rn, but its branch for numbers near 0 would keep the roots of several pairs from overlapping. Of no
@@ -80,76 +77,78 @@ STIPPLE_HD float root_of(float sq) {
 
 template <bool squared>
 STIPPLE_HD float pair_cost(float dx, float dy, float dz) {
-    return root_of<squared>(distance_sq(dx, dy, dz));
+    return cost_from_sq<squared>(distance_sq(dx, dy, dz));
 }
 
-/// False only where cost <= limit is false: spares the root of most pairs.
+/// False only where cost <= limit is false: avoids the square root of most pairs.
 template <bool squared>
 STIPPLE_HD bool may_cost(float sq, float limit) {
     return sq <= (squared ? limit : limit * fabsf(limit));
 }
 
-/// The length of a path's step: the reduced cost, in units, rounded up or one more; above kTopLevel if it is longer.
-STIPPLE_HD int32_t step_of(float cost, float price, float profit, float inverse_unit) {
+/// Length of an edge of the search graph: the reduced cost in units, rounded up or one more, and so at least 1; above
+/// kMaxLevel where it does not fit.
+STIPPLE_HD int32_t edge_length(float cost, float price, float profit, float inverse_unit) {
     const float units = multiply_rounded(add_rounded(add_rounded(cost, price), -profit), inverse_unit);
-    return 1 + static_cast<int32_t>(fminf(fmaxf(units, 0.0f), static_cast<float>(kTopLevel)));
+    return 1 + static_cast<int32_t>(fminf(fmaxf(units, 0.0f), static_cast<float>(kMaxLevel)));
 }
 
-/// A phase's auction stops when no more points than this are without a partner. Prices of coarse phases have to be good
-/// enough for the next; after the last, searches take over.
-STIPPLE_HD int64_t left_over(int64_t n, bool last) {
+/// The auction of a phase stops when no more bidders than this are unassigned. A phase that is not the last only needs
+/// prices good enough to start the next one; in the last, augmenting paths take over.
+STIPPLE_HD int64_t tolerated_unassigned(int64_t n, bool last) {
     const int64_t few = n > 6 * 1024 ? n / 512 : 12;
     return last ? few * 7 / 3 : few;
 }
 
-/// A search from so many points ends when it has found so many free objects, or all that it can reach.
+/// A search from this many roots stops when it has settled this many free objects, or all that it can reach.
 template <class Count>
-STIPPLE_HD Count enough_found(Count left) {
+STIPPLE_HD Count enough_free_objects(Count left) {
     return (left + 2) / 3;
 }
 
-/// Ties go to the lowest rank. Were they to go to the lowest index, equal points would all want the same partner.
+/// Ties go to the lowest rank, counted from the chooser on. With the lowest index instead, coinciding bidders would all
+/// bid for the same object.
 STIPPLE_HD int32_t rank_of(int32_t index, int32_t chooser, int32_t n) {
     const int32_t ahead = index - chooser;
     return ahead < 0 ? ahead + n : ahead;
 }
 
-/// The price offered for the best object, whose neighbour in value is `second`.
+/// The bid for the best object: it becomes as expensive as the second best, and eps more. Values are cost + price.
 STIPPLE_HD float bid_of(float price, float best, float second, float eps) {
     return add_rounded(price, add_rounded(add_rounded(second, -best), eps));
 }
 
-/// Sums are of integers: value * 2^sum_shift(n), no overflow for values below 32.
+/// Fixed-point sums: value * 2^sum_shift(n) as an integer, no overflow for n values below 32.
 STIPPLE_HD int sum_shift(int64_t n) {
     int bits = 0;
     while ((int64_t{1} << bits) < n) ++bits;
     return 57 - bits;
 }
-STIPPLE_HD int64_t fixed(float value, float factor) {
+STIPPLE_HD int64_t to_fixed_point(float value, float factor) {
     return static_cast<int64_t>(value * factor);
 }
 
-/// A bound from float profits, less what their rounding may have added.
+/// A lower bound from float profits, less what their rounding may have added.
 STIPPLE_HD double certified(double bound) {
     return fmax(bound - 0x1p-19, 0.0);
 }
 
-/// What steers the phases; all of it in the scaled unit, per point.
+/// The sequence of eps, and when to stop. All in the scaled unit, per point.
 struct Schedule {
     double relative, absolute;
     float eps;
-    double bound;  // no matching costs less
+    double bound;  // lower bound of the mean cost of any assignment
     bool done;
 
-    STIPPLE_HD double goal() const {
+    STIPPLE_HD double wanted_gap() const {
         return fmax(fmax(multiply_rounded(relative, bound), absolute),
                     multiply_rounded(0.5, static_cast<double>(kFinestEps)));
     }
-    /// The gap of a phase is between eps / 3, for clouds of one shape, and eps / 2. What emd/refine.h does reduces it
-    /// to a third or less: this eps is tried first.
-    STIPPLE_HD double last_eps() const { return multiply_rounded(10.0, goal()); }
+    /// A phase leaves a gap between eps / 3, for clouds of one shape, and eps / 2, and refinement (refine.h) reduces it
+    /// to a third or less: the largest eps worth refining.
+    STIPPLE_HD double last_eps() const { return multiply_rounded(10.0, wanted_gap()); }
 
-    /// The first phase: between the mean nearest distance, a lower bound of the cost, and the extent.
+    /// The first eps, between the mean distance to the nearest object (a lower bound of the cost) and the extent.
     STIPPLE_HD void begin(double nearest) {
         bound = certified(nearest);
         const double wanted = multiply_rounded(0.8, sqrt(bound));
@@ -157,18 +156,18 @@ struct Schedule {
         done = false;
     }
 
-    /// Whether this phase may be the last: everybody is placed then.
-    STIPPLE_HD bool may_end() const { return eps <= multiply_rounded(1.01, last_eps()); }
+    /// Whether this phase may be the last: all bidders are assigned then.
+    STIPPLE_HD bool may_be_last() const { return eps <= multiply_rounded(1.01, last_eps()); }
 
-    /// Whether prices that prove the bound `proven` show that a matching is good enough.
+    /// Whether the dual bound `proven` shows that an assignment of this cost is within the wanted gap.
     STIPPLE_HD bool proves(double cost, double proven) {
         bound = fmax(bound, certified(proven));
-        return cost - bound <= goal();
+        return cost - bound <= wanted_gap();
     }
 
-    /// After a phase; cost: infinite when somebody is without a partner.
+    /// After a phase; cost is infinite when a bidder is unassigned.
     STIPPLE_HD void advance(double cost, double proven) {
-        const bool tried = may_end();
+        const bool tried = may_be_last();
         if (proves(cost, proven) || (tried && eps <= kFinestEps)) {
             done = true;
             return;
@@ -198,9 +197,9 @@ STIPPLE_HD void pair_gradient(const float* p, const float* q, float weight, bool
     grad[0] = factor * dx, grad[1] = factor * dy, grad[2] = factor * dz;
 }
 
-/// What a solve took; for measurements.
+/// Counters of a solve, for measurements.
 struct Effort {
-    int64_t phases = 0, auction_rounds = 0, bids = 0, searches = 0, search_scans = 0, moves = 0;
+    int64_t phases = 0, auction_rounds = 0, bids = 0, searches = 0, search_scans = 0, price_updates = 0;
 };
 
 /// One pair of clouds of the same size n >= 1 with finite points, rows of three adjacent floats `stride` apart.

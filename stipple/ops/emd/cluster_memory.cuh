@@ -1,6 +1,6 @@
 #pragma once
-// What the blocks of a cluster do in each other's shared memory. GPUs older than sm_90 have no clusters: nothing here
-// is called there.
+// Cluster-shared memory: access to the shared memory of the other blocks of a thread block cluster. GPUs older than
+// sm_90 have no clusters: nothing here is called there.
 
 #include <cstdint>
 
@@ -12,11 +12,11 @@ namespace stipple::ops::cuda::matching {
 #define STIPPLE_HAS_CLUSTERS 0
 #endif
 
-/// Something in the shared memory of another block, where this block has `here`.
-struct Elsewhere {
+/// A 32-bit word in the shared memory of another block of the cluster, at the address that `here` has in this block.
+struct RemoteShared {
     uint32_t address = 0;
 
-    __device__ Elsewhere(const void* here, int block) {
+    __device__ RemoteShared(const void* here, int block) {
 #if STIPPLE_HAS_CLUSTERS
         const auto own = static_cast<uint32_t>(__cvta_generic_to_shared(here));
         asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(own), "r"(block));
@@ -29,8 +29,8 @@ struct Elsewhere {
 #endif
         return value;
     }
-    // Each returns what was there before, so that what depends on it comes after. By a macro, because the name of an
-    // instruction has to be a literal.
+    // Each returns the value before, so that a dependent instruction is ordered after it. A macro, because the name of
+    // an instruction has to be a literal.
 #if STIPPLE_HAS_CLUSTERS
 #define STIPPLE_ATOMIC(name, operation)                                                 \
     __device__ uint32_t name(uint32_t value) const {                                    \
@@ -47,14 +47,14 @@ struct Elsewhere {
         return 0;                              \
     }
 #endif
-    STIPPLE_ATOMIC(least, "min.u32")
-    STIPPLE_ATOMIC(add, "add.u32")
-    STIPPLE_ATOMIC(set_bits, "or.b32")
+    STIPPLE_ATOMIC(fetch_min, "min.u32")
+    STIPPLE_ATOMIC(fetch_add, "add.u32")
+    STIPPLE_ATOMIC(fetch_or, "or.b32")
 #undef STIPPLE_ATOMIC
 };
 
-/// Everything that a thread of the cluster wrote before is seen by all of it afterwards.
-__device__ inline void meet_cluster() {
+/// Barrier of the cluster: what any of its threads wrote before is visible to all of them afterwards.
+__device__ inline void cluster_barrier() {
 #if STIPPLE_HAS_CLUSTERS
     asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
 #endif

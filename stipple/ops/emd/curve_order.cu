@@ -22,14 +22,14 @@ struct Pairs {
     }
 };
 
-/// Of a, then of b: the points, their keys, and the index that each had in its cloud.
+/// Of a, then of b: the sorted points, their keys, and the index that each had in its cloud.
 struct Ordered {
     float* points;
     uint32_t* keys;
     int32_t* order;
 };
 
-/// Of both clouds of a pair, by a whole block. Points that are not finite may give any box: their pair is not solved.
+/// The common box of a pair of clouds, by a whole block. Non-finite points may give any box: their pair is not solved.
 template <int kThreads>
 __device__ Extent box_of(const Pairs& pairs, int64_t cloud) {
     __shared__ Extent parts[kThreads / 32];
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kRowThreads)
     indices[at] = static_cast<int32_t>(row - pairs.batch.begin(cloud));
 }
 
-/// The sort has left every cloud where it was.
+/// The cloud number is in the high bits of the key, so every cloud is still where it was.
 __global__ void __launch_bounds__(kRowThreads)
     emd_gather_kernel(const Pairs pairs, const uint64_t* keys, const Ordered ordered) {
     const int64_t at = int64_t{blockIdx.x} * kRowThreads + threadIdx.x, rows = pairs.batch.rows;
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(kRowThreads)
     to[begin + order[at]] = partner < 0 ? -1 : order[batch.rows + begin + partner];
 }
 
-/// All clouds together: a block has no room for the largest.
+/// One device-wide sort of all clouds, for clouds too large for a block.
 void sort_all(const Pairs& pairs, const Ordered& ordered, cudaStream_t stream) {
     const int64_t clouds = pairs.batch.clouds, count = 2 * pairs.batch.rows;
     const Scratch<Extent> boxes(clouds, stream);

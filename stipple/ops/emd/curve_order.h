@@ -1,11 +1,11 @@
 #pragma once
-// The order in which emd solves pairs of clouds, on CUDA: see emd/auction.h. Included by .cu files only.
+// Sorts pairs of clouds along the Hilbert curve for emd, on CUDA: see auction.h. Included by .cu files only.
 
 #include "stipple/ops/common/cuda_launch.h"
 
 namespace stipple::ops::cuda {
 
-/// Copies of both clouds of every pair in the order of the curve, and the way back.
+/// Copies of both clouds of every pair, sorted along the curve, and the mapping back to rows.
 class OrderedPairs {
 public:
     OrderedPairs(const Clouds& a, const Clouds& b, const DeviceBatch& batch, cudaStream_t stream);
@@ -16,7 +16,7 @@ public:
     const uint32_t* keys_b() const { return keys_.get() + batch_.rows; }
     int32_t* matching() const { return matching_.get(); }  // [rows], for the solver to fill
 
-    /// The matching between the rows of the callers' clouds.
+    /// Writes the matching in terms of the rows of the caller's clouds.
     void translate(int32_t* matching) const;
 
 private:

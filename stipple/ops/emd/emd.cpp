@@ -45,8 +45,10 @@ void emd(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOption
                 out.cost(cloud) = out.lower_bound(cloud) = kNan;
                 continue;
             }
-            const assignment::Problem problem = {from.data(),  to.data(),       from.stride(0),   to.stride(0),
-                                                 from.size(0), options.squared, options.relative, options.absolute};
+            const assignment::Problem problem = {from.data(),      to.data(),
+                                                 from.stride(0),   to.stride(0),
+                                                 from.size(0),     options.norm == DistanceNorm::squared,
+                                                 options.relative, options.absolute};
             const assignment::Solution solution = assignment::solve(problem, matching, nullptr);
             out.cost(cloud) = static_cast<float>(solution.cost);
             out.lower_bound(cloud) = static_cast<float>(solution.bound);
@@ -54,14 +56,14 @@ void emd(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOption
     });
 }
 
-void emd_gradient(const Clouds& a, const Clouds& b, View<const int32_t, 1> matching, View<const float, 1> grad_cost,
-                  View<float, 2> grad_a, View<float, 2> grad_b, bool squared) {
-    const bool wants_a = grad_a.data() != nullptr, wants_b = grad_b.data() != nullptr;
+void emd_backward(const Clouds& a, const Clouds& b, DistanceNorm norm, View<const int32_t, 1> matching,
+                  View<const float, 1> dL_dcost, View<float, 2> dL_da, View<float, 2> dL_db) {
+    const bool wants_a = dL_da.data() != nullptr, wants_b = dL_db.data() != nullptr;
     parallel_for(a.batch.clouds(), 1, [&](int64_t begin, int64_t end) {
         for (int64_t cloud = begin; cloud < end; ++cloud) {
             const int64_t first = a.batch.begin(cloud), n = a.batch.size(cloud);
-            if (wants_a) std::fill_n(grad_a.data() + 3 * first, 3 * n, 0.0f);
-            if (wants_b) std::fill_n(grad_b.data() + 3 * first, 3 * n, 0.0f);
+            if (wants_a) std::fill_n(dL_da.data() + 3 * first, 3 * n, 0.0f);
+            if (wants_b) std::fill_n(dL_db.data() + 3 * first, 3 * n, 0.0f);
             for (int64_t i = 0; i < n; ++i) {
                 const int32_t j = matching(first + i);
                 if (j < 0 || j >= n) continue;
@@ -69,10 +71,10 @@ void emd_gradient(const Clouds& a, const Clouds& b, View<const int32_t, 1> match
                 const int64_t stride_a = a.rows.stride(0), stride_b = b.rows.stride(0);
                 assignment::pair_gradient(a.rows.data() + (first + i) * stride_a,
                                           b.rows.data() + (first + j) * stride_b,
-                                          grad_cost(cloud) / static_cast<float>(n), squared, grad);
+                                          dL_dcost(cloud) / static_cast<float>(n), norm == DistanceNorm::squared, grad);
                 for (int axis = 0; axis < 3; ++axis) {
-                    if (wants_a) grad_a(first + i, axis) = grad[axis];
-                    if (wants_b) grad_b(first + j, axis) = -grad[axis];
+                    if (wants_a) dL_da(first + i, axis) = grad[axis];
+                    if (wants_b) dL_db(first + j, axis) = -grad[axis];
                 }
             }
         }
@@ -99,18 +101,19 @@ void emd(const Clouds& a, const Clouds& b, const EmdOutput& out, const EmdOption
     }
 }
 
-void emd_gradient(const Clouds& a, const Clouds& b, View<const int32_t, 1> matching, View<const float, 1> grad_cost,
-                  View<float, 2> grad_a, View<float, 2> grad_b, bool squared, [[maybe_unused]] Stream stream) {
-    require_matchable("emd_gradient", a, b);
-    require_output("emd_gradient", "matching", matching, {a.batch.rows()}, a.device());
-    require_output("emd_gradient", "grad_cost", grad_cost, {a.batch.clouds()}, a.device());
-    if (grad_a.elements() != 0) require_output("emd_gradient", "grad_a", grad_a, {a.batch.rows(), 3}, a.device());
-    if (grad_b.elements() != 0) require_output("emd_gradient", "grad_b", grad_b, {a.batch.rows(), 3}, a.device());
+void emd_backward(const Clouds& a, const Clouds& b, DistanceNorm norm, View<const int32_t, 1> matching,
+                  View<const float, 1> dL_dcost, View<float, 2> dL_da, View<float, 2> dL_db,
+                  [[maybe_unused]] Stream stream) {
+    require_matchable("emd_backward", a, b);
+    require_output("emd_backward", "matching", matching, {a.batch.rows()}, a.device());
+    require_output("emd_backward", "dL_dcost", dL_dcost, {a.batch.clouds()}, a.device());
+    if (dL_da.elements() != 0) require_output("emd_backward", "dL_da", dL_da, {a.batch.rows(), 3}, a.device());
+    if (dL_db.elements() != 0) require_output("emd_backward", "dL_db", dL_db, {a.batch.rows(), 3}, a.device());
     if (a.batch.rows() == 0) return;
     switch (a.device().type) {
-        case DeviceType::cpu: return cpu::emd_gradient(a, b, matching, grad_cost, grad_a, grad_b, squared);
+        case DeviceType::cpu: return cpu::emd_backward(a, b, norm, matching, dL_dcost, dL_da, dL_db);
         case DeviceType::cuda:
-            return STIPPLE_CUDA_CALL(cuda::emd_gradient, a, b, matching, grad_cost, grad_a, grad_b, squared, stream);
+            return STIPPLE_CUDA_CALL(cuda::emd_backward, a, b, norm, matching, dL_dcost, dL_da, dL_db, stream);
     }
 }
 

@@ -10,7 +10,7 @@
 
 namespace stipple::ops {
 
-void emd_exact(const Clouds& a, const Clouds& b, const EmdExactOutput& out, bool squared) {
+void emd_exact(const Clouds& a, const Clouds& b, const EmdExactOutput& out, DistanceNorm norm) {
     const char* op = "emd_exact";
     require_pair(op, a, b);
     STIPPLE_REQUIRE(a.device().type == DeviceType::cpu, "{}: points on {}; it runs on the CPU", op, a.device());
@@ -36,7 +36,7 @@ void emd_exact(const Clouds& a, const Clouds& b, const EmdExactOutput& out, bool
             const int64_t first = a.batch.begin(cloud), n = a.batch.size(cloud);
             flow::Solution solution;
             if (n > 0 && flow::all_finite(a.cloud(cloud)) && flow::all_finite(b.cloud(cloud))) {
-                solution = flow::solve({a.cloud(cloud), b.cloud(cloud), 1, 1, squared});
+                solution = flow::solve({a.cloud(cloud), b.cloud(cloud), 1, 1, norm == DistanceNorm::squared});
             } else {
                 solution.cost = kNan;
                 solution.dual_a.assign(n, kNan);

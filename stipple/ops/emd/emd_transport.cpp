@@ -52,7 +52,8 @@ bool wants(const View& view) {
 
 }  // namespace
 
-EmdPlan emd_transport(const Clouds& a, const Clouds& b, bool squared, View<double, 1> dual_a, View<double, 1> dual_b) {
+EmdPlan emd_transport(const Clouds& a, const Clouds& b, DistanceNorm norm, View<double, 1> dual_a,
+                      View<double, 1> dual_b) {
     const char* op = "emd_transport";
     require_pair(op, a, b);
     STIPPLE_REQUIRE(a.device().type == DeviceType::cpu, "{}: points on {}; it runs on the CPU", op, a.device());
@@ -69,7 +70,8 @@ EmdPlan emd_transport(const Clouds& a, const Clouds& b, bool squared, View<doubl
             const int64_t n = a.batch.size(i), m = b.batch.size(i);
             if (n > 0 && m > 0 && flow::all_finite(a.cloud(i)) && flow::all_finite(b.cloud(i))) {
                 const int64_t divisor = std::gcd(n, m);
-                solutions[i] = flow::solve({a.cloud(i), b.cloud(i), m / divisor, n / divisor, squared});
+                solutions[i] =
+                    flow::solve({a.cloud(i), b.cloud(i), m / divisor, n / divisor, norm == DistanceNorm::squared});
             } else {
                 solutions[i].cost = kNan;
                 solutions[i].dual_a.assign(n, kNan);
@@ -142,14 +144,14 @@ EmdPlan emd_transport_auction(const Clouds& a, const Clouds& b, const EmdOptions
     return plan;
 }
 
-void emd_transport_gradient(const Clouds& a, const Clouds& b, const EmdPlan& plan, View<const float, 1> grad_cost,
-                            View<float, 2> grad_a, View<float, 2> grad_b, bool squared) {
-    const char* op = "emd_transport_gradient";
+void emd_transport_backward(const Clouds& a, const Clouds& b, DistanceNorm norm, const EmdPlan& plan,
+                            View<const float, 1> dL_dcost, View<float, 2> dL_da, View<float, 2> dL_db) {
+    const char* op = "emd_transport_backward";
     require_pair(op, a, b);
     const int64_t clouds = a.batch.clouds();
-    require_output(op, "grad_cost", grad_cost, {clouds}, a.device());
-    if (wants(grad_a)) require_output(op, "grad_a", grad_a, {a.batch.rows(), 3}, a.device());
-    if (wants(grad_b)) require_output(op, "grad_b", grad_b, {b.batch.rows(), 3}, a.device());
+    require_output(op, "dL_dcost", dL_dcost, {clouds}, a.device());
+    if (wants(dL_da)) require_output(op, "dL_da", dL_da, {a.batch.rows(), 3}, a.device());
+    if (wants(dL_db)) require_output(op, "dL_db", dL_db, {b.batch.rows(), 3}, a.device());
     STIPPLE_REQUIRE(static_cast<int64_t>(plan.offsets.size()) == clouds + 1 &&
                         plan.offsets.back() == static_cast<int64_t>(plan.flows.size()),
                     "{}: a plan of {} clouds for {}", op, static_cast<int64_t>(plan.offsets.size()) - 1, clouds);
@@ -162,9 +164,9 @@ void emd_transport_gradient(const Clouds& a, const Clouds& b, const EmdPlan& pla
     Array<float, 2> memory_a, memory_b;
     const Clouds here_a = on_host(op, a, memory_a), here_b = on_host(op, b, memory_b);
     Array<float, 1> weights({clouds});
-    copy_bytes(weights.data(), Device{}, grad_cost.data(), a.device(), clouds * static_cast<int64_t>(sizeof(float)));
-    Array<float, 2> gradient_a({wants(grad_a) ? a.batch.rows() : 0, 3}),
-        gradient_b({wants(grad_b) ? b.batch.rows() : 0, 3});
+    copy_bytes(weights.data(), Device{}, dL_dcost.data(), a.device(), clouds * static_cast<int64_t>(sizeof(float)));
+    Array<float, 2> gradient_a({wants(dL_da) ? a.batch.rows() : 0, 3}),
+        gradient_b({wants(dL_db) ? b.batch.rows() : 0, 3});
     parallel_for(clouds, 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             const View<const float, 2> from = here_a.cloud(i), to = here_b.cloud(i);
@@ -177,7 +179,8 @@ void emd_transport_gradient(const Clouds& a, const Clouds& b, const EmdPlan& pla
                     sq += difference[axis] * difference[axis];
                 }
                 const double weight = flow.mass * weights.data()[i];
-                const double factor = squared ? 2.0 * weight : (sq > 0.0 ? weight / std::sqrt(sq) : 0.0);
+                const double factor =
+                    norm == DistanceNorm::squared ? 2.0 * weight : (sq > 0.0 ? weight / std::sqrt(sq) : 0.0);
                 for (int axis = 0; axis < 3; ++axis) {
                     sum_a[3 * flow.from + axis] += factor * difference[axis];
                     sum_b[3 * flow.to + axis] -= factor * difference[axis];
@@ -195,8 +198,8 @@ void emd_transport_gradient(const Clouds& a, const Clouds& b, const EmdPlan& pla
         copy_bytes(out.data(), a.device(), gradient.data(), Device{},
                    gradient.elements() * static_cast<int64_t>(sizeof(float)));
     };
-    send(gradient_a, grad_a);
-    send(gradient_b, grad_b);
+    send(gradient_a, dL_da);
+    send(gradient_b, dL_db);
 }
 
 }  // namespace stipple::ops

@@ -17,7 +17,8 @@ namespace {
 constexpr int kBlock = 16;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr float kInfinityF = std::numeric_limits<float>::infinity();
-constexpr double kWarmGap = 2e-3;  // of the auction: 1e-2 leaves more paths, 5e-4 costs more than it saves
+constexpr double kWarmGap =
+    2e-3;  // of the auction that starts it: 1e-2 leaves more paths, 5e-4 costs more than it saves
 
 struct Points {
     std::vector<float> x, y, z;  // scaled by a power of two, padded to whole blocks
@@ -51,10 +52,31 @@ int shift_of(const Problem& problem) {
     return assignment::scale_shift(box);
 }
 
-struct Share {
+struct Inflow {
     int32_t from;
     int64_t units;
 };
+
+// Sorts are outside of the template, so that they are compiled once.
+
+void sort_arcs(std::vector<Arc>& arcs) {
+    std::sort(arcs.begin(), arcs.end(),
+              [](const Arc& p, const Arc& q) { return p.from != q.from ? p.from < q.from : p.to < q.to; });
+}
+
+/// The group of every point, and the number of groups: points at the same place form one.
+std::pair<std::vector<int32_t>, int32_t> group_duplicates(const Points& points, int64_t n) {
+    std::vector<int32_t> order(n), groups(n);
+    std::iota(order.begin(), order.end(), 0);
+    const auto place = [&](int32_t i) { return std::tuple(points.x[i], points.y[i], points.z[i]); };
+    std::sort(order.begin(), order.end(), [&](int32_t i, int32_t j) { return place(i) < place(j); });
+    int32_t group = 0;
+    for (int64_t k = 0; k < n; ++k) {
+        if (k > 0 && place(order[k - 1]) != place(order[k])) ++group;
+        groups[order[k]] = group;
+    }
+    return {std::move(groups), group + 1};
+}
 
 template <bool squared>
 class Solver {
@@ -68,19 +90,21 @@ public:
           price_(m_, 0.0),
           profit_(n_, 0.0),
           nearest_(n_, 0),
-          spare_(n_, problem.supply),
-          room_(m_, problem.demand),
-          shares_(m_),
+          supply_left_(n_, problem.supply),
+          demand_left_(m_, problem.demand),
+          flows_(m_),
           distance_(m_, kInfinity),
-          via_(m_, -1),
+          predecessor_(m_, -1),
           settled_(m_, 0),
-          from_(n_, -1),
-          reach_(n_, 0.0),
-          reached_(n_, 0),
+          entered_from_(n_, -1),
+          bidder_distance_(n_, 0.0),
+          is_reached_(n_, 0),
           price_f_(blocks_ * kBlock, kInfinityF),
           limit_(blocks_ * kBlock, -kInfinityF) {
         std::fill_n(limit_.begin(), m_, kInfinityF);
-        find_twins();
+        auto [groups, count] = group_duplicates(a_, n_);
+        group_ = std::move(groups);
+        duplicate_base_.assign(count, -kInfinity);
     }
 
     void set_prices(const std::vector<double>& price) { price_ = price; }
@@ -92,14 +116,14 @@ public:
         });
         for (int64_t i = 0; i < n_; ++i) {
             const int32_t j = nearest_[i];
-            const int64_t units = std::min(spare_[i], room_[j]);
+            const int64_t units = std::min(supply_left_[i], demand_left_[j]);
             if (units == 0) continue;
-            shares_[j].push_back({static_cast<int32_t>(i), units});
-            spare_[i] -= units;
-            room_[j] -= units;
+            flows_[j].push_back({static_cast<int32_t>(i), units});
+            supply_left_[i] -= units;
+            demand_left_[j] -= units;
         }
         for (int64_t i = 0; i < n_; ++i)
-            while (spare_[i] > 0) augment(static_cast<int32_t>(i));
+            while (supply_left_[i] > 0) augment(static_cast<int32_t>(i));
     }
 
     Solution solution(double unit) {
@@ -107,10 +131,9 @@ public:
         double total = 0;
         int64_t units = 0;
         for (int64_t j = 0; j < m_; ++j)
-            for (const Share& share : shares_[j])
-                result.arcs.push_back({share.from, static_cast<int32_t>(j), share.units});
-        std::sort(result.arcs.begin(), result.arcs.end(),
-                  [](const Arc& p, const Arc& q) { return p.from != q.from ? p.from < q.from : p.to < q.to; });
+            for (const Inflow& inflow : flows_[j])
+                result.arcs.push_back({inflow.from, static_cast<int32_t>(j), inflow.units});
+        sort_arcs(result.arcs);
         for (const Arc& arc : result.arcs) {
             total += cost(arc.from, arc.to) * static_cast<double>(arc.units);
             units += arc.units;
@@ -130,21 +153,6 @@ private:
         const double dx = static_cast<double>(a_.x[i]) - b_.x[j], dy = static_cast<double>(a_.y[i]) - b_.y[j],
                      dz = static_cast<double>(a_.z[i]) - b_.z[j], sq = (dx * dx + dy * dy) + dz * dz;
         return squared ? sq : std::sqrt(sq);
-    }
-
-    /// Points at the same place share a group: one row's scan serves them all.
-    void find_twins() {
-        std::vector<int32_t> order(n_);
-        std::iota(order.begin(), order.end(), 0);
-        const auto place = [&](int32_t i) { return std::tuple(a_.x[i], a_.y[i], a_.z[i]); };
-        std::sort(order.begin(), order.end(), [&](int32_t i, int32_t j) { return place(i) < place(j); });
-        group_.resize(n_);
-        int32_t group = 0;
-        for (int64_t k = 0; k < n_; ++k) {
-            if (k > 0 && place(order[k - 1]) != place(order[k])) ++group;
-            group_[order[k]] = group;
-        }
-        group_base_.assign(group + 1, -kInfinity);
     }
 
     void find_profit(int64_t i) {
@@ -173,25 +181,25 @@ private:
         nearest_[i] = static_cast<int32_t>(nearest);
     }
 
-    /// Sends what fits along one shortest path from `root` to a point of b with room.
+    /// Pushes what fits along one shortest path from `root` to the nearest object with demand left.
     void augment(int32_t root) {
         ++paths_;
         using Entry = std::pair<double, int32_t>;
         heap_.clear();
         touched_.clear();
-        front_.clear();
+        frontier_.clear();
         order_.clear();
-        double best = kInfinity;  // to a point with room
-        int32_t goal = -1;
-        front_.push_back(root);
-        reached_[root] = 1;
-        reach_[root] = 0.0;
-        from_[root] = -1;
+        double best = kInfinity;  // distance of the nearest object with demand left
+        int32_t sink = -1;
+        frontier_.push_back(root);
+        is_reached_[root] = 1;
+        bidder_distance_[root] = 0.0;
+        entered_from_[root] = -1;
         order_.push_back(root);
         double length = 0.0;
         for (;;) {
-            for (const int32_t i : front_) relax(i, best, goal);
-            front_.clear();
+            for (const int32_t i : frontier_) relax(i, best, sink);
+            frontier_.clear();
             while (!heap_.empty() &&
                    (settled_[heap_.front().second] || heap_.front().first > distance_[heap_.front().second])) {
                 std::pop_heap(heap_.begin(), heap_.end(), std::greater<Entry>());
@@ -206,19 +214,19 @@ private:
             heap_.pop_back();
             settled_[j] = 1;
             limit_[j] = -kInfinityF;
-            for (const Share& share : shares_[j]) {
-                if (reached_[share.from]) continue;
-                reached_[share.from] = 1;
-                reach_[share.from] = distance_[j];
-                from_[share.from] = j;
-                front_.push_back(share.from);
-                order_.push_back(share.from);
+            for (const Inflow& inflow : flows_[j]) {
+                if (is_reached_[inflow.from]) continue;
+                is_reached_[inflow.from] = 1;
+                bidder_distance_[inflow.from] = distance_[j];
+                entered_from_[inflow.from] = j;
+                frontier_.push_back(inflow.from);
+                order_.push_back(inflow.from);
             }
         }
         for (const int32_t i : order_) {
-            profit_[i] += length - reach_[i];
-            reached_[i] = 0;
-            group_base_[group_[i]] = -kInfinity;
+            profit_[i] += length - bidder_distance_[i];
+            is_reached_[i] = 0;
+            duplicate_base_[group_[i]] = -kInfinity;
         }
         for (const int32_t j : touched_) {
             if (settled_[j]) {
@@ -226,7 +234,7 @@ private:
                 price_f_[j] = static_cast<float>(price_[j]);
             }
         }
-        send(root, goal);
+        push_flow(root, sink);
         for (const int32_t j : touched_) {
             settled_[j] = 0;
             distance_[j] = kInfinity;
@@ -234,11 +242,11 @@ private:
         }
     }
 
-    void relax(int32_t i, double& best, int32_t& goal) {
-        const double base = profit_[i] - reach_[i];
-        double& group_base = group_base_[group_[i]];
-        if (base <= group_base) return;
-        group_base = base;
+    void relax(int32_t i, double& best, int32_t& sink) {
+        const double base = profit_[i] - bidder_distance_[i];
+        double& duplicate_base = duplicate_base_[group_[i]];
+        if (base <= duplicate_base) return;
+        duplicate_base = base;
         ++scans_;
         const float x = a_.x[i], y = a_.y[i], z = a_.z[i];
         const float base_f = static_cast<float>(base) + assignment::kFilterMargin;
@@ -254,16 +262,16 @@ private:
             if (any == 0) continue;
             for (int64_t j = first; j < std::min(first + kBlock, m_); ++j) {
                 if (passes[j - first] == 0) continue;
-                // Never negative but for rounding; a path must not grow shorter.
-                const double through = std::max(cost(i, j) + price_[j] - base, reach_[i]);
+                // Reduced costs are negative by rounding only; a path must not get shorter.
+                const double through = std::max(cost(i, j) + price_[j] - base, bidder_distance_[i]);
                 if (through >= distance_[j] || through >= best) continue;
                 if (distance_[j] == kInfinity) touched_.push_back(static_cast<int32_t>(j));
                 distance_[j] = through;
-                via_[j] = i;
+                predecessor_[j] = i;
                 limit_[j] = static_cast<float>(through);
-                if (room_[j] > 0) {
+                if (demand_left_[j] > 0) {
                     best = through;
-                    goal = static_cast<int32_t>(j);
+                    sink = static_cast<int32_t>(j);
                 } else {
                     heap_.emplace_back(through, static_cast<int32_t>(j));
                     std::push_heap(heap_.begin(), heap_.end(), std::greater<std::pair<double, int32_t>>());
@@ -272,38 +280,38 @@ private:
         }
     }
 
-    void send(int32_t root, int32_t goal) {
-        int64_t units = std::min(spare_[root], room_[goal]);
-        for (int32_t j = goal;;) {
-            const int32_t i = via_[j];
+    void push_flow(int32_t root, int32_t sink) {
+        int64_t units = std::min(supply_left_[root], demand_left_[sink]);
+        for (int32_t j = sink;;) {
+            const int32_t i = predecessor_[j];
             if (i == root) break;
-            j = from_[i];
-            units = std::min(units, share_of(j, i).units);
+            j = entered_from_[i];
+            units = std::min(units, flow_of(j, i).units);
         }
-        spare_[root] -= units;
-        room_[goal] -= units;
-        for (int32_t j = goal;;) {
-            const int32_t i = via_[j];
-            add_share(j, i, units);
+        supply_left_[root] -= units;
+        demand_left_[sink] -= units;
+        for (int32_t j = sink;;) {
+            const int32_t i = predecessor_[j];
+            add_flow(j, i, units);
             if (i == root) break;
-            j = from_[i];
-            add_share(j, i, -units);
+            j = entered_from_[i];
+            add_flow(j, i, -units);
         }
     }
 
-    Share& share_of(int32_t j, int32_t i) {
-        auto& shares = shares_[j];
-        return *std::find_if(shares.begin(), shares.end(), [&](const Share& share) { return share.from == i; });
+    Inflow& flow_of(int32_t j, int32_t i) {
+        auto& inflows = flows_[j];
+        return *std::find_if(inflows.begin(), inflows.end(), [&](const Inflow& inflow) { return inflow.from == i; });
     }
 
-    void add_share(int32_t j, int32_t i, int64_t units) {
-        auto& shares = shares_[j];
-        const auto at = std::find_if(shares.begin(), shares.end(), [&](const Share& s) { return s.from == i; });
-        if (at == shares.end()) {
-            shares.push_back({i, units});
+    void add_flow(int32_t j, int32_t i, int64_t units) {
+        auto& inflows = flows_[j];
+        const auto at = std::find_if(inflows.begin(), inflows.end(), [&](const Inflow& s) { return s.from == i; });
+        if (at == inflows.end()) {
+            inflows.push_back({i, units});
         } else if ((at->units += units) == 0) {
-            *at = shares.back();
-            shares.pop_back();
+            *at = inflows.back();
+            inflows.pop_back();
         }
     }
 
@@ -311,20 +319,20 @@ private:
     const Points a_, b_;
     std::vector<double> price_, profit_;
     std::vector<int32_t> nearest_;
-    std::vector<int64_t> spare_, room_;
-    std::vector<std::vector<Share>> shares_;
-    // One search; what it touched is put back after it.
+    std::vector<int64_t> supply_left_, demand_left_;
+    std::vector<std::vector<Inflow>> flows_;
+    // State of one search; what it touched is reset after it.
     std::vector<double> distance_;
-    std::vector<int32_t> via_;
+    std::vector<int32_t> predecessor_;
     std::vector<uint8_t> settled_;
-    std::vector<int32_t> from_;
-    std::vector<double> reach_;
-    std::vector<uint8_t> reached_;
+    std::vector<int32_t> entered_from_;
+    std::vector<double> bidder_distance_;
+    std::vector<uint8_t> is_reached_;
     std::vector<float> price_f_, limit_;
-    std::vector<int32_t> group_;
-    std::vector<double> group_base_;
+    std::vector<int32_t> group_;          // bidders at the same place: one scan of a row serves them all
+    std::vector<double> duplicate_base_;  // of groups
     std::vector<std::pair<double, int32_t>> heap_;
-    std::vector<int32_t> touched_, front_, order_;
+    std::vector<int32_t> touched_, frontier_, order_;
     int64_t paths_ = 0, scans_ = 0;
 };
 
@@ -377,8 +385,7 @@ Solution solve(const Problem& problem) {
         Solution solution = solve(turned);
         std::swap(solution.dual_a, solution.dual_b);
         for (Arc& arc : solution.arcs) std::swap(arc.from, arc.to);
-        std::sort(solution.arcs.begin(), solution.arcs.end(),
-                  [](const Arc& p, const Arc& q) { return p.from != q.from ? p.from < q.from : p.to < q.to; });
+        sort_arcs(solution.arcs);
         return solution;
     }
     return problem.squared ? solve_as<true>(problem) : solve_as<false>(problem);

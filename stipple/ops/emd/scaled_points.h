@@ -1,5 +1,5 @@
 #pragma once
-// The points of emd on the CPU: scaled, in the order that emd/auction.h speaks of.
+// The points of emd on the CPU: scaled, sorted along the curve (see auction.h).
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@ namespace stipple::ops::assignment {
 constexpr int kBlock = 16;  // objects tested together: four NEON or two AVX registers
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// Coordinates apart, scaled, padded with points at infinity to whole blocks.
+/// Structure of arrays, scaled, padded with points at infinity to whole blocks.
 struct Points {
     std::vector<float> x, y, z;
 
@@ -34,10 +34,10 @@ struct Points {
     }
 };
 
-/// Rows in the order that emd/auction.h speaks of.
+/// Row numbers in the order of the curve.
 inline std::vector<int32_t> curve_order(const float* rows, int64_t stride, int64_t n, const Extent& box, int shift) {
     const float scale = std::ldexp(1.0f, shift);
-    std::vector<uint64_t> keys(n);  // with the row below, so that equal codes stay in order
+    std::vector<uint64_t> keys(n);  // the row in the low bits: equal codes stay in order
     for (int64_t i = 0; i < n; ++i)
         keys[i] = static_cast<uint64_t>(curve_key(rows + i * stride, box, scale)) << 32 | static_cast<uint64_t>(i);
     std::sort(keys.begin(), keys.end());

@@ -1,5 +1,6 @@
 #include "stipple/ops/bilateral_weights.h"
 
+#include "stipple/ops/common/require.h"
 #include "stipple/ops/grouping/bilateral_weights_term.h"
 
 namespace stipple::ops {

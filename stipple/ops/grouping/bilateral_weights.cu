@@ -7,7 +7,7 @@ namespace {
 
 /// A row of threads for each entry: squared differences over the columns, then a sum over the row of threads.
 __global__ void measure(const float* __restrict__ rows, int64_t stride, const float* __restrict__ queries,
-                        int64_t query_stride, NeighbourRows near, int64_t entries, int64_t columns, float beta,
+                        int64_t query_stride, DeviceNeighbours near, int64_t entries, int64_t columns, float beta,
                         float* __restrict__ similarity) {
     const int64_t e = row_of_thread();
     double sum = 0;
@@ -26,9 +26,9 @@ __global__ void measure(const float* __restrict__ rows, int64_t stride, const fl
 
 /// A row of threads for each entry, coalesced over the columns.
 __global__ void measure_backward(const float* __restrict__ rows, int64_t stride, const float* __restrict__ queries,
-                                 int64_t query_stride, NeighbourRows near, int64_t entries, int64_t columns, float beta,
-                                 const float* __restrict__ similarity, const float* __restrict__ dL_dsimilarity,
-                                 float* __restrict__ dL_doffsets) {
+                                 int64_t query_stride, DeviceNeighbours near, int64_t entries, int64_t columns,
+                                 float beta, const float* __restrict__ similarity,
+                                 const float* __restrict__ dL_dsimilarity, float* __restrict__ dL_doffsets) {
     const int64_t e = row_of_thread();
     if (e >= entries) return;
     const int64_t i = e / near.k, row = near.named(i, e - i * near.k);
@@ -42,8 +42,8 @@ __global__ void measure_backward(const float* __restrict__ rows, int64_t stride,
 }
 
 /// A row of threads for each point, one thread a channel, neighbours in order; all reads coalesced.
-__global__ void combine(const float* __restrict__ rows, int64_t stride, NeighbourRows near, int64_t m, int64_t columns,
-                        const float* __restrict__ th, const float* __restrict__ psi, float guard,
+__global__ void combine(const float* __restrict__ rows, int64_t stride, DeviceNeighbours near, int64_t m,
+                        int64_t columns, const float* __restrict__ th, const float* __restrict__ psi, float guard,
                         float* __restrict__ out, float* __restrict__ denominator) {
     const int64_t i = row_of_thread();
     if (i >= m) return;
@@ -61,7 +61,7 @@ __global__ void combine(const float* __restrict__ rows, int64_t stride, Neighbou
 }
 
 /// A row of threads for each entry, coalesced over the channels.
-__global__ void combine_backward(const float* __restrict__ rows, int64_t stride, NeighbourRows near, int64_t entries,
+__global__ void combine_backward(const float* __restrict__ rows, int64_t stride, DeviceNeighbours near, int64_t entries,
                                  int64_t columns, const float* __restrict__ th, const float* __restrict__ psi,
                                  float guard, const float* __restrict__ out, const float* __restrict__ denominator,
                                  const float* __restrict__ dL_dout, float* __restrict__ dL_dth,

@@ -1,5 +1,6 @@
 #include "stipple/ops/gather.h"
 
+#include "stipple/ops/common/require.h"
 #include "stipple/ops/group.h"
 
 namespace stipple::ops {

@@ -1,5 +1,6 @@
 #include "stipple/ops/group.h"
 
+#include "stipple/ops/common/require.h"
 #include "stipple/ops/grouping/grouping_cpu.h"
 
 namespace stipple::ops {

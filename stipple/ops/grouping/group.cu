@@ -6,7 +6,7 @@ namespace {
 
 /// A row of threads for each entry; reads and writes are coalesced over the columns. T is float or float4.
 template <class T>
-__global__ void group_rows(const float* __restrict__ rows, int64_t stride, NeighbourRows near, int64_t entries,
+__global__ void group_rows(const float* __restrict__ rows, int64_t stride, DeviceNeighbours near, int64_t entries,
                            const float* __restrict__ centres, int64_t columns, float* __restrict__ out) {
     const int64_t e = row_of_thread();
     if (e >= entries) return;
@@ -26,7 +26,7 @@ __global__ void group_rows(const float* __restrict__ rows, int64_t stride, Neigh
 }
 
 /// A row of threads for each centre, one thread a column, neighbours in order.
-__global__ void sum_centres(NeighbourRows near, int64_t m, const float* __restrict__ gradients, int64_t columns,
+__global__ void sum_centres(DeviceNeighbours near, int64_t m, const float* __restrict__ gradients, int64_t columns,
                             float* __restrict__ out) {
     const int64_t i = row_of_thread();
     if (i >= m) return;

@@ -45,8 +45,8 @@ __device__ inline float4 add_scaled(float4 a, float w, float4 b) {
                        add_scaled(a.w, w, b.w));
 }
 
-/// The rows of a batch and the clouds that index into them.
-struct NeighbourRows {
+/// Neighbours as kernels see them: the indices, the clouds that hold them and those they point into.
+struct DeviceNeighbours {
     const int32_t* indices;
     int64_t k;
     DeviceBatch batch, rows;
@@ -66,11 +66,11 @@ public:
         : batch_(neighbours.batch, stream), rows_(rows, stream) {
         view_ = {neighbours.indices.data(), neighbours.k(), batch_.view(), rows_.view()};
     }
-    const NeighbourRows& view() const { return view_; }
+    const DeviceNeighbours& view() const { return view_; }
 
 private:
     UploadedBatch batch_, rows_;
-    NeighbourRows view_{};
+    DeviceNeighbours view_{};
 };
 
 /// Sum over the `lanes` neighbouring threads (a power of two, at most 32); every thread of the warp must come here.

@@ -1,5 +1,6 @@
 #include "stipple/ops/interpolate.h"
 
+#include "stipple/ops/common/require.h"
 #include "stipple/ops/grouping/scatter_terms.h"
 
 namespace stipple::ops {

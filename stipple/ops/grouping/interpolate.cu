@@ -7,7 +7,7 @@ namespace {
 /// A row of threads for each (point, child): weights and indices are broadcast, rows are read coalesced, and the q
 /// children of a point meet its rows in the cache. T is float or float4.
 template <class T>
-__global__ void interpolate_rows(const float* __restrict__ rows, int64_t stride, NeighbourRows near,
+__global__ void interpolate_rows(const float* __restrict__ rows, int64_t stride, DeviceNeighbours near,
                                  const float* __restrict__ weights, int64_t sums, int64_t q, int64_t columns,
                                  float* __restrict__ out) {
     const int64_t s = row_of_thread();
@@ -26,7 +26,7 @@ __global__ void interpolate_rows(const float* __restrict__ rows, int64_t stride,
 }
 
 /// A row of threads for each weight: partial dot products over the columns, then a sum over the row of threads.
-__global__ void weight_gradients(const float* __restrict__ rows, int64_t stride, NeighbourRows near,
+__global__ void weight_gradients(const float* __restrict__ rows, int64_t stride, DeviceNeighbours near,
                                  const float* __restrict__ gradients, int64_t weights, int64_t q, int64_t columns,
                                  float* __restrict__ out) {
     const int64_t w = row_of_thread();

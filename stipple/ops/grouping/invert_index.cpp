@@ -1,6 +1,7 @@
 #include "stipple/ops/invert_index.h"
 
 #include "stipple/core/parallel.h"
+#include "stipple/ops/common/require.h"
 
 namespace stipple::ops {
 namespace cpu {

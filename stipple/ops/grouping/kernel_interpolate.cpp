@@ -1,5 +1,6 @@
 #include "stipple/ops/kernel_interpolate.h"
 
+#include "stipple/ops/common/require.h"
 #include "stipple/ops/grouping/grouping_cpu.h"
 #include "stipple/ops/grouping/kernel_interpolate_term.h"
 

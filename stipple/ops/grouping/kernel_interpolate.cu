@@ -12,7 +12,7 @@ constexpr int kWarps = 8;  // of a block
 struct Inputs {
     const float *points, *queries, *kernel;
     int64_t point_stride, query_stride, q;
-    NeighbourRows near;
+    DeviceNeighbours near;
     KernelTerm term;
     KernelWeights::Normalise normalise;
 

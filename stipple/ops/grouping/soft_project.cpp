@@ -1,5 +1,6 @@
 #include "stipple/ops/soft_project.h"
 
+#include "stipple/ops/common/require.h"
 #include "stipple/ops/grouping/grouping_cpu.h"
 #include "stipple/ops/grouping/soft_project_row.h"
 

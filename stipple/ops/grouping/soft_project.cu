@@ -12,7 +12,7 @@ constexpr int kThreads = kQueriesPerChunk;
 struct Inputs {
     const float *points, *queries, *temperature;
     int64_t point_stride, query_stride;
-    NeighbourRows near;
+    DeviceNeighbours near;
     float min_sigma;
 
     __device__ SoftRow row(int64_t i) const {

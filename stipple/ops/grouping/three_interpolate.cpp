@@ -1,5 +1,6 @@
 #include "stipple/ops/three_interpolate.h"
 
+#include "stipple/ops/common/require.h"
 #include "stipple/ops/grouping/grouping_cpu.h"
 #include "stipple/ops/grouping/three_interpolate_row.h"
 

@@ -18,7 +18,7 @@ struct Candidate {
     float x, y, z;
 };
 
-/// How the blocks of a group tell each other their farthest points: [groups, 2, members] of 32 bytes, zero at first.
+/// How the blocks of a group exchange their farthest points: [groups, 2, members] of 32 bytes, zero at first.
 ///
 /// Every 8-byte word carries the number of its exchange besides its data (one bit of it in the first word, where there
 /// is room for no more), so a reader that finds the number in all four words has them all: no fence, no counter, and
@@ -173,7 +173,7 @@ private:
 };
 
 /// A warp with any number of chunks in global memory: `mine`, `mine + step`, ... Lane l looks after every 32nd of them;
-/// nobody else reads or writes them, so plain accesses do.
+/// no other thread reads or writes them, so plain accesses suffice.
 class StreamingWarp {
 public:
     static constexpr size_t kSharedBytes = 0;

@@ -72,7 +72,7 @@ int64_t sum_of_weights(const Cells& cells, int64_t i, float inverse_reach) {
     return sum - poisson_weight(0, inverse_reach);  // its own
 }
 
-/// Takes what sample i weighs off its neighbours, those that are gone included: nobody asks them any more.
+/// Subtracts sample i's term from the weights of its neighbours, removed ones included: theirs are not read any more.
 void take_weights(const Cells& cells, int64_t i, float inverse_reach, int64_t* __restrict sums) {
     const float* __restrict x = cells.column(0), * __restrict y = cells.column(1), * __restrict z = cells.column(2);
     const float px = x[i], py = y[i], pz = z[i];

@@ -14,30 +14,33 @@ namespace {
 
 using ops::Batch;
 using ops::Clouds;
+using ops::DistanceNorm;
 
-double pair_cost(const Array<float, 2>& a, int64_t i, const Array<float, 2>& b, int64_t j, bool squared) {
+constexpr DistanceNorm kNorms[] = {DistanceNorm::euclidean, DistanceNorm::squared};
+
+double pair_cost(const Array<float, 2>& a, int64_t i, const Array<float, 2>& b, int64_t j, DistanceNorm norm) {
     double sq = 0;
     for (int axis = 0; axis < 3; ++axis) {
         const double d = static_cast<double>(a.data()[3 * i + axis]) - b.data()[3 * j + axis];
         sq += d * d;
     }
-    return squared ? sq : std::sqrt(sq);
+    return norm == DistanceNorm::squared ? sq : std::sqrt(sq);
 }
 
-double by_permutations(const Array<float, 2>& a, const Array<float, 2>& b, bool squared) {
+double by_permutations(const Array<float, 2>& a, const Array<float, 2>& b, DistanceNorm norm) {
     std::vector<int> order(a.size(0));
     std::iota(order.begin(), order.end(), 0);
     double least = INFINITY;
     do {
         double total = 0;
-        for (size_t i = 0; i < order.size(); ++i) total += pair_cost(a, i, b, order[i], squared);
+        for (size_t i = 0; i < order.size(); ++i) total += pair_cost(a, i, b, order[i], norm);
         least = std::min(least, total);
     } while (std::next_permutation(order.begin(), order.end()));
     return least / static_cast<double>(order.size());
 }
 
 /// The textbook O(n^3) Hungarian method on the full matrix.
-double by_hungarian(const Array<float, 2>& a, const Array<float, 2>& b, bool squared) {
+double by_hungarian(const Array<float, 2>& a, const Array<float, 2>& b, DistanceNorm norm) {
     const int n = static_cast<int>(a.size(0));
     std::vector<double> u(n + 1, 0.0), v(n + 1, 0.0);
     std::vector<int> row_of(n + 1, 0), way(n + 1, 0);
@@ -53,7 +56,7 @@ double by_hungarian(const Array<float, 2>& a, const Array<float, 2>& b, bool squ
             int next = 0;
             for (int j = 1; j <= n; ++j) {
                 if (used[j]) continue;
-                const double reduced = pair_cost(a, row - 1, b, j - 1, squared) - u[row] - v[j];
+                const double reduced = pair_cost(a, row - 1, b, j - 1, norm) - u[row] - v[j];
                 if (reduced < slack[j]) slack[j] = reduced, way[j] = column;
                 if (slack[j] < step) step = slack[j], next = j;
             }
@@ -72,7 +75,7 @@ double by_hungarian(const Array<float, 2>& a, const Array<float, 2>& b, bool squ
         } while (column != 0);
     }
     double total = 0;
-    for (int j = 1; j <= n; ++j) total += pair_cost(a, row_of[j] - 1, b, j - 1, squared);
+    for (int j = 1; j <= n; ++j) total += pair_cost(a, row_of[j] - 1, b, j - 1, norm);
     return total / n;
 }
 
@@ -81,22 +84,22 @@ struct Exact {
     Array<int32_t, 1> matching;
 };
 
-Exact run_exact(const Array<float, 2>& a, const Array<float, 2>& b, const Batch& batch, bool squared) {
+Exact run_exact(const Array<float, 2>& a, const Array<float, 2>& b, const Batch& batch, DistanceNorm norm) {
     Exact result{Array<double, 1>({batch.clouds()}), Array<double, 1>({batch.rows()}), Array<double, 1>({batch.rows()}),
                  Array<int32_t, 1>({batch.rows()})};
     ops::EmdExactOutput out;
     out.cost = result.cost.view(), out.matching = result.matching.view();
     out.dual_a = result.dual_a.view(), out.dual_b = result.dual_b.view();
-    ops::emd_exact(Clouds(a.view(), batch), Clouds(b.view(), batch), out, squared);
+    ops::emd_exact(Clouds(a.view(), batch), Clouds(b.view(), batch), out, norm);
     return result;
 }
 
 /// A bijection whose cost the duals prove least.
-void check_proof(const Array<float, 2>& a, const Array<float, 2>& b, bool squared, const Exact& result) {
+void check_proof(const Array<float, 2>& a, const Array<float, 2>& b, DistanceNorm norm, const Exact& result) {
     const int64_t n = a.size(0);
     double largest = 0, total = 0, duals = 0;
     for (int64_t i = 0; i < n; ++i)
-        for (int64_t j = 0; j < n; ++j) largest = std::max(largest, pair_cost(a, i, b, j, squared));
+        for (int64_t j = 0; j < n; ++j) largest = std::max(largest, pair_cost(a, i, b, j, norm));
     const double tiny = 1e-13 * largest;
     std::vector<char> taken(n, 0);
     for (int64_t i = 0; i < n; ++i) {
@@ -104,10 +107,10 @@ void check_proof(const Array<float, 2>& a, const Array<float, 2>& b, bool square
         ASSERT_GE(partner, 0);
         ASSERT_LT(partner, n);
         ASSERT_FALSE(taken[partner]++);
-        total += pair_cost(a, i, b, partner, squared);
+        total += pair_cost(a, i, b, partner, norm);
         duals += result.dual_a.data()[i] + result.dual_b.data()[i];
         for (int64_t j = 0; j < n; ++j) {
-            const double slack = pair_cost(a, i, b, j, squared) - result.dual_a.data()[i] - result.dual_b.data()[j];
+            const double slack = pair_cost(a, i, b, j, norm) - result.dual_a.data()[i] - result.dual_b.data()[j];
             ASSERT_GE(slack, -tiny) << i << " " << j;
             if (j == partner) {
                 ASSERT_LE(slack, tiny) << i << " " << j;
@@ -122,12 +125,12 @@ TEST(EmdExact, IsTheBestOfAllPermutations) {
     for (const Kind kind : all_kinds()) {
         if (kind == Kind::nonfinite) continue;
         for (int64_t n = 1; n <= 7; ++n) {
-            for (const bool squared : {false, true}) {
-                SCOPED_TRACE(testing::Message() << to_string(kind) << " n " << n << " squared " << squared);
+            for (const DistanceNorm norm : kNorms) {
+                SCOPED_TRACE(testing::Message() << to_string(kind) << " n " << n << " norm " << static_cast<int>(norm));
                 const Array<float, 2> a = make_cloud(kind, n, 1), b = make_cloud(kind, n, 2);
-                const Exact result = run_exact(a, b, Batch::single(n), squared);
-                check_proof(a, b, squared, result);
-                const double least = by_permutations(a, b, squared);
+                const Exact result = run_exact(a, b, Batch::single(n), norm);
+                check_proof(a, b, norm, result);
+                const double least = by_permutations(a, b, norm);
                 EXPECT_NEAR(result.cost.data()[0], least, 1e-13 * least);
             }
         }
@@ -139,16 +142,17 @@ TEST(EmdExact, EqualsTheHungarianMethod) {
         if (kind == Kind::nonfinite) continue;
         for (const int64_t n : {16, 61, 150}) {
             SCOPED_TRACE(testing::Message() << to_string(kind) << " n " << n);
-            const bool squared = n == 61;
+            const DistanceNorm norm = n == 61 ? DistanceNorm::squared : DistanceNorm::euclidean;
             const Array<float, 2> a = make_cloud(kind, n, 3), b = make_cloud(kind, n, 4);
-            const Exact result = run_exact(a, b, Batch::single(n), squared);
-            check_proof(a, b, squared, result);
-            const double least = by_hungarian(a, b, squared);
+            const Exact result = run_exact(a, b, Batch::single(n), norm);
+            check_proof(a, b, norm, result);
+            const double least = by_hungarian(a, b, norm);
             EXPECT_NEAR(result.cost.data()[0], least, 1e-12 * least);
         }
     }
     const Array<float, 2> a = make_cloud(Kind::uniform, 300, 5), b = make_cloud(Kind::coplanar, 300, 6);
-    EXPECT_NEAR(run_exact(a, b, Batch::single(300), false).cost.data()[0], by_hungarian(a, b, false), 1e-13);
+    EXPECT_NEAR(run_exact(a, b, Batch::single(300), DistanceNorm::euclidean).cost.data()[0],
+                by_hungarian(a, b, DistanceNorm::euclidean), 1e-13);
 }
 
 TEST(EmdExact, ProvesItselfBetweenDifferentShapes) {
@@ -156,8 +160,8 @@ TEST(EmdExact, ProvesItselfBetweenDifferentShapes) {
     for (const Kind other : {Kind::uniform, Kind::coplanar, Kind::all_equal, Kind::duplicated, Kind::clustered}) {
         SCOPED_TRACE(to_string(other));
         const Array<float, 2> b = make_cloud(other, 800, 8);
-        check_proof(a, b, false, run_exact(a, b, Batch::single(800), false));
-        check_proof(b, a, true, run_exact(b, a, Batch::single(800), true));
+        check_proof(a, b, DistanceNorm::euclidean, run_exact(a, b, Batch::single(800), DistanceNorm::euclidean));
+        check_proof(b, a, DistanceNorm::squared, run_exact(b, a, Batch::single(800), DistanceNorm::squared));
     }
 }
 
@@ -166,10 +170,10 @@ TEST(EmdExact, ABatchIsItsClouds) {
     const Array<float, 2> a0 = make_cloud(Kind::uniform, 40, 1), a2 = make_cloud(Kind::uniform, 1, 2),
                           a3 = make_cloud(Kind::nonfinite, 25, 3);
     const Array<float, 2> a = concatenate({&a0, &a2, &a3}), b = make_cloud(Kind::uniform, 66, 4);
-    const Exact all = run_exact(a, b, Batch::ragged({0, 40, 40, 41, 66}), false);
+    const Exact all = run_exact(a, b, Batch::ragged({0, 40, 40, 41, 66}), DistanceNorm::euclidean);
     Array<float, 2> b0({40, 3});
     std::memcpy(b0.data(), b.data(), 40 * 12);
-    const Exact one = run_exact(a0, b0, Batch::single(40), false);
+    const Exact one = run_exact(a0, b0, Batch::single(40), DistanceNorm::euclidean);
     EXPECT_EQ(one.cost.data()[0], all.cost.data()[0]);
     EXPECT_EQ(0, std::memcmp(one.matching.data(), all.matching.data(), 40 * 4));
     EXPECT_TRUE(std::isnan(all.cost.data()[1]));
@@ -191,7 +195,7 @@ TEST(EmdExact, ABatchIsItsClouds) {
 TEST(EmdExact, ThreadsDoNotShow) {
     const Array<float, 2> a = make_cloud(Kind::lattice, 600, 1), b = make_cloud(Kind::uniform, 600, 2);
     expect_same_on_threads([&] {
-        const Exact result = run_exact(a, b, Batch::dense(2, 300), false);
+        const Exact result = run_exact(a, b, Batch::dense(2, 300), DistanceNorm::euclidean);
         std::vector<Array<float, 2>> all;
         all.emplace_back(Array<float, 2>({600, 1}));
         std::memcpy(all.back().data(), result.matching.data(), 600 * 4);

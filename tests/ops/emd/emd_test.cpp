@@ -16,10 +16,15 @@ namespace {
 
 using ops::Batch;
 using ops::Clouds;
+using ops::DistanceNorm;
 using ops::EmdOptions;
+
+constexpr DistanceNorm kNorms[] = {DistanceNorm::euclidean, DistanceNorm::squared};
 
 class Emd : public OnDevice {};
 STIPPLE_ON_EVERY_DEVICE(Emd);
+class EmdOfTwoDevices : public Emd {};
+STIPPLE_ON_EVERY_GPU(EmdOfTwoDevices);
 
 struct Result {
     Array<float, 1> cost, bound;
@@ -40,11 +45,11 @@ Result run_emd(const Array<float, 2>& a, const Array<float, 2>& b, const EmdOpti
     return run_emd(a, b, Batch::single(a.size(0)), options, device);
 }
 
-double pair_cost(const float* p, const float* q, bool squared) {
+double pair_cost(const float* p, const float* q, DistanceNorm norm) {
     double sq = 0;
     for (int axis = 0; axis < 3; ++axis)
         sq += (static_cast<double>(p[axis]) - q[axis]) * (static_cast<double>(p[axis]) - q[axis]);
-    return squared ? sq : std::sqrt(sq);
+    return norm == DistanceNorm::squared ? sq : std::sqrt(sq);
 }
 
 /// The longer side of the box of both clouds: the unit of the op's limits.
@@ -72,11 +77,11 @@ void expect_bijection(const int32_t* matching, int64_t n) {
     }
 }
 
-double exact_cost(const Array<float, 2>& a, const Array<float, 2>& b, bool squared) {
+double exact_cost(const Array<float, 2>& a, const Array<float, 2>& b, DistanceNorm norm) {
     Array<double, 1> cost({1});
     ops::EmdExactOutput out;
     out.cost = cost.view();
-    ops::emd_exact(Clouds(a.view()), Clouds(b.view()), out, squared);
+    ops::emd_exact(Clouds(a.view()), Clouds(b.view()), out, norm);
     return cost.data()[0];
 }
 
@@ -87,11 +92,10 @@ void check_cloud(const Array<float, 2>& a, const Array<float, 2>& b, const EmdOp
     if (testing::Test::HasFatalFailure()) return;
     double mean = 0;
     for (int64_t i = 0; i < n; ++i)
-        mean += pair_cost(a.data() + 3 * i, b.data() + 3 * result.matching.data()[i], options.squared);
+        mean += pair_cost(a.data() + 3 * i, b.data() + 3 * result.matching.data()[i], options.norm);
     mean /= static_cast<double>(n);
-    const double cost = result.cost.data()[0], bound = result.bound.data()[0],
-                 least = exact_cost(a, b, options.squared);
-    const double unit = options.squared ? side(a, b) * side(a, b) : side(a, b);
+    const double cost = result.cost.data()[0], bound = result.bound.data()[0], least = exact_cost(a, b, options.norm);
+    const double unit = options.norm == DistanceNorm::squared ? side(a, b) * side(a, b) : side(a, b);
     EXPECT_NEAR(cost, mean, 1e-6 * mean + 1e-12 * unit);
     EXPECT_LE(bound, least * (1 + 1e-7));
     EXPECT_GE(cost, least * (1 - 1e-6) - 1e-12 * unit);
@@ -104,10 +108,10 @@ TEST_P(Emd, KeepsItsGapOnEveryKindOfCloud) {
     for (const Kind kind : all_kinds()) {
         if (kind == Kind::nonfinite) continue;
         for (const int64_t n : {1, 2, 3, 17, 64, 301}) {
-            for (const bool squared : {false, true}) {
-                SCOPED_TRACE(testing::Message() << to_string(kind) << " n " << n << " squared " << squared);
+            for (const DistanceNorm norm : kNorms) {
+                SCOPED_TRACE(testing::Message() << to_string(kind) << " n " << n << " norm " << static_cast<int>(norm));
                 const Array<float, 2> a = make_cloud(kind, n, 1), b = make_cloud(kind, n, 2);
-                const EmdOptions options{squared, 0.01f, 0.0f};
+                const EmdOptions options{norm, 0.01f, 0.0f};
                 check_cloud(a, b, options, run_emd(a, b, options, device()));
             }
         }
@@ -127,11 +131,13 @@ TEST_P(Emd, GivesTheGapThatIsAskedFor) {
     const Array<float, 2> a = make_cloud(Kind::uniform, 700, 5), b = make_cloud(Kind::uniform, 700, 6);
     for (const float relative : {0.3f, 0.03f, 0.003f, 0.0003f, 0.0f}) {
         SCOPED_TRACE(relative);
-        check_cloud(a, b, {false, relative, 0.0f}, run_emd(a, b, {false, relative, 0.0f}, device()));
+        check_cloud(a, b, {DistanceNorm::euclidean, relative, 0.0f},
+                    run_emd(a, b, {DistanceNorm::euclidean, relative, 0.0f}, device()));
     }
     for (const float absolute : {0.1f, 0.001f}) {
         SCOPED_TRACE(absolute);
-        check_cloud(a, b, {false, 0.0f, absolute}, run_emd(a, b, {false, 0.0f, absolute}, device()));
+        check_cloud(a, b, {DistanceNorm::euclidean, 0.0f, absolute},
+                    run_emd(a, b, {DistanceNorm::euclidean, 0.0f, absolute}, device()));
     }
 }
 
@@ -163,7 +169,7 @@ TEST_P(Emd, TwoPlacesInDifferentNumbers) {
     }
 }
 
-TEST_P(Emd, EqualsTheCpuBitForBit) {
+TEST_P(EmdOfTwoDevices, CudaEqualsTheCpuBitForBit) {
     for (const Kind kind : all_kinds()) {
         for (const int64_t n : {33, 513, 2100, 8200}) {  // the last is more than a block's shared memory holds
             if (n > 1000 && kind != Kind::uniform && kind != Kind::coplanar) continue;
@@ -182,8 +188,8 @@ TEST_P(Emd, EqualsTheCpuBitForBit) {
         if (i % 5 < 3) a.data()[3 * i] += 20.0f;
         if (i % 5 < 2) b.data()[3 * i] += 20.0f;
     }
-    for (const bool squared : {false, true}) {
-        const EmdOptions options{squared, 0.01f, 0.0f};
+    for (const DistanceNorm norm : kNorms) {
+        const EmdOptions options{norm, 0.01f, 0.0f};
         const Result cpu = run_emd(a, b, options, Device{}), here = run_emd(a, b, options, device());
         EXPECT_TRUE(std::equal(cpu.matching.data(), cpu.matching.data() + 700, here.matching.data()));
         EXPECT_EQ(cpu.bound.data()[0], here.bound.data()[0]);
@@ -261,19 +267,19 @@ TEST_P(Emd, RowsMayLieApartAndNothingElseIsWritten) {
 
 TEST_P(Emd, GradientIsThatOfTheMatchedPairs) {
     const int64_t n = 40;
-    for (const bool squared : {false, true}) {
+    for (const DistanceNorm norm : kNorms) {
         Array<float, 2> a = make_cloud(Kind::uniform, 2 * n, 11), b = make_cloud(Kind::uniform, 2 * n, 12);
         std::memcpy(b.data(), a.data() + 3 * 5, 12);  // a distance of 0
         const Batch batch = Batch::dense(2, n);
-        const Result result = run_emd(a, b, batch, {squared, 0.01f, 0.0f}, device());
+        const Result result = run_emd(a, b, batch, {norm, 0.01f, 0.0f}, device());
         Array<float, 1> weights({2});
         weights.data()[0] = 1.5f, weights.data()[1] = -2.0f;
         const Array<float, 2> from = upload(a), to = upload(b);
         const Array<int32_t, 1> matching = upload(result.matching);
         const Array<float, 1> grad_cost = upload(weights);
         Array<float, 2> grad_a({2 * n, 3}, device()), grad_b({2 * n, 3}, device());
-        ops::emd_gradient(Clouds(from.view(), batch), Clouds(to.view(), batch), matching.view(), grad_cost.view(),
-                          grad_a.view(), grad_b.view(), squared);
+        ops::emd_backward(Clouds(from.view(), batch), Clouds(to.view(), batch), norm, matching.view(), grad_cost.view(),
+                          grad_a.view(), grad_b.view());
         const Array<float, 2> got_a = download(grad_a), got_b = download(grad_b);
         // Finite differences of the cost of this matching, in double.
         const auto cost = [&](int64_t cloud, int64_t row_a, int64_t row_b, int axis, double step_a, double step_b) {
@@ -286,7 +292,7 @@ TEST_P(Emd, GradientIsThatOfTheMatchedPairs) {
                                      (b.data()[3 * j + k] + (j == row_b && k == axis ? step_b : 0.0));
                     sq += d * d;
                 }
-                total += squared ? sq : std::sqrt(sq);
+                total += norm == DistanceNorm::squared ? sq : std::sqrt(sq);
             }
             return total / n * weights.data()[cloud];
         };
@@ -301,8 +307,8 @@ TEST_P(Emd, GradientIsThatOfTheMatchedPairs) {
             }
         }
         Array<float, 2> only_b({2 * n, 3}, device());
-        ops::emd_gradient(Clouds(from.view(), batch), Clouds(to.view(), batch), matching.view(), grad_cost.view(), {},
-                          only_b.view(), squared);
+        ops::emd_backward(Clouds(from.view(), batch), Clouds(to.view(), batch), norm, matching.view(), grad_cost.view(),
+                          {}, only_b.view());
         EXPECT_EQ(0, std::memcmp(download(only_b).data(), got_b.data(), 2 * n * 12));
     }
 }
@@ -317,8 +323,8 @@ TEST_P(Emd, GradientOfUnmatchedPointsIsZero) {
     one.data()[0] = 1.0f;
     one = upload(one);
     Array<float, 2> grad_a({n, 3}, device()), grad_b({n, 3}, device());
-    ops::emd_gradient(Clouds(a.view()), Clouds(b.view()), matching.view(), std::as_const(one).view(), grad_a.view(),
-                      grad_b.view());
+    ops::emd_backward(Clouds(a.view()), Clouds(b.view()), DistanceNorm::euclidean, matching.view(),
+                      std::as_const(one).view(), grad_a.view(), grad_b.view());
     for (const auto& grad : {download(grad_a), download(grad_b)})
         for (const float value : grad.span()) EXPECT_EQ(value, 0.0f);
 }
@@ -362,8 +368,8 @@ TEST(EmdCpu, BadInput) {
     EXPECT_NE(call(from, from, one.view(), two.view(), matching.view(), {}).find("lower_bound"), std::string::npos);
     EXPECT_NE(call(from, from, one.view(), one.view(), short_matching.view(), {}).find("matching"), std::string::npos);
     for (const float bad : {-1.0f, std::nanf(""), INFINITY}) {
-        call(from, from, one.view(), one.view(), matching.view(), {false, bad, 0.0f});
-        call(from, from, one.view(), one.view(), matching.view(), {false, 0.0f, bad});
+        call(from, from, one.view(), one.view(), matching.view(), {DistanceNorm::euclidean, bad, 0.0f});
+        call(from, from, one.view(), one.view(), matching.view(), {DistanceNorm::euclidean, 0.0f, bad});
     }
     const Array<float, 2> flat = make_features(10, 2);
     call(Clouds(flat.view()), from, one.view(), one.view(), matching.view(), {});
@@ -385,11 +391,17 @@ TEST(EmdCpu, BadInput) {
     });
     EXPECT_EQ(ragged, "emd: 4 points against 5 in cloud 0; emd_transport takes both");
     Array<float, 2> grad({10, 3}), small({9, 3});
-    bad_argument_of([&] { ops::emd_gradient(from, from, short_matching.view(), one.view(), grad.view(), {}); });
-    bad_argument_of([&] { ops::emd_gradient(from, from, matching.view(), two.view(), grad.view(), {}); });
-    bad_argument_of([&] { ops::emd_gradient(from, from, matching.view(), one.view(), small.view(), {}); });
-    bad_argument_of([&] { ops::emd_gradient(from, from, matching.view(), one.view(), {}, small.view()); });
-    bad_argument_of([&] { ops::emd_gradient(from, other, matching.view(), one.view(), grad.view(), {}); });
+    bad_argument_of([&] {
+        ops::emd_backward(from, from, DistanceNorm::euclidean, short_matching.view(), one.view(), grad.view(), {});
+    });
+    bad_argument_of(
+        [&] { ops::emd_backward(from, from, DistanceNorm::euclidean, matching.view(), two.view(), grad.view(), {}); });
+    bad_argument_of(
+        [&] { ops::emd_backward(from, from, DistanceNorm::euclidean, matching.view(), one.view(), small.view(), {}); });
+    bad_argument_of(
+        [&] { ops::emd_backward(from, from, DistanceNorm::euclidean, matching.view(), one.view(), {}, small.view()); });
+    bad_argument_of(
+        [&] { ops::emd_backward(from, other, DistanceNorm::euclidean, matching.view(), one.view(), grad.view(), {}); });
 }
 
 TEST(EmdCpu, AllocationFailures) {

@@ -13,31 +13,34 @@ namespace {
 
 using ops::Batch;
 using ops::Clouds;
+using ops::DistanceNorm;
 using ops::EmdFlow;
 using ops::EmdPlan;
 
-double pair_cost(const Array<float, 2>& a, int64_t i, const Array<float, 2>& b, int64_t j, bool squared) {
+constexpr DistanceNorm kNorms[] = {DistanceNorm::euclidean, DistanceNorm::squared};
+
+double pair_cost(const Array<float, 2>& a, int64_t i, const Array<float, 2>& b, int64_t j, DistanceNorm norm) {
     double sq = 0;
     for (int axis = 0; axis < 3; ++axis) {
         const double d = static_cast<double>(a.data()[3 * i + axis]) - b.data()[3 * j + axis];
         sq += d * d;
     }
-    return squared ? sq : std::sqrt(sq);
+    return norm == DistanceNorm::squared ? sq : std::sqrt(sq);
 }
 
 /// Marginals, cost, and duals that prove it least.
-void check_plan(const Array<float, 2>& a, const Array<float, 2>& b, bool squared) {
+void check_plan(const Array<float, 2>& a, const Array<float, 2>& b, DistanceNorm norm) {
     const int64_t n = a.size(0), m = b.size(0);
     Array<double, 1> dual_a({n}), dual_b({m});
-    const EmdPlan plan = ops::emd_transport(a.view(), b.view(), squared, dual_a.view(), dual_b.view());
+    const EmdPlan plan = ops::emd_transport(a.view(), b.view(), norm, dual_a.view(), dual_b.view());
     ASSERT_EQ(plan.offsets, (std::vector<int64_t>{0, static_cast<int64_t>(plan.flows.size())}));
     double largest = 0, total = 0;
     for (int64_t i = 0; i < n; ++i)
-        for (int64_t j = 0; j < m; ++j) largest = std::max(largest, pair_cost(a, i, b, j, squared));
+        for (int64_t j = 0; j < m; ++j) largest = std::max(largest, pair_cost(a, i, b, j, norm));
     const double tiny = 1e-13 * largest;
     for (int64_t i = 0; i < n; ++i)
         for (int64_t j = 0; j < m; ++j)
-            ASSERT_LE(dual_a.data()[i] + dual_b.data()[j], pair_cost(a, i, b, j, squared) + tiny);
+            ASSERT_LE(dual_a.data()[i] + dual_b.data()[j], pair_cost(a, i, b, j, norm) + tiny);
     std::vector<double> out(n, 0.0), in(m, 0.0);
     std::pair<int32_t, int32_t> before = {-1, -1};
     for (const EmdFlow& flow : plan.flows) {
@@ -45,7 +48,7 @@ void check_plan(const Array<float, 2>& a, const Array<float, 2>& b, bool squared
         before = {flow.from, flow.to};
         ASSERT_GT(flow.mass, 0.0);
         out[flow.from] += flow.mass, in[flow.to] += flow.mass;
-        const double cost = pair_cost(a, flow.from, b, flow.to, squared);
+        const double cost = pair_cost(a, flow.from, b, flow.to, norm);
         total += flow.mass * cost;
         EXPECT_NEAR(dual_a.data()[flow.from] + dual_b.data()[flow.to], cost, tiny);
     }
@@ -62,10 +65,10 @@ TEST(EmdTransport, ProvesItselfOnEveryKindAndSize) {
         if (kind == Kind::nonfinite) continue;
         for (const auto& [n, m] : {std::pair{1, 1}, {1, 9}, {7, 1}, {5, 3}, {40, 40}, {64, 16}, {61, 47}, {30, 101}}) {
             SCOPED_TRACE(testing::Message() << to_string(kind) << " " << n << " x " << m);
-            check_plan(make_cloud(kind, n, 1), make_cloud(kind, m, 2), n % 2 == 0);
+            check_plan(make_cloud(kind, n, 1), make_cloud(kind, m, 2), kNorms[n % 2 == 0 ? 1 : 0]);
         }
     }
-    check_plan(make_cloud(Kind::uniform, 300, 3), make_cloud(Kind::coplanar, 211, 4), false);
+    check_plan(make_cloud(Kind::uniform, 300, 3), make_cloud(Kind::coplanar, 211, 4), DistanceNorm::euclidean);
 }
 
 /// A cloud whose points are all there k times weighs the same as the cloud itself.
@@ -89,7 +92,7 @@ TEST(EmdTransport, BatchesAndCloudsWithoutAPlan) {
     b.data()[3 * 14] = NAN;
     Array<double, 1> dual_a({12}), dual_b({15});
     const Clouds from(a.view(), Batch::ragged({0, 5, 9, 12, 12})), to(b.view(), Batch::ragged({0, 6, 6, 15, 15}));
-    const EmdPlan plan = ops::emd_transport(from, to, false, dual_a.view(), dual_b.view());
+    const EmdPlan plan = ops::emd_transport(from, to, DistanceNorm::euclidean, dual_a.view(), dual_b.view());
     ASSERT_EQ(plan.cost.size(), 4u);
     Array<float, 2> a0({5, 3}), b0({6, 3});
     std::memcpy(a0.data(), a.data(), 5 * 12);
@@ -109,10 +112,10 @@ TEST(EmdTransport, GradientIsThatOfThePlan) {
     std::memcpy(b.data(), a.data(), 12);  // a distance of 0
     Array<float, 1> weight({1});
     weight.data()[0] = -1.5f;
-    for (const bool squared : {false, true}) {
-        const EmdPlan plan = ops::emd_transport(a.view(), b.view(), squared);
+    for (const DistanceNorm norm : kNorms) {
+        const EmdPlan plan = ops::emd_transport(a.view(), b.view(), norm);
         Array<float, 2> grad_a({n, 3}), grad_b({m, 3});
-        ops::emd_transport_gradient(a.view(), b.view(), plan, weight.view(), grad_a.view(), grad_b.view(), squared);
+        ops::emd_transport_backward(a.view(), b.view(), norm, plan, weight.view(), grad_a.view(), grad_b.view());
         const auto cost = [&](int64_t row_a, int64_t row_b, int axis, double step) {
             double total = 0;
             for (const EmdFlow& flow : plan.flows) {
@@ -122,7 +125,7 @@ TEST(EmdTransport, GradientIsThatOfThePlan) {
                                      (b.data()[3 * flow.to + k] + (flow.to == row_b && k == axis ? step : 0.0));
                     sq += d * d;
                 }
-                total += flow.mass * (squared ? sq : std::sqrt(sq));
+                total += flow.mass * (norm == DistanceNorm::squared ? sq : std::sqrt(sq));
             }
             return -1.5 * total;
         };
@@ -140,6 +143,8 @@ TEST(EmdTransport, GradientIsThatOfThePlan) {
 
 class EmdTransportAuction : public OnDevice {};
 STIPPLE_ON_EVERY_DEVICE(EmdTransportAuction);
+class EmdTransportAuctionOfTwoDevices : public EmdTransportAuction {};
+STIPPLE_ON_EVERY_GPU(EmdTransportAuctionOfTwoDevices);
 
 /// The exact cost lies between bound and cost, which are as near as was asked; the plan is a plan and costs what it
 /// says.
@@ -158,7 +163,7 @@ TEST_P(EmdTransportAuction, IsWithinItsGapOfTheExactPlan) {
             double total = 0;
             for (const EmdFlow& flow : plan.flows) {
                 out[flow.from] += flow.mass, in[flow.to] += flow.mass;
-                total += flow.mass * pair_cost(a, flow.from, b, flow.to, false);
+                total += flow.mass * pair_cost(a, flow.from, b, flow.to, DistanceNorm::euclidean);
             }
             for (const double mass : out) EXPECT_NEAR(mass, 1.0 / n, 1e-12);
             for (const double mass : in) EXPECT_NEAR(mass, 1.0 / m, 1e-12);
@@ -167,7 +172,17 @@ TEST_P(EmdTransportAuction, IsWithinItsGapOfTheExactPlan) {
     }
 }
 
-TEST_P(EmdTransportAuction, BatchesAreTheCpusAndHaveGradients) {
+TEST_P(EmdTransportAuction, AnEmptyCloudOfABatchMovesNothing) {
+    const Array<float, 2> a = upload(make_cloud(Kind::uniform, 30, 1)), b = upload(make_cloud(Kind::uniform, 45, 2));
+    const EmdPlan plan = ops::emd_transport_auction(Clouds(a.view(), Batch::ragged({0, 10, 10, 30})),
+                                                    Clouds(b.view(), Batch::ragged({0, 15, 20, 45})));
+    EXPECT_LT(plan.offsets[0], plan.offsets[1]);
+    EXPECT_EQ(plan.offsets[1], plan.offsets[2]);
+    EXPECT_LT(plan.offsets[2], plan.offsets[3]);
+    EXPECT_TRUE(std::isnan(plan.cost[1]));
+}
+
+TEST_P(EmdTransportAuctionOfTwoDevices, PlansAndGradientsOfABatchAreTheCpus) {
     const Array<float, 2> a = make_cloud(Kind::uniform, 30, 1), b = make_cloud(Kind::uniform, 45, 2);
     const Batch batch_a = Batch::ragged({0, 10, 10, 30}), batch_b = Batch::ragged({0, 15, 20, 45});
     const EmdPlan here = ops::emd_transport_auction(Clouds(a.view(), batch_a), Clouds(b.view(), batch_b));
@@ -175,8 +190,6 @@ TEST_P(EmdTransportAuction, BatchesAreTheCpusAndHaveGradients) {
     const Clouds from(a_there.view(), batch_a), to(b_there.view(), batch_b);
     const EmdPlan there = ops::emd_transport_auction(from, to);
     ASSERT_EQ(here.offsets, there.offsets);
-    EXPECT_EQ(here.offsets[1], here.offsets[2]);  // an empty cloud moves nothing
-    EXPECT_TRUE(std::isnan(there.cost[1]));
     for (size_t k = 0; k < here.flows.size(); ++k) {
         EXPECT_EQ(here.flows[k].from, there.flows[k].from);
         EXPECT_EQ(here.flows[k].to, there.flows[k].to);
@@ -186,9 +199,9 @@ TEST_P(EmdTransportAuction, BatchesAreTheCpusAndHaveGradients) {
     for (float& one : ones.span()) one = 1;
     const Array<float, 1> ones_there = ones.to(device());
     Array<float, 2> grad_here({30, 3}), grad_there({30, 3}, device());
-    ops::emd_transport_gradient(Clouds(a.view(), batch_a), Clouds(b.view(), batch_b), here, std::as_const(ones).view(),
-                                grad_here.view(), {});
-    ops::emd_transport_gradient(from, to, there, ones_there.view(), grad_there.view(), {});
+    ops::emd_transport_backward(Clouds(a.view(), batch_a), Clouds(b.view(), batch_b), DistanceNorm::euclidean, here,
+                                std::as_const(ones).view(), grad_here.view(), {});
+    ops::emd_transport_backward(from, to, DistanceNorm::euclidean, there, ones_there.view(), grad_there.view(), {});
     const Array<float, 2> back = download(grad_there);
     EXPECT_EQ(0, std::memcmp(grad_here.data(), back.data(), 90 * sizeof(float)));
 }
@@ -203,7 +216,7 @@ TEST(EmdTransport, BadInput) {
     const Array<float, 2> a = make_cloud(Kind::uniform, 10), b = make_cloud(Kind::uniform, 9);
     Array<double, 1> duals({9});
     bad_argument_of([&] { ops::emd_transport(Clouds(a.view(), Batch::dense(2, 5)), b.view()); });
-    bad_argument_of([&] { ops::emd_transport(a.view(), b.view(), false, duals.view()); });
+    bad_argument_of([&] { ops::emd_transport(a.view(), b.view(), DistanceNorm::euclidean, duals.view()); });
     const View<const float, 2> many(nullptr, {4097, 3}, {0, 1});
     EXPECT_EQ(bad_argument_of([&] { ops::emd_transport(a.view(), many); }),
               "emd_transport: a cloud of 4097 points; the most is 4096");
@@ -214,12 +227,20 @@ TEST(EmdTransport, BadInput) {
     Array<float, 1> one({1}), two({2});
     one.data()[0] = 1.0f;
     Array<float, 2> grad({10, 3});
-    bad_argument_of([&] { ops::emd_transport_gradient(a.view(), b.view(), plan, two.view(), grad.view(), {}); });
-    bad_argument_of([&] { ops::emd_transport_gradient(a.view(), b.view(), plan, one.view(), {}, grad.view()); });
+    bad_argument_of([&] {
+        ops::emd_transport_backward(a.view(), b.view(), DistanceNorm::euclidean, plan, two.view(), grad.view(), {});
+    });
+    bad_argument_of([&] {
+        ops::emd_transport_backward(a.view(), b.view(), DistanceNorm::euclidean, plan, one.view(), {}, grad.view());
+    });
     plan.flows[0].to = 9;
-    bad_argument_of([&] { ops::emd_transport_gradient(a.view(), b.view(), plan, one.view(), grad.view(), {}); });
+    bad_argument_of([&] {
+        ops::emd_transport_backward(a.view(), b.view(), DistanceNorm::euclidean, plan, one.view(), grad.view(), {});
+    });
     plan.offsets.pop_back();
-    bad_argument_of([&] { ops::emd_transport_gradient(a.view(), b.view(), plan, one.view(), grad.view(), {}); });
+    bad_argument_of([&] {
+        ops::emd_transport_backward(a.view(), b.view(), DistanceNorm::euclidean, plan, one.view(), grad.view(), {});
+    });
 }
 
 TEST(EmdTransport, AllocationFailuresAndFlatMemory) {

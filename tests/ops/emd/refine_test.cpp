@@ -44,90 +44,91 @@ struct Case {
     }
 };
 
-TEST(EmdFinish, WeightsHalveWithEveryOctave) {
+TEST(EmdRefinement, WeightsHalveWithEveryTemperature) {
     EXPECT_EQ(weight_of(0.0f, 1.0f), 8192u);
     EXPECT_EQ(weight_of(1.0f, 1.0f), 4096u);
     EXPECT_EQ(weight_of(2.0f, 1.0f), 2048u);
-    EXPECT_EQ(weight_of(0.5f, 1.0f), 6144u) << "straight between powers of two";
-    EXPECT_EQ(weight_of(static_cast<float>(kOctaves), 1.0f), 0u);
+    EXPECT_EQ(weight_of(0.5f, 1.0f), 6144u) << "linear between powers of two";
+    EXPECT_EQ(weight_of(static_cast<float>(kCutoff), 1.0f), 0u);
     EXPECT_EQ(weight_of(INFINITY, 1.0f), 0u);
     for (float behind = 0.0f; behind < 5.0f; behind += 0.01f)
         EXPECT_GE(weight_of(behind, 1.0f), weight_of(behind + 0.01f, 1.0f)) << behind;
 }
 
-TEST(EmdFinish, SharesOfAPointAreAWholeButForTheirRounding) {
+TEST(EmdRefinement, SharesOfABidderSumToItsMassButForRounding) {
     for (uint32_t count : {1u, 2u, 3u, 7u, 64u, 5000u}) {
         const uint32_t inverse = inverse_of_weights(count * 8192u), all = count * share_of(8192u, inverse);
-        EXPECT_LE(all, 1u << kWholeBits) << count;
-        EXPECT_GE(all + 2 * count, 1u << kWholeBits) << count;
+        EXPECT_LE(all, 1u << kUnitMassBits) << count;
+        EXPECT_GE(all + 2 * count, 1u << kUnitMassBits) << count;
     }
 }
 
-TEST(EmdFinish, PricesMoveByTheLogarithmOfWhatObjectsGet) {
-    const uint64_t whole = uint64_t{1} << kWholeBits;
-    const float octave = 0.25f, step = kMoveFactor * octave;
-    EXPECT_EQ(moved_price(3.0f, whole, octave), 3.0f);
-    EXPECT_EQ(moved_price(3.0f, whole + whole / 2, octave), 3.0f + 0.5f * step);
-    EXPECT_EQ(moved_price(3.0f, 2 * whole, octave), 3.0f + step);
-    EXPECT_EQ(moved_price(3.0f, 5000 * whole, octave), 3.0f + step) << "no farther";
-    EXPECT_EQ(moved_price(3.0f, 0, octave), 3.0f - most_drop(octave)) << "no farther";
-    EXPECT_EQ(moved_price(0.01f, 0, octave), 0.0f) << "never negative";
+TEST(EmdRefinement, PricesMoveByTheLogarithmOfTheMass) {
+    const uint64_t whole = uint64_t{1} << kUnitMassBits;
+    const float temperature = 0.25f, step = kStepFactor * temperature;
+    EXPECT_EQ(updated_price(3.0f, whole, temperature), 3.0f);
+    EXPECT_EQ(updated_price(3.0f, whole + whole / 2, temperature), 3.0f + 0.5f * step);
+    EXPECT_EQ(updated_price(3.0f, 2 * whole, temperature), 3.0f + step);
+    EXPECT_EQ(updated_price(3.0f, 5000 * whole, temperature), 3.0f + step) << "no farther";
+    EXPECT_EQ(updated_price(3.0f, 0, temperature), 3.0f - max_drop(temperature)) << "no farther";
+    EXPECT_EQ(updated_price(0.01f, 0, temperature), 0.0f) << "never negative";
 }
 
-TEST(EmdFinish, ProfitsAreTheLeastValuesWhereverPricesMove) {
-    for (const float eps : {0.01f, 0.1f, 0.5f}) {  // near a point: few objects, many, too many for a list
+TEST(EmdRefinement, ProfitsAreTheLeastValuesWhereverPricesMove) {
+    for (const float eps : {0.01f, 0.1f, 0.5f}) {  // candidates of a bidder: few, many, too many for a list
         Case one(700, 7);
-        Finish finish(one.matching(), eps, one);
-        for (int move = 0; move < kMostMoves; ++move) {
-            finish.find_profits();
-            for (int i = 0; i < one.n; ++i) ASSERT_EQ(one.profit[i], one.least(i)) << "point " << i << " move " << move;
-            finish.move_prices();
+        Refinement refine(one.matching(), eps, one);
+        for (int step = 0; step < kMaxPriceUpdates; ++step) {
+            refine.find_profits();
+            for (int i = 0; i < one.n; ++i)
+                ASSERT_EQ(one.profit[i], one.least(i)) << "bidder " << i << " step " << step;
+            refine.update_prices();
         }
     }
 }
 
-TEST(EmdFinish, MovesCloseTheGapOfRoughPrices) {
+TEST(EmdRefinement, PriceUpdatesCloseTheGapOfRoughPrices) {
     Case one(200, 8);
     std::fill(one.price.begin(), one.price.end(), 1.0f);
-    Finish finish(one.matching(), 0.05f, one);
+    Refinement refine(one.matching(), 0.05f, one);
     const auto bound = [&] {
         double sum = 0;
         for (int i = 0; i < one.n; ++i) sum += one.profit[i] - one.price[i];
         return sum;
     };
-    finish.find_profits();
+    refine.find_profits();
     const double before = bound();
     double best = before;
-    for (int move = 0; move < kMostMoves; ++move) {
-        finish.move_prices();
-        finish.find_profits();
+    for (int step = 0; step < kMaxPriceUpdates; ++step) {
+        refine.update_prices();
+        refine.find_profits();
         best = std::max(best, bound());
     }
     EXPECT_GT(best, 1.2 * before);
 }
 
-TEST(EmdFinish, PointsThatCrossExchangeTheirPartners) {
+TEST(EmdRefinement, PairsThatCrossAreSwapped) {
     Case one(2, 1);
     one.costs = {0.0f, 0.5f, 0.5f, 0.0f};
     one.price = {1.0f, 1.0f};
     one.partner = one.owner = {1, 0};
-    Finish finish(one.matching(), 0.5f, one);
-    finish.find_profits();
-    EXPECT_TRUE(finish.exchange());
+    Refinement refine(one.matching(), 0.5f, one);
+    refine.find_profits();
+    EXPECT_TRUE(refine.swap_partners());
     EXPECT_EQ(one.partner, (std::vector<int32_t>{0, 1}));
     EXPECT_EQ(one.owner, (std::vector<int32_t>{0, 1}));
-    EXPECT_FALSE(finish.exchange()) << "nobody gains any more";
+    EXPECT_FALSE(refine.swap_partners()) << "no swap gains any more";
 }
 
-TEST(EmdFinish, ExchangesMakeAMatchingCheaperUntilNobodyGains) {
+TEST(EmdRefinement, SwapsLowerTheCostUntilNoneGains) {
     Case one(150, 9);
     std::fill(one.price.begin(), one.price.end(), 0.0f);
-    const float eps = 1.0f;  // everything is near
-    Finish finish(one.matching(), eps, one);
-    finish.find_profits();
+    const float eps = 1.0f;  // every object is a candidate
+    Refinement refine(one.matching(), eps, one);
+    refine.find_profits();
     double cost = one.matched();
     int rounds = 0;
-    for (; finish.exchange(); ++rounds) {
+    for (; refine.swap_partners(); ++rounds) {
         ASSERT_LT(one.matched(), cost);
         cost = one.matched();
         for (int i = 0; i < one.n; ++i) ASSERT_EQ(one.owner[one.partner[i]], i);
@@ -135,8 +136,8 @@ TEST(EmdFinish, ExchangesMakeAMatchingCheaperUntilNobodyGains) {
     EXPECT_GT(rounds, 2);
     for (int i = 0; i < one.n; ++i)
         for (int k = 0; k < i; ++k)
-            EXPECT_LE(gain_of(one.cost(i, one.partner[i]), one.cost(k, one.partner[k]), one.cost(i, one.partner[k]),
-                              one.cost(k, one.partner[i])),
+            EXPECT_LE(swap_gain(one.cost(i, one.partner[i]), one.cost(k, one.partner[k]), one.cost(i, one.partner[k]),
+                                one.cost(k, one.partner[i])),
                       eps / 64)
                 << i << " and " << k;
 }

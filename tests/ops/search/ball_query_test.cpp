@@ -24,7 +24,7 @@ BallResult run(const Array<float, 2>& points, const Batch& point_batch, const Ar
     Guarded<int32_t, 2> indices({queries.size(0), samples}, device);
     Guarded<int32_t, 1> counts({queries.size(0)}, device);
     ops::ball_query(PointIndex(at.clouds), from.clouds, radius, indices.view(), counts.view(), order);
-    return {indices.check(), counts.check()};
+    return {indices.get(), counts.get()};
 }
 
 void expect_exact(const Array<float, 2>& points, const Batch& point_batch, const Array<float, 2>& queries,
@@ -112,7 +112,7 @@ TEST_P(BallQuery, WithoutCounts) {
         Guarded<int32_t, 2> indices({200, 8}, device());
         ops::ball_query(PointIndex(at.clouds), at.clouds, 0.2f, indices.view(), {}, order);
         const BallResult both = run(points, one, points, one, 0.2f, 8, order, device());
-        EXPECT_EQ(0, std::memcmp(indices.check().data(), both.indices.data(), 200 * 8 * 4));
+        EXPECT_EQ(0, std::memcmp(indices.get().data(), both.indices.data(), 200 * 8 * 4));
     }
 }
 

@@ -26,7 +26,7 @@ KnnResult run(const Array<float, 2>& points, const Batch& point_batch, const Arr
     Guarded<int32_t, 2> indices({queries.size(0), k}, device);
     Guarded<float, 2> distances_sq({queries.size(0), k}, device);
     ops::knn(PointIndex(at.clouds), from.clouds, indices.view(), distances_sq.view());
-    return {indices.check(), distances_sq.check()};
+    return {indices.get(), distances_sq.get()};
 }
 
 KnnResult run(const Array<float, 2>& points, const Array<float, 2>& queries, int64_t k, Device device) {
@@ -92,7 +92,7 @@ TEST_P(Knn, OfTheIndexedRowsWhateverTheyHoldNow) {
                     Guarded<int32_t, 2> indices({queries.size(0), k}, device());
                     Guarded<float, 2> distances_sq({queries.size(0), k}, device());
                     ops::knn(index, at.clouds, indices.view(), distances_sq.view());
-                    expect_exact({indices.check(), distances_sq.check()}, sample.rows, batch, queries, batch, 7);
+                    expect_exact({indices.get(), distances_sq.get()}, sample.rows, batch, queries, batch, 7);
                     if (HasFatalFailure()) return;
                 }
             }
@@ -168,7 +168,7 @@ TEST_P(Knn, OfRowsFartherApart) {
     Guarded<int32_t, 2> indices({500, 4}, device());
     Guarded<float, 2> distances_sq({500, 4}, device());
     ops::knn(PointIndex(clouds), clouds, indices.view(), distances_sq.view());
-    expect_exact({indices.check(), distances_sq.check()}, narrow, narrow);
+    expect_exact({indices.get(), distances_sq.get()}, narrow, narrow);
 }
 
 TEST_P(Knn, WithoutDistances) {
@@ -176,7 +176,7 @@ TEST_P(Knn, WithoutDistances) {
     const Uploaded at(points, device());
     Guarded<int32_t, 2> indices({300, 6}, device());
     ops::knn(PointIndex(at.clouds), at.clouds, indices.view(), {});
-    const Array<int32_t, 2> alone = indices.check();
+    const Array<int32_t, 2> alone = indices.get();
     const KnnResult both = run(points, points, 6, device());
     EXPECT_EQ(0, std::memcmp(alone.data(), both.indices.data(), static_cast<size_t>(alone.elements()) * 4));
 }
@@ -190,7 +190,7 @@ TEST_P(Knn, OutlivesThePoints) {
     Guarded<int32_t, 2> indices({300, 2}, device());
     Guarded<float, 2> distances_sq({300, 2}, device());
     ops::knn(copy, from.clouds, indices.view(), distances_sq.view());
-    expect_exact({indices.check(), distances_sq.check()}, points, points);
+    expect_exact({indices.get(), distances_sq.get()}, points, points);
 }
 
 TEST_P(Knn, OverflowingDistancesAreNotFound) {

@@ -22,7 +22,7 @@ Pairs run(const Array<float, 2>& a, const Batch& batch_a, const Array<float, 2>&
     Guarded<int32_t, 1> b_of_a({a.size(0)}, device), a_of_b({b.size(0)}, device);
     Guarded<float, 1> sq_of_a({a.size(0)}, device), sq_of_b({b.size(0)}, device);
     ops::nearest_pairs(on_a.clouds, on_b.clouds, b_of_a.view(), sq_of_a.view(), a_of_b.view(), sq_of_b.view());
-    return {b_of_a.check(), a_of_b.check(), sq_of_a.check(), sq_of_b.check()};
+    return {b_of_a.get(), a_of_b.get(), sq_of_a.get(), sq_of_b.get()};
 }
 
 void expect_one_way(const Array<int32_t, 1>& indices, const Array<float, 1>& distances_sq, const Array<float, 2>& from,
@@ -97,10 +97,10 @@ TEST_P(NearestPairs, OneWayOnly) {
     Guarded<float, 1> sq_of_a({300}, device()), sq_of_b({200}, device());
     ops::nearest_pairs(on_a.clouds, on_b.clouds, b_of_a.view(), sq_of_a.view(), {}, {});
     ops::nearest_pairs(on_a.clouds, on_b.clouds, {}, {}, a_of_b.view(), sq_of_b.view());
-    EXPECT_EQ(0, std::memcmp(b_of_a.check().data(), both.b_of_a.data(), 300 * 4));
-    EXPECT_EQ(0, std::memcmp(sq_of_a.check().data(), both.sq_of_a.data(), 300 * 4));
-    EXPECT_EQ(0, std::memcmp(a_of_b.check().data(), both.a_of_b.data(), 200 * 4));
-    EXPECT_EQ(0, std::memcmp(sq_of_b.check().data(), both.sq_of_b.data(), 200 * 4));
+    EXPECT_EQ(0, std::memcmp(b_of_a.get().data(), both.b_of_a.data(), 300 * 4));
+    EXPECT_EQ(0, std::memcmp(sq_of_a.get().data(), both.sq_of_a.data(), 300 * 4));
+    EXPECT_EQ(0, std::memcmp(a_of_b.get().data(), both.a_of_b.data(), 200 * 4));
+    EXPECT_EQ(0, std::memcmp(sq_of_b.get().data(), both.sq_of_b.data(), 200 * 4));
     ops::nearest_pairs(on_a.clouds, on_b.clouds, {}, {}, {}, {});
 }
 

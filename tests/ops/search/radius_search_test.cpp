@@ -32,10 +32,10 @@ RadiusResult run(const Array<float, 2>& points, const Batch& point_batch, const 
     Guarded<int32_t, 1> indices({result.total}, device);
     Guarded<float, 1> distances_sq({result.total}, device);
     ops::radius_search(index, from.clouds, radius, offsets.view(), indices.view(), distances_sq.view(), order);
-    result.counts = counts.check();
-    result.offsets = offsets.check();
-    result.indices = indices.check();
-    result.distances_sq = distances_sq.check();
+    result.counts = counts.get();
+    result.offsets = offsets.get();
+    result.indices = indices.get();
+    result.distances_sq = distances_sq.get();
     return result;
 }
 
@@ -146,7 +146,7 @@ TEST_P(RadiusSearch, WithoutDistances) {
     const Array<int64_t, 1> offsets = upload(both.offsets);
     Guarded<int32_t, 1> indices({both.total}, device());
     ops::radius_search(PointIndex(at.clouds), at.clouds, 0.2f, offsets.view(), indices.view(), {});
-    EXPECT_EQ(0, std::memcmp(indices.check().data(), both.indices.data(), static_cast<size_t>(both.total) * 4));
+    EXPECT_EQ(0, std::memcmp(indices.get().data(), both.indices.data(), static_cast<size_t>(both.total) * 4));
 }
 
 TEST_P(RadiusSearch, DoesNotDependOnTheThreads) {
@@ -219,7 +219,7 @@ TEST(RadiusSearchOffsets, ThatDoNotFitAreRejected) {
         std::copy_n(wrong.data(), 3, offsets.data());
         Guarded<int32_t, 1> indices({4}, Device{});
         bad_argument_of([&] { ops::radius_search(index, points.view(), 1, offsets.view(), indices.view(), {}); });
-        indices.check();
+        indices.get();
     }
     Array<int32_t, 1> counts({2});
     counts.data()[0] = 1, counts.data()[1] = -1;
