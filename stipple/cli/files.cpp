@@ -124,7 +124,7 @@ void save_output(const Mesh& mesh, const OutputFile& output, io::Format format, 
             if (output.path != "-")
                 return io::save(output.path, mesh, common.overwrite_mode(), options, found, &format);
             StdoutSink sink;
-            io::info_of(format).write(mesh, sink, options, found);
+            io::write(mesh, sink, format, options, found);
             result.stdout_taken = true;
         });
         for (const std::string& warning : found) result.warnings.push_back(fmt::format("{}: {}", output.path, warning));

@@ -1,7 +1,9 @@
 #include "stipple/io/format.h"
 
+#include <cctype>
 #include <cstring>
 
+#include "stipple/io/common/conversion.h"
 #include "stipple/io/hdf5.h"
 #include "stipple/io/kitti.h"
 #include "stipple/io/las.h"
@@ -133,6 +135,16 @@ Mesh load_unnamed(const std::string& path, const ReadOptions& options, Warnings&
     return load_hdf5_cloud(path, options, warnings);
 }
 
+/// Tells of facts that no field of the format takes; LAS tells of its own.
+void warn_facts(const FileFacts& facts, const FormatInfo& info, Warnings& warnings) {
+    std::vector<std::string> lost;
+    if (!facts.coordinate_system.empty() && info.format != Format::las) lost.push_back("the coordinate system");
+    if (facts.viewpoint && info.format != Format::pcd) lost.push_back("the viewpoint");
+    std::string name(info.name);
+    for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    warn_dropped(lost, name, "", warnings);
+}
+
 }  // namespace
 
 std::span<const FormatInfo> formats() {
@@ -195,12 +207,22 @@ Mesh load_mesh(const std::string& path, const ReadOptions& options, Warnings& wa
     return mesh;
 }
 
+void write(const Mesh& mesh, ByteSink& sink, Format format, const WriteOptions& options, Warnings& warnings) {
+    const FormatInfo& info = info_of(format);
+    STIPPLE_REQUIRE(info.write, "{} is written to a path alone", info.name);
+    info.write(mesh, sink, options, warnings);
+    warn_facts(mesh.vertices.facts, info, warnings);
+}
+
 void save(const std::string& path, const Mesh& mesh, Overwrite overwrite, const WriteOptions& options,
           Warnings& warnings, const Format* format) {
     const FormatInfo& info = info_of(format ? *format : format_by_extension(path));
-    if (!info.write) return save_hdf5_cloud(path, mesh, overwrite, warnings);
+    if (!info.write) {
+        save_hdf5_cloud(path, mesh, overwrite, warnings);
+        return warn_facts(mesh.vertices.facts, info, warnings);
+    }
     AtomicFile file(path, overwrite);
-    info.write(mesh, file, options, warnings);
+    write(mesh, file, info.format, options, warnings);
     file.commit();
 }
 

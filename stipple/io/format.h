@@ -65,6 +65,10 @@ PointCloud load_cloud(const std::string& path, const ReadOptions& options, Warni
 /// Throws Error{bad_file} when the file has no faces.
 Mesh load_mesh(const std::string& path, const ReadOptions& options, Warnings& warnings);
 
+/// Writes a cloud or mesh as `format` (not HDF5, which needs a path). What the format cannot hold is told in warnings,
+/// the facts of the file that it was read from among them (coordinate system, viewpoint).
+void write(const Mesh& mesh, ByteSink& sink, Format format, const WriteOptions& options, Warnings& warnings);
+
 /// Writes any supported file, atomically; the format is `format` if given, else the extension's.
 void save(const std::string& path, const Mesh& mesh, Overwrite overwrite, const WriteOptions& options,
           Warnings& warnings, const Format* format = nullptr);

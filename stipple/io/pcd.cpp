@@ -19,6 +19,7 @@ struct Header {
     std::vector<Field> fields;    // one an item: a field of COUNT 3 is three, padding included
     std::vector<int64_t> counts;  // for each of `fields`: items that it begins (its COUNT), 0 for those that follow
     int64_t row_bytes = 0, points = 0;
+    std::optional<std::array<double, 7>> viewpoint;
     Data data = Data::ascii;
 };
 
@@ -76,12 +77,10 @@ private:
             points_ = one_integer(text, "POINTS");
         } else if (key == "VIEWPOINT") {
             std::string_view rest = text;
-            static constexpr double kIdentity[] = {0, 0, 0, 1, 0, 0, 0};
-            for (double expected : kIdentity) {
-                double value = 0;
+            std::array<double, 7> viewpoint;
+            for (double& value : viewpoint)
                 if (!parse_number(next_word(rest), value)) reader_.fail_line("expected seven numbers for VIEWPOINT");
-                moved_ |= value != expected;
-            }
+            if (viewpoint != kPcdIdentity) header_.viewpoint = viewpoint;  // which says as much as none
         } else {
             reader_.fail_line(fmt::format("expected a header keyword, found {}", quoted(key)));
         }
@@ -149,7 +148,6 @@ private:
                 fmt::format("{} points, at most {} are read", header_.points, reader_.limits().max_points));
         if (height_.value_or(1) > 1)
             warnings_.push_back(fmt::format("the order in {} x {} rows is not kept", *width_, *height_));
-        if (moved_) warnings_.push_back("the viewpoint is not kept");
         return std::move(header_);
     }
 
@@ -159,7 +157,6 @@ private:
     std::vector<std::string> names_, types_;
     std::vector<int64_t> sizes_, counts_;
     std::optional<int64_t> width_, height_, points_;
-    bool moved_ = false;
 };
 
 /// Fields that are kept: padding ("_") has no name to tell apart.
@@ -265,6 +262,7 @@ Mesh parse_pcd(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
     Mesh mesh;
     mesh.vertices = table->finish();
     unpack_color(mesh.vertices);
+    mesh.vertices.facts.viewpoint = header.viewpoint;
     return mesh;
 }
 

@@ -149,6 +149,25 @@ TEST(IoPcd, RoundTrip) {
     EXPECT_EQ(world.vertices.world(9'999, 0), 500000.5);
 }
 
+TEST(IoPcd, TheViewpointIsCarriedAndWrittenBack) {
+    const std::string head = "VERSION 0.7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 1\nHEIGHT 1\n";
+    const std::string body = "POINTS 1\nDATA ascii\n1 2 3\n";
+    io::Warnings warnings;
+    const Mesh moved = from_text(head + "VIEWPOINT 1 -2.5 0.1 0.5 0.5 0.5 0.5\n" + body, Format::pcd, &warnings);
+    const std::array<double, 7> expected = {1, -2.5, 0.1, 0.5, 0.5, 0.5, 0.5};
+    EXPECT_EQ(moved.vertices.facts.viewpoint, expected);
+    EXPECT_TRUE(warnings.empty());
+    const std::string written = text_of(moved, Format::pcd, &warnings);
+    EXPECT_NE(written.find("\nVIEWPOINT 1 -2.5 0.1 0.5 0.5 0.5 0.5\n"), std::string::npos) << written;
+    EXPECT_TRUE(warnings.empty());
+    text_of(moved, Format::npz, &warnings);
+    EXPECT_EQ(warnings.back(), "NPZ cannot hold the viewpoint: dropped");
+
+    const Mesh plain = from_text(head + "VIEWPOINT 0 0 0 1 0 0 0\n" + body, Format::pcd);
+    EXPECT_FALSE(plain.vertices.facts.viewpoint);
+    EXPECT_NE(text_of(plain, Format::pcd).find("\nVIEWPOINT 0 0 0 1 0 0 0\n"), std::string::npos);
+}
+
 TEST(IoPcd, CompressedEqualsBinary) {
     // Columns of two points: x x y y z z, then a field of COUNT 2 whose items stay together.
     const std::string header =

@@ -37,6 +37,7 @@ Header read_header(ByteReader& reader, Warnings& warnings) {
     header.minor = number_at<uint8_t>(h, at::kVersion + 1);
     if (major != 1 || header.minor > 4)
         fail_at(at::kVersion, fmt::format("LAS version {}.{}; 1.0 to 1.4 are read", major, header.minor));
+    if (header.minor >= 2) header.encoding = number_at<uint16_t>(h, at::kGlobalEncoding);
     header.header_size = number_at<uint16_t>(h, at::kHeaderSize);
     const int64_t least = header.minor == 4 ? kHeader14 : header.minor == 3 ? kHeader13 : kHeader12;
     if (header.header_size < least)
@@ -228,8 +229,8 @@ Records read_records(ByteReader& reader, const Header& header, Warnings& warning
                                        quoted(user), length, header.points_at));
         if (user == "laszip encoded") fail_compressed(place);
         const bool extra = user == "LASF_Spec" && id == 4, own = user == kOwnUser && id == kOwnRecord;
-        if (user == "LASF_Projection") records.projection = true;
-        if (!extra && !own) {
+        const bool projection = user == kProjectionUser;
+        if (!extra && !own && !projection) {
             reader.skip(length, "a variable length record");
             continue;
         }
@@ -237,6 +238,11 @@ Records read_records(ByteReader& reader, const Header& header, Warnings& warning
         std::vector<std::byte> bytes(static_cast<size_t>(length));
         reader.read_exact(bytes.data(), length, "a variable length record");
         if (own) read_own(bytes, records);
+        if (projection)
+            records.projection.push_back({user,
+                                          static_cast<uint16_t>(id),
+                                          text_at(v, 22, 32),
+                                          {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
         if (extra && records.extra.empty()) read_extra(bytes, place + kVlrHeader, header, records, warnings);
     }
     reader.skip(header.points_at - reader.offset(), "what lies before the points");
