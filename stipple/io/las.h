@@ -5,8 +5,9 @@
 //   intensity uint16; return_number, number_of_returns, scan_direction, edge_of_flight_line uint8; label uint8, which
 //   is LAS's classification; classification_flags uint8 (1 synthetic, 2 key point, 4 withheld, 8 overlap); scan_angle,
 //   int8 in degrees (formats 0 to 5) or int16 in steps of 0.006 degrees (6 to 10); scanner_channel uint8 (6 to 10);
-//   user_data uint8; point_source_id uint16; time float64, the GPS time as it stands; color uint16 [n, 3]; nir uint16;
-//   and extra bytes under the name that the file gives them (NAME[0], NAME[1] ... in a row are one attribute).
+//   user_data uint8; point_source_id uint16; time float64, the GPS time as it stands; color uint16 [n, 3], as the file
+//   has it, which may be 8-bit values (color_maximum() in core/attribute.h tells); nir uint16; and extra bytes under
+//   the name that the file gives them (NAME[0], NAME[1] ... in a row are one attribute).
 
 #include "stipple/io/format.h"
 

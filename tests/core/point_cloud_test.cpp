@@ -183,6 +183,19 @@ TEST(PointCloud, FactsGoWithThePoints) {
     EXPECT_EQ(cloud.facts, time_alone);
 }
 
+TEST(Attribute, FullBrightnessOfColors) {
+    Attribute color("color", DType::u16, 3, 4);
+    auto values = color.as<uint16_t>();
+    for (int64_t i = 0; i < 3; ++i)
+        for (int64_t c = 0; c < 4; ++c) values(i, c) = c == 3 ? 65535 : 255;
+    EXPECT_EQ(color_maximum(color), 255);  // 8-bit values; alpha does not count
+    values(2, 1) = 256;
+    EXPECT_EQ(color_maximum(color), 65535);
+    EXPECT_EQ(color_maximum(Attribute("color", DType::u8, 1, 3)), 255);
+    EXPECT_EQ(color_maximum(Attribute("color", DType::f32, 1, 3)), 1);
+    EXPECT_EQ(color_maximum(Attribute("color", DType::u16, 0, 3)), 255);
+}
+
 TEST(Attribute, TypesAndRows) {
     Attribute color("color", DType::u8, 2, 3);
     expect_bad_argument([&] { color.as<float>(); }, "color is uint8, not float32");
