@@ -87,6 +87,10 @@ private:
 
 void place_positions(const Header& header, const IntBounds& bounds, const Records& records, PointCloud& cloud,
                      Warnings& warnings) {
+    if (cloud.size() == 0) {
+        if (records.own_origin) cloud.origin = *records.own_origin;
+        return;
+    }
     std::array<double, 3> min, max;
     for (size_t a = 0; a < 3; ++a) {
         const double one = bounds.min[a] * header.scale[a] + header.offset[a];

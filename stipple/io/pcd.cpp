@@ -142,7 +142,6 @@ private:
             header_.points = product;
         }
         if (header_.points < 0) reader_.fail_line("the header has no POINTS");
-        if (header_.points == 0) reader_.fail_line("holds no points");
         if (header_.points > reader_.limits().max_points)
             reader_.fail_line(
                 fmt::format("{} points, at most {} are read", header_.points, reader_.limits().max_points));
@@ -178,7 +177,8 @@ void read_ascii(ByteReader& reader, const Header& header, std::optional<PointTab
     }
     rows.row_bytes = pack_fields(rows.fields);
     const auto columns = static_cast<int64_t>(rows.fields.size());
-    reader.require_remaining(checked_mul(header.points, 2 * columns) - 1, fmt::format("{} points", header.points));
+    if (header.points > 0)
+        reader.require_remaining(checked_mul(header.points, 2 * columns) - 1, fmt::format("{} points", header.points));
     Header wide = header;
     wide.fields = rows.fields;
     table.emplace(kept_fields(wide), rows.row_bytes, reader.remaining() ? header.points : -1);
@@ -256,7 +256,7 @@ Mesh parse_pcd(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
         table.emplace(kept_fields(header), header.row_bytes, known ? header.points : -1);
         if (header.data == Data::binary)
             read_rows(reader, *table, header.points, "the points");
-        else
+        else if (header.points > 0)
             read_compressed(reader, header, *table);
     }
     Mesh mesh;

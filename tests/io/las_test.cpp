@@ -287,7 +287,8 @@ TEST(Las, FactsOfTheFileAreCarriedAndWrittenBack) {
     EXPECT_EQ(again, facts);
 
     // Every other format says that it has no place for a coordinate system.
-    to_bytes(mesh, io::Format::ply, {}, &warnings);
+    MemorySink sink;
+    io::write(mesh, sink, io::Format::ply, {}, warnings);
     EXPECT_EQ(warnings.back(), "PLY cannot hold the coordinate system: dropped");
 }
 
@@ -349,7 +350,6 @@ TEST(Las, RefusesMalformedFiles) {
     expect_contains(with(105, uint16_t{35}), "byte 105: point records of 35 bytes; point format 7 needs 36");
     expect_contains(with(247, uint64_t{11}),
                     "byte 247: 11 points of 36 bytes at byte 375 need 771 bytes, the file has 735");
-    expect_contains(with(247, uint64_t{0}), "holds no points");
     expect_contains(with(247, ~uint64_t{0}), "18446744073709551615 points, the limit is");
     expect_contains(with(131, 0.0), "byte 131: scale 0");
     expect_contains(with(139, std::nan("")), "byte 139: scale nan");

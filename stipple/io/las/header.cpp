@@ -76,7 +76,6 @@ Header read_header(ByteReader& reader, Warnings& warnings) {
                             "which is believed",
                             legacy, count));
     }
-    if (count == 0) fail_at(count_at, "holds no points");
     if (count > static_cast<uint64_t>(reader.limits().max_points))
         fail_at(count_at, fmt::format("{} points, the limit is {}", count, reader.limits().max_points));
     header.count = static_cast<int64_t>(count);
@@ -97,6 +96,9 @@ Header read_header(ByteReader& reader, Warnings& warnings) {
             fail_at(count_at,
                     fmt::format("{} points of {} bytes at byte {} need {} bytes, the file has {}", header.count,
                                 header.record, header.points_at, header.points_at + points, size));
+        if (header.count == 0 && size - header.points_at >= header.record && number_at<uint32_t>(h, at::kEvlrs) == 0)
+            warnings.push_back(
+                fmt::format("LAS: the header counts no points, yet {} bytes follow it", size - header.points_at));
         if (header.minor == 4) {
             const auto first = number_at<uint64_t>(h, at::kFirstEvlr);
             const int64_t evlrs = number_at<uint32_t>(h, at::kEvlrs);

@@ -347,7 +347,7 @@ Grid choose_grid(const PointCloud& cloud, Warnings& warnings) {
     double worst = 0;
     for (size_t a = 0; a < 3; ++a) {
         STIPPLE_REQUIRE(std::isfinite(cloud.origin[a]), "LAS cannot hold a non-finite origin");
-        float low = positions[a], high = positions[a];
+        float low = n > 0 ? positions[a] : 0, high = low;
         for (int64_t i = 0; i < n; ++i) {
             low = std::min(low, positions[3 * i + static_cast<int64_t>(a)]);
             high = std::max(high, positions[3 * i + static_cast<int64_t>(a)]);
@@ -403,7 +403,6 @@ void pack(const PointCloud& cloud, const Plan& plan, const Grid& grid, int64_t f
 }  // namespace
 
 void write_las(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& warnings) {
-    require_points(mesh, "LAS");
     const PointCloud& cloud = mesh.vertices;
     const Grid grid = choose_grid(cloud, warnings);
     std::vector<std::string> dropped;
