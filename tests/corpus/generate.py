@@ -181,7 +181,7 @@ add("pcd/padding.pcd", pcd(b"".join(XYZ[12 * i:12 * i + 12] + b"\0\0\0\0" for i 
 
 # --- STL
 add("stl/one_byte.stl", b"s", 'neither an ascii STL (solid ...) nor a binary one: 1 bytes, a header has 84')
-add("stl/header_only.stl", bytes(84), "holds no")
+add("stl/header_only.stl", bytes(84), "ok")
 add("stl/count_high.stl", bytes(80) + struct.pack("<I", 1000) + bytes(50), '1000 facets: 50000 bytes needed')
 add("stl/count_huge.stl", bytes(80) + struct.pack("<I", 0xFFFFFFFF) + bytes(50), '4294967295 facets, the limit is 2147483647')
 add("stl/ascii_cut.stl", "solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\n", 'the file ends where vertex should be')
