@@ -170,8 +170,12 @@ Result run_clean(const Options& options, const Common& common) {
         common, result);
     if (!options.removed.path.empty()) {
         rest.vertices = part_of(cloud, removed);
-        save_output(rest, options.removed, removed_format,
-                    fmt::format("the {} removed points", grouped(rest.vertices.size())), common, result);
+        if (removed.empty() && !io::info_of(removed_format).counts)
+            result.warnings.push_back(fmt::format("{}: not written, nothing was removed and {} cannot hold no points",
+                                                  options.removed.path, io::info_of(removed_format).name));
+        else
+            save_output(rest, options.removed, removed_format,
+                        fmt::format("the {} removed points", grouped(rest.vertices.size())), common, result);
     }
     save_picture(
         options.picture, [&] { return before_and_after(cloud, cleaned.vertices, removed); }, common, result);

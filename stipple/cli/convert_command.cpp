@@ -53,7 +53,7 @@ Result run_convert(const Options& options, const Common& common) {
                             "--drop-nonfinite is for clouds, this has faces");
             const int64_t before = mesh.vertices.size();
             mesh.vertices = drop_nonfinite(mesh.vertices);
-            if (mesh.vertices.size() == 0)
+            if (mesh.vertices.size() == 0 && before > 0)
                 throw Error(ErrorCode::bad_file, Place{options.inputs[i]}, "has no finite points");
             if (mesh.vertices.size() < before)
                 result.warnings.push_back(fmt::format("{}: {} of {} points not finite, dropped", options.inputs[i],

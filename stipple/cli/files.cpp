@@ -45,7 +45,7 @@ void add_output_format(CLI::App& app, OutputFile& output) {
     app.add_flag("--ascii", output.ascii, "Text instead of binary (PLY, PCD, STL)");
 }
 
-io::Format require_output(const OutputFile& output, const Common& common) {
+io::Format require_output(const OutputFile& output, const Common& common, std::string_view product) {
     STIPPLE_REQUIRE(!output.path.empty(), "the output path is empty");
     STIPPLE_REQUIRE(output.path != "-" || !output.format.empty(), "-o - needs --format");
     require_free_stdout(output.path, common);
@@ -55,6 +55,7 @@ io::Format require_output(const OutputFile& output, const Common& common) {
     } catch (const Error& error) {  // an output that cannot be told is a wrong argument, not a bad file
         throw Error(ErrorCode::bad_argument, error.place(), error.message(), error.hint());
     }
+    if (!product.empty()) about_file(output.path, [&] { io::require_can_hold(format, product); });
     STIPPLE_REQUIRE(output.path != "-" || io::info_of(format).write, "HDF5 cannot be written to standard output");
     if (output.path != "-") require_writable(output.path, common.overwrite_mode());
     return format;
@@ -74,7 +75,8 @@ PointCloud load_points(const InputFile& input, const Common& common, Result& res
     if (mesh.faces() > 0)
         result.warnings.push_back(fmt::format("{}: the {} faces are left out", input.path, grouped(mesh.faces())));
     PointCloud cloud = drop_nonfinite(mesh.vertices);
-    if (cloud.size() == 0) throw Error(ErrorCode::bad_file, Place{input.path}, "has no finite points");
+    if (cloud.size() == 0)
+        throw Error(ErrorCode::bad_file, Place{input.path}, before == 0 ? "holds no points" : "has no finite points");
     const int64_t dropped = before - cloud.size();
     if (dropped > 0)
         result.warnings.push_back(
@@ -124,7 +126,7 @@ void save_output(const Mesh& mesh, const OutputFile& output, io::Format format, 
             if (output.path != "-")
                 return io::save(output.path, mesh, common.overwrite_mode(), options, found, &format);
             StdoutSink sink;
-            io::info_of(format).write(mesh, sink, options, found);
+            io::write(mesh, sink, format, options, found);
             result.stdout_taken = true;
         });
         for (const std::string& warning : found) result.warnings.push_back(fmt::format("{}: {}", output.path, warning));

@@ -33,8 +33,10 @@ CLI::Option* add_output(CLI::App& app, OutputFile& output);
 void add_output_format(CLI::App& app, OutputFile& output);
 
 /// The format that the output will have. Throws Error{bad_argument} when neither its name nor --format tells one,
-/// Error{cannot_write} when the file exists and may not be replaced. Done before the first byte is read.
-io::Format require_output(const OutputFile& output, const Common& common);
+/// Error{cannot_write} when the file exists and may not be replaced. `product` names the attribute that the command is
+/// about, if it makes one: a format that cannot hold it is refused, Error{bad_argument}. Done before the first byte is
+/// read.
+io::Format require_output(const OutputFile& output, const Common& common, std::string_view product = {});
 
 /// Throws Error{bad_argument} unless the path ends with .png, Error{cannot_write} as above; an empty one is no picture.
 void require_picture(const std::string& path, const Common& common);

@@ -86,7 +86,7 @@ Image draw(const PointCloud& cloud, const Options& options) {
 Result run_distance(const Options& options, const Common& common) {
     require_one_stdin({options.mesh.path, options.points.path});
     io::Format format{};
-    if (!options.output.path.empty()) format = require_output(options.output, common);
+    if (!options.output.path.empty()) format = require_output(options.output, common, "distance");
     require_picture(options.picture, common);
     Result result;
     result.fields["inputs"] = Json::array({options.mesh.path, options.points.path});

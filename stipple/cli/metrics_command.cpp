@@ -153,7 +153,7 @@ Result run_metrics(const Options& options, const Common& common) {
     report.pairs = metrics_pairs(options.prediction, options.truth, options.mesh);
     const std::vector<OutputFile> outputs = error_outputs(options, report.pairs);
     std::vector<io::Format> formats;
-    for (const OutputFile& output : outputs) formats.push_back(require_output(output, common));
+    for (const OutputFile& output : outputs) formats.push_back(require_output(output, common, "error_to_truth"));
     require_picture(options.picture, common);
     STIPPLE_REQUIRE(options.picture.empty() || report.pairs.size() <= kMaxPanels,
                     "--picture draws at most {} shapes, here are {}", kMaxPanels, report.pairs.size());

@@ -75,7 +75,7 @@ Image before_and_after(const PointCloud& before, const PointCloud& after, const 
 
 Result run_normals(const Options& options, const Common& common) {
     require_sense(options);
-    const io::Format format = require_output(options.output, common);
+    const io::Format format = require_output(options.output, common, "normal");
     require_picture(options.picture, common);
     Result result;
     result.fields["inputs"] = Json::array({options.input.path});

@@ -101,6 +101,10 @@ Result run_picture(const Options& options, const Common& common) {
     for (size_t i = 0; i < panels.size(); ++i) {
         const picture::PanelCounts& counts = figure.panels[i];
         result.fields["panels"].push_back({{"points", counts.points}, {"non_finite", counts.nonfinite}});
+        const int64_t size = panels[i].cloud ? panels[i].cloud->size() : 0;
+        if (options.zoom <= 1 && counts.points + counts.nonfinite < size)
+            result.warnings.push_back(fmt::format("{}: {} stray points, far from all others, are not in the picture",
+                                                  options.inputs[i], grouped(size - counts.points - counts.nonfinite)));
         if (counts.nonfinite)
             result.warnings.push_back(
                 fmt::format("{}: {} non-finite points are not drawn", options.inputs[i], grouped(counts.nonfinite)));

@@ -152,6 +152,7 @@ PointCloud sample_by_voxels(const PointCloud& cloud, const SampleSettings& setti
     PointCloud sampled;
     sampled.positions = means.to(Device{});
     sampled.origin = cloud.origin;
+    sampled.facts = cloud.facts;
     sampled.attributes =
         cell_attributes(cloud, {count, grid.order.to(Device{}), grid.offsets.to(Device{})}, nearest.to(Device{}));
     return sampled;

@@ -172,7 +172,7 @@ Result run_segment(const Options& options, const Common& common) {
     const std::vector<CloudEntry> entries = list_clouds(options.inputs);
     const std::vector<OutputFile> outputs = outputs_of(options, entries);
     std::vector<io::Format> formats;
-    for (const OutputFile& output : outputs) formats.push_back(require_output(output, common));
+    for (const OutputFile& output : outputs) formats.push_back(require_output(output, common, "label"));
     STIPPLE_REQUIRE(options.picture.empty() || entries.size() == 1, "--picture is for one cloud, not {}",
                     entries.size());
     require_picture(options.picture, common);

@@ -46,6 +46,17 @@ Attribute* find(Attributes& attributes, std::string_view name) {
     return const_cast<Attribute*>(find(static_cast<const Attributes&>(attributes), name));
 }
 
+double color_maximum(const Attribute& color) {
+    if (color.dtype() == DType::u8) return 255;
+    if (color.dtype() != DType::u16) return 1;
+    const auto values = color.as<uint16_t>();
+    const int64_t components = std::min<int64_t>(color.components(), 3);  // alpha tells nothing
+    for (int64_t i = 0; i < color.rows(); ++i)
+        for (int64_t c = 0; c < components; ++c)
+            if (values(i, c) > 255) return 65535;
+    return 255;
+}
+
 Attribute select(const Attribute& attribute, View<const int32_t, 1> indices) {
     Attribute result(attribute.name(), attribute.dtype(), indices.size(0), attribute.components());
     const int64_t bytes = attribute.row_bytes();

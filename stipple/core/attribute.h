@@ -3,7 +3,8 @@
 //
 // Names that every reader, writer and operation understands:
 //   normal     float32 [n, 3]
-//   color      uint8 or uint16 (full range) or float32 (0 to 1), [n, 3] or [n, 4] (with alpha)
+//   color      uint8, uint16 or float32 (0 to 1), [n, 3] or [n, 4] (with alpha); what full brightness is tells
+//              color_maximum()
 //   intensity  any type [n, 1]
 //   label      any integer type [n, 1]
 //   time       float64 [n, 1]
@@ -73,6 +74,11 @@ using Attributes = std::vector<Attribute>;
 /// Null when absent.
 const Attribute* find(const Attributes& attributes, std::string_view name);
 Attribute* find(Attributes& attributes, std::string_view name);
+
+/// The value of full brightness: 1 for floats, 255 for uint8, and for uint16 65535, or 255 where no red, green or blue
+/// exceeds 255: most LAS files hold 8-bit values in their 16-bit fields, and no picture worth seeing is that dark.
+/// Looks at all rows, up to the first large one. CPU only.
+double color_maximum(const Attribute& color);
 
 /// The rows at `indices`, in that order. Throws Error{bad_argument} for an index out of range. CPU only.
 Attribute select(const Attribute& attribute, View<const int32_t, 1> indices);

@@ -1,7 +1,5 @@
 #include "stipple/core/json_walk.h"
 
-#include <nlohmann/json.hpp>
-
 #include <limits>
 #include <vector>
 
@@ -12,34 +10,31 @@ namespace {
 
 constexpr size_t kMaxDepth = 32;
 
-class Walker : public nlohmann::json_sax<nlohmann::json> {
+class Walker : public JsonEvents {
 public:
     explicit Walker(const std::function<void(std::string_view, const JsonValue&)>& visit) : visit_(visit) {}
 
     bool null() override { return value({}); }
     bool boolean(bool b) override { return value({JsonValue::Kind::boolean, b, 0, {}}); }
-    bool number_integer(number_integer_t n) override {
-        return value({JsonValue::Kind::integer, n, static_cast<double>(n), {}});
-    }
-    bool number_unsigned(number_unsigned_t n) override {
+    bool negative(int64_t n) override { return value({JsonValue::Kind::integer, n, static_cast<double>(n), {}}); }
+    bool whole(uint64_t n) override {
         if (n > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
             return value({JsonValue::Kind::number, 0, static_cast<double>(n), {}});
-        return number_integer(static_cast<int64_t>(n));
+        return negative(static_cast<int64_t>(n));
     }
-    bool number_float(number_float_t n, const string_t&) override { return value({JsonValue::Kind::number, 0, n, {}}); }
-    bool string(string_t& text) override { return value({JsonValue::Kind::string, 0, 0, text}); }
-    bool binary(binary_t&) override { return false; }
+    bool real(double n) override { return value({JsonValue::Kind::number, 0, n, {}}); }
+    bool string(std::string& text) override { return value({JsonValue::Kind::string, 0, 0, text}); }
 
-    bool start_object(size_t) override { return open(false); }
-    bool start_array(size_t) override { return !levels_.empty() && open(true); }  // the root is an object
+    bool start_object() override { return open(false); }
+    bool start_array() override { return !levels_.empty() && open(true); }  // the root is an object
     bool end_object() override { return close(); }
     bool end_array() override { return close(); }
-    bool key(string_t& name) override {
+    bool key(std::string& name) override {
         path_.resize(levels_.back().prefix);
         path_ += name;
         return true;
     }
-    bool parse_error(size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
+    bool error(size_t) override { return false; }
 
 private:
     struct Level {
@@ -81,19 +76,11 @@ bool walk_json(std::string_view text, const std::function<void(std::string_view,
     // The parser takes a zero byte for the end of its input.
     if (text.find('\0') != std::string_view::npos) return false;
     Walker walker(visit);
-    return nlohmann::json::sax_parse(text.begin(), text.end(), &walker);
+    return parse_json(text, walker);
 }
 
 bool is_json_object(std::string_view text) {
     return walk_json(text, [](std::string_view, const JsonValue&) {});
-}
-
-std::string json_string(std::string_view text) {
-    try {
-        return nlohmann::json(text).dump();
-    } catch (const nlohmann::json::exception&) {
-        throw Error(ErrorCode::bad_argument, "text for JSON is not UTF-8");
-    }
 }
 
 }  // namespace stipple

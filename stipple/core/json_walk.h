@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "stipple/core/json_events.h"
+
 namespace stipple {
 
 struct JsonValue {
@@ -26,8 +28,5 @@ bool walk_json(std::string_view text, const std::function<void(std::string_view 
 
 /// The text is one JSON object that walk_json accepts.
 bool is_json_object(std::string_view text);
-
-/// Text as a JSON string with its quotes. Throws Error{bad_argument} when it is not UTF-8.
-std::string json_string(std::string_view text);
 
 }  // namespace stipple

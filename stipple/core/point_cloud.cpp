@@ -34,6 +34,7 @@ PointCloud PointCloud::clone() const {
     PointCloud copy;
     copy.positions = positions.clone();
     copy.origin = origin;
+    copy.facts = facts;
     copy.attributes = clone_all(attributes);
     return copy;
 }
@@ -65,6 +66,7 @@ void validate(const Mesh& mesh) {
 PointCloud select(const PointCloud& cloud, View<const int32_t, 1> indices) {
     PointCloud result(indices.size(0));
     result.origin = cloud.origin;
+    result.facts = cloud.facts;
     float* to = result.positions.data();
     const float* from = cloud.positions.data();
     for (int64_t i = 0; i < indices.size(0); ++i) {

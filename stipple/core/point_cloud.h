@@ -3,11 +3,12 @@
 //
 // The place of point i in the world is origin + positions[i]. Files in world coordinates (UTM, LAS) keep their
 // precision because the readers move the large part into the origin; operations work on the small float32 part and
-// carry origin and attributes along.
+// carry origin, attributes and facts along.
 
 #include <array>
 
 #include "stipple/core/attribute.h"
+#include "stipple/core/file_facts.h"
 
 namespace stipple {
 
@@ -15,6 +16,7 @@ struct PointCloud {
     Array<float, 2> positions;          // [n, 3]
     std::array<double, 3> origin = {};  // added to every position
     Attributes attributes;              // each with n rows
+    FileFacts facts;                    // what the file knew besides; operations that move points call forget_place()
 
     PointCloud() = default;
     explicit PointCloud(int64_t n, Device device = {}) : positions({n, 3}, device) {}
@@ -37,7 +39,8 @@ struct Mesh {
 void validate(const PointCloud& cloud);
 void validate(const Mesh& mesh);
 
-/// The points at `indices` with all their attributes and the origin. Throws for an index out of range. CPU only.
+/// The points at `indices` with all their attributes, the origin and the facts. Throws for an index out of range. CPU
+/// only.
 PointCloud select(const PointCloud& cloud, View<const int32_t, 1> indices);
 
 /// Bounds of the finite points in world coordinates; `finite` is their count. CPU only. O(n).

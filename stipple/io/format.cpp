@@ -1,7 +1,9 @@
 #include "stipple/io/format.h"
 
+#include <cctype>
 #include <cstring>
 
+#include "stipple/io/common/conversion.h"
 #include "stipple/io/hdf5.h"
 #include "stipple/io/kitti.h"
 #include "stipple/io/las.h"
@@ -19,19 +21,28 @@ namespace stipple::io {
 namespace {
 
 const FormatInfo kFormats[] = {
-    {Format::ply, "ply", {"ply"}, "points, faces, attributes", parse_ply, write_ply},
-    {Format::xyz, "xyz", {"xyz", "txt", "asc", "xyzn", "xyzrgb"}, "points (attributes are read)", parse_xyz, write_xyz},
-    {Format::pts, "pts", {"pts"}, "points, intensity, color", parse_pts, write_pts},
-    {Format::csv, "csv", {"csv"}, "points, attributes", parse_xyz, write_csv},
-    {Format::obj, "obj", {"obj"}, "points, faces, normal, color", parse_obj, write_obj},
-    {Format::off, "off", {"off", "coff", "noff"}, "points, faces, normal, color", parse_off, write_off},
-    {Format::stl, "stl", {"stl"}, "faces", parse_stl, write_stl},
-    {Format::pcd, "pcd", {"pcd"}, "points, attributes", parse_pcd, write_pcd},
-    {Format::las, "las", {"las"}, "points, attributes", parse_las, write_las},
-    {Format::kitti, "kitti", {"bin"}, "points, intensity", parse_kitti, write_kitti},
-    {Format::npy, "npy", {"npy"}, "points (columns are read)", parse_npy, write_npy},
-    {Format::npz, "npz", {"npz"}, "points, faces, attributes, origin: everything", parse_npz, write_npz},
-    {Format::hdf5, "hdf5", {"h5", "hdf5"}, "sets of clouds, normal, label", nullptr, nullptr},
+    {Format::ply, "ply", {"ply"}, "points, faces, attributes", "*", true, parse_ply, write_ply},
+    {Format::xyz, "xyz", {"xyz", "txt", "asc"}, "points (attributes are read)", "", false, parse_xyz, write_xyz},
+    {Format::xyzn, "xyzn", {"xyzn"}, "points, normal", "normal", false, parse_xyzn, write_xyzn},
+    {Format::xyzrgb, "xyzrgb", {"xyzrgb"}, "points, color", "color", false, parse_xyzrgb, write_xyzrgb},
+    {Format::pts, "pts", {"pts"}, "points, intensity, color", "intensity color", true, parse_pts, write_pts},
+    {Format::csv, "csv", {"csv"}, "points, attributes", "*", false, parse_xyz, write_csv},
+    {Format::obj, "obj", {"obj"}, "points, faces, normal, color", "normal color", false, parse_obj, write_obj},
+    {Format::off,
+     "off",
+     {"off", "coff", "noff"},
+     "points, faces, normal, color",
+     "normal color",
+     true,
+     parse_off,
+     write_off},
+    {Format::stl, "stl", {"stl"}, "faces", "", true, parse_stl, write_stl},
+    {Format::pcd, "pcd", {"pcd"}, "points, attributes", "*", true, parse_pcd, write_pcd},
+    {Format::las, "las", {"las"}, "points, attributes", "*", true, parse_las, write_las},
+    {Format::kitti, "kitti", {"bin"}, "points, intensity", "intensity", false, parse_kitti, write_kitti},
+    {Format::npy, "npy", {"npy"}, "points (columns are read)", "", true, parse_npy, write_npy},
+    {Format::npz, "npz", {"npz"}, "points, faces, attributes, origin", "*", true, parse_npz, write_npz},
+    {Format::hdf5, "hdf5", {"h5", "hdf5"}, "sets of clouds, normal, label", "normal label", false, nullptr, nullptr},
 };
 
 struct Refusal {
@@ -133,6 +144,21 @@ Mesh load_unnamed(const std::string& path, const ReadOptions& options, Warnings&
     return load_hdf5_cloud(path, options, warnings);
 }
 
+/// "PLY": as messages name a format.
+std::string title_of(const FormatInfo& info) {
+    std::string name(info.name);
+    for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return name;
+}
+
+/// Tells of facts that no field of the format takes; LAS tells of its own.
+void warn_facts(const FileFacts& facts, const FormatInfo& info, Warnings& warnings) {
+    std::vector<std::string> lost;
+    if (!facts.coordinate_system.empty() && info.format != Format::las) lost.push_back("the coordinate system");
+    if (facts.viewpoint && info.format != Format::pcd) lost.push_back("the viewpoint");
+    warn_dropped(lost, title_of(info), "", warnings);
+}
+
 }  // namespace
 
 std::span<const FormatInfo> formats() {
@@ -161,6 +187,25 @@ Format format_by_extension(const std::string& path) {
         ErrorCode::bad_file, Place{path},
         extension.empty() ? "has no extension to tell its format" : fmt::format("unknown extension .{}", extension),
         "formats: " + format_names());
+}
+
+bool can_hold(Format format, std::string_view attribute) {
+    std::string_view names = info_of(format).keeps;
+    if (names == "*") return true;
+    for (std::string_view name; !(name = next_word(names)).empty();)
+        if (name == attribute) return true;
+    return false;
+}
+
+void require_can_hold(Format format, std::string_view attribute) {
+    if (can_hold(format, attribute)) return;
+    std::string others;
+    for (const FormatInfo& info : kFormats)
+        if (can_hold(info.format, attribute))
+            others += fmt::format("{}.{}", others.empty() ? "" : ", ", info.extensions[0]);
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("{} cannot hold the attribute {}", title_of(info_of(format)), attribute),
+                "formats that can: " + others);
 }
 
 Format format_by_content(std::span<const std::byte> head) {
@@ -195,12 +240,22 @@ Mesh load_mesh(const std::string& path, const ReadOptions& options, Warnings& wa
     return mesh;
 }
 
+void write(const Mesh& mesh, ByteSink& sink, Format format, const WriteOptions& options, Warnings& warnings) {
+    const FormatInfo& info = info_of(format);
+    STIPPLE_REQUIRE(info.write, "{} is written to a path alone", info.name);
+    info.write(mesh, sink, options, warnings);
+    warn_facts(mesh.vertices.facts, info, warnings);
+}
+
 void save(const std::string& path, const Mesh& mesh, Overwrite overwrite, const WriteOptions& options,
           Warnings& warnings, const Format* format) {
     const FormatInfo& info = info_of(format ? *format : format_by_extension(path));
-    if (!info.write) return save_hdf5_cloud(path, mesh, overwrite, warnings);
+    if (!info.write) {
+        save_hdf5_cloud(path, mesh, overwrite, warnings);
+        return warn_facts(mesh.vertices.facts, info, warnings);
+    }
     AtomicFile file(path, overwrite);
-    info.write(mesh, file, options, warnings);
+    write(mesh, file, info.format, options, warnings);
     file.commit();
 }
 

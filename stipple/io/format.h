@@ -2,7 +2,9 @@
 // The formats of clouds and meshes: one table, one way to load and to save any of them.
 //
 // Each format has a file of its own with parse_X(ByteReader&, ...) -> Mesh, which is pure, and write_X(Mesh,
-// ByteSink&). A cloud is a Mesh without triangles. Readers throw Error{bad_file}; none returns an empty cloud.
+// ByteSink&). A cloud is a Mesh without triangles. Readers throw Error{bad_file}. A file whose header counts no points
+// is an empty cloud; one that has no such count (XYZ, CSV, OBJ, KITTI) and no points is refused, as is one that was cut
+// off.
 
 #include <functional>
 #include <span>
@@ -16,7 +18,7 @@
 
 namespace stipple::io {
 
-enum class Format { ply, xyz, pts, csv, obj, off, stl, pcd, las, kitti, npy, npz, hdf5 };
+enum class Format { ply, xyz, xyzn, xyzrgb, pts, csv, obj, off, stl, pcd, las, kitti, npy, npz, hdf5 };
 
 /// What was dropped, rounded or guessed, one sentence each.
 using Warnings = std::vector<std::string>;
@@ -37,6 +39,8 @@ struct FormatInfo {
     std::string_view name;                     // for --format
     std::vector<std::string_view> extensions;  // lower case, without the dot; the first is the usual one
     std::string_view holds;                    // for people: "points, faces, attributes"
+    std::string_view keeps;                    // names of the attributes that it can hold, by blanks; "*": any
+    bool counts = false;                       // its header counts points, so that it can hold a cloud of none
     Mesh (*parse)(ByteReader&, const ReadOptions&, Warnings&) = nullptr;  // null: needs a path (HDF5)
     void (*write)(const Mesh&, ByteSink&, const WriteOptions&, Warnings&) = nullptr;
 };
@@ -49,6 +53,13 @@ Format format_by_name(std::string_view name);
 
 /// By extension; throws Error{bad_file}, with a converter named for LAZ, E57 and pickle files.
 Format format_by_extension(const std::string& path);
+
+/// Whether the format can hold an attribute of this name.
+bool can_hold(Format format, std::string_view attribute);
+
+/// Throws Error{bad_argument} that names the formats that can, unless the format can hold the attribute: for a product
+/// that must not be lost.
+void require_can_hold(Format format, std::string_view attribute);
 
 /// By the first bytes: PLY, PCD, OFF, LAS, NPY, NPZ, HDF5. Throws Error{bad_file} when they do not tell, and for files
 /// whose content is known and not read (LAZ, E57, pickle).
@@ -64,6 +75,10 @@ PointCloud load_cloud(const std::string& path, const ReadOptions& options, Warni
 
 /// Throws Error{bad_file} when the file has no faces.
 Mesh load_mesh(const std::string& path, const ReadOptions& options, Warnings& warnings);
+
+/// Writes a cloud or mesh as `format` (not HDF5, which needs a path). What the format cannot hold is told in warnings,
+/// the facts of the file that it was read from among them (coordinate system, viewpoint).
+void write(const Mesh& mesh, ByteSink& sink, Format format, const WriteOptions& options, Warnings& warnings);
 
 /// Writes any supported file, atomically; the format is `format` if given, else the extension's.
 void save(const std::string& path, const Mesh& mesh, Overwrite overwrite, const WriteOptions& options,

@@ -87,6 +87,10 @@ private:
 
 void place_positions(const Header& header, const IntBounds& bounds, const Records& records, PointCloud& cloud,
                      Warnings& warnings) {
+    if (cloud.size() == 0) {
+        if (records.own_origin) cloud.origin = *records.own_origin;
+        return;
+    }
     std::array<double, 3> min, max;
     for (size_t a = 0; a < 3; ++a) {
         const double one = bounds.min[a] * header.scale[a] + header.offset[a];
@@ -184,6 +188,17 @@ void restore_own(PointCloud& cloud, const std::vector<OwnAttribute>& own) {
     cloud.attributes = std::move(restored);
 }
 
+FileFacts facts_of(const Header& header, const Records& records) {
+    FileFacts facts;
+    facts.coordinate_system = records.projection;
+    facts.grid = FileFacts::Grid{header.scale, header.offset};
+    if (header.minor >= 2)
+        facts.time_type =
+            header.encoding & kAdjustedTime ? TimeType::gps_adjusted_standard : TimeType::gps_week_seconds;
+    facts.synthetic_returns = header.encoding & kSyntheticReturns;
+    return facts;
+}
+
 }  // namespace
 
 Mesh parse_las(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
@@ -200,7 +215,6 @@ Mesh parse_las(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
         warnings.push_back(
             fmt::format("LAS: {} bytes of each point are not described: dropped", header.record - described));
     if (has_wave_packets(header.format)) warnings.push_back("LAS: wave packets are dropped");
-    if (records.projection) warnings.push_back("LAS: the coordinate system (LASF_Projection) is dropped");
 
     Mesh mesh;
     PointCloud& cloud = mesh.vertices;
@@ -227,6 +241,7 @@ Mesh parse_las(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
             cloud.attributes[i] = scaled(cloud.attributes[i], records.extra[i - standard]);
     resolve_names(cloud, standard);
     if (records.own_origin) restore_own(cloud, records.own);
+    cloud.facts = facts_of(header, records);
     return mesh;
 }
 

@@ -5,8 +5,9 @@
 //   intensity uint16; return_number, number_of_returns, scan_direction, edge_of_flight_line uint8; label uint8, which
 //   is LAS's classification; classification_flags uint8 (1 synthetic, 2 key point, 4 withheld, 8 overlap); scan_angle,
 //   int8 in degrees (formats 0 to 5) or int16 in steps of 0.006 degrees (6 to 10); scanner_channel uint8 (6 to 10);
-//   user_data uint8; point_source_id uint16; time float64, the GPS time as it stands; color uint16 [n, 3]; nir uint16;
-//   and extra bytes under the name that the file gives them (NAME[0], NAME[1] ... in a row are one attribute).
+//   user_data uint8; point_source_id uint16; time float64, the GPS time as it stands; color uint16 [n, 3], as the file
+//   has it, which may be 8-bit values (color_maximum() in core/attribute.h tells); nir uint16; and extra bytes under
+//   the name that the file gives them (NAME[0], NAME[1] ... in a row are one attribute).
 
 #include "stipple/io/format.h"
 
@@ -14,14 +15,18 @@ namespace stipple::io {
 
 /// Positions are X * scale + offset about the origin that choose_origin() gives for the points; a warning tells where
 /// float32 is coarser than the file's scale. Scaled extra bytes become float64. Told in a warning and dropped: wave
-/// packets, extra bytes that nothing describes, a coordinate system. Every count, offset and length is checked against
-/// the size of the file before it is used. LAZ is refused with the name of a converter.
+/// packets, extra bytes that nothing describes. The cloud's facts receive the records of the coordinate system (not
+/// those of LAS 1.4 that stand behind the points), scale and offset, time type and whether returns are synthetic. Every
+/// count, offset and length is checked against the size of the file before it is used. LAZ is refused with the name of
+/// a converter.
 Mesh parse_las(ByteReader& reader, const ReadOptions& options, Warnings& warnings);
 
-/// LAS 1.2 with point format 0 to 3 where that holds everything, else 1.4 with 6 to 8. An attribute that LAS has no
-/// field for, or whose values do not fit in it, goes into extra bytes; one of another type whose values fit goes into
-/// the field (color of uint8 times 257), and a record of ours restores type, order and origin when stipple reads the
-/// file again. The scale of each axis is the coarsest power of ten, else the power of two, that gives every float32
+/// LAS 1.2 with point format 0 to 3 where that holds everything, else 1.4 with 6 to 8, which a coordinate system in WKT
+/// needs too. Of the cloud's facts the time type, synthetic returns and the coordinate system are written; GeoTIFF keys
+/// only with 1.2, else they are dropped with a warning: the standard allows WKT alone there. An attribute that LAS has
+/// no field for, or whose values do not fit in it, goes into extra bytes; one of another type whose values fit goes
+/// into the field (color of uint8 times 257), and a record of ours restores type, order and origin when stipple reads
+/// the file again. The scale of each axis is the coarsest power of ten, else the power of two, that gives every float32
 /// position back exactly; where none does, a power of ten at least as fine as float32 at the largest coordinate, and
 /// the rounding is told in a warning. Throws Error{bad_argument} for a non-finite position. Dropped with a warning:
 /// faces, alpha, attributes whose name is longer than 32 bytes; float16 and bfloat16 become float32.

@@ -178,7 +178,7 @@ PointCloud cloud_from_npy(NpyArray array, const ByteReader& reader, const ReadOp
     if (array.dtype == DType::boolean) reader.fail("an array of bool is no cloud");
     const int64_t clouds = rank == 3 ? array.shape[0] : 1;
     const int64_t n = array.shape[rank - 2], width = array.shape[rank - 1];
-    if (clouds == 0 || n == 0) reader.fail("holds no points");
+    if (clouds == 0) reader.fail("holds no clouds");
     if (n > reader.limits().max_points)
         reader.fail(fmt::format("{} points, the limit is {}", n, reader.limits().max_points));
     if (width > reader.limits().max_properties)
@@ -225,7 +225,6 @@ Mesh parse_npy(ByteReader& reader, const ReadOptions& options, Warnings&) {
 }
 
 void write_npy(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& warnings) {
-    require_points(mesh, "NPY");
     const PointCloud& cloud = mesh.vertices;
     std::vector<std::string> dropped = names_except(cloud.attributes, {});
     if (mesh.faces() > 0) dropped.insert(dropped.begin(), "faces");

@@ -87,7 +87,7 @@ bool add_attribute(Attributes& to, std::string name, const NpyArray& array, int6
     if (rank < 1 || rank > 2 || array.shape[0] != rows || (rank == 2 && array.shape[1] < 1)) return false;
     if (find(to, name)) return false;
     Attribute attribute(std::move(name), array.dtype, rows, rank == 2 ? array.shape[1] : 1);
-    std::memcpy(attribute.data(), array.data.data(), static_cast<size_t>(array.bytes()));
+    if (array.bytes() > 0) std::memcpy(attribute.data(), array.data.data(), static_cast<size_t>(array.bytes()));
     to.push_back(std::move(attribute));
     return true;
 }
@@ -204,7 +204,6 @@ Mesh parse_npz(ByteReader& reader, const ReadOptions& options, Warnings& warning
 }
 
 void write_npz(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& warnings) {
-    require_points(mesh, "NPZ");
     const PointCloud& cloud = mesh.vertices;
     std::vector<NpyView> views;
     std::vector<Attribute> converted;  // bfloat16 as float32, alive until written

@@ -206,6 +206,7 @@ Mesh parse_obj(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
 }
 
 void write_obj(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& warnings) {
+    require_points(mesh, "OBJ");
     const PointCloud& cloud = mesh.vertices;
     warn_left_out(mesh, "OBJ", true, keeps, warnings);
     const Attribute* normal = find(cloud.attributes, "normal");

@@ -57,7 +57,6 @@ Header parse_header(ByteReader& reader) {
     header.faces = parse_count(reader, next_word(rest), "faces");
     next_word(rest);  // edges: often 0, never needed
     if (!trimmed(rest).empty()) reader.fail_line(fmt::format("expected three counts, found more: {}", quoted(rest)));
-    if (header.vertices == 0) reader.fail_line("holds no points");
     return header;
 }
 
@@ -74,7 +73,7 @@ PointCloud read_vertices(ByteReader& reader, const Header& header) {
     for (const char* name : {"x", "y", "z"}) rows.fields.push_back({name, DType::f64, 0});
     if (header.normals)
         for (const char* name : {"nx", "ny", "nz"}) rows.fields.push_back({name, DType::f32, 0});
-    if (header.colors) {
+    if (header.colors && header.vertices > 0) {
         const std::string first = peek_text_row(reader, rows);
         const int64_t plain = static_cast<int64_t>(rows.fields.size());
         const int64_t columns = count_words(std::string_view(first).substr(0, first.find('#')));
@@ -88,7 +87,8 @@ PointCloud read_vertices(ByteReader& reader, const Header& header) {
     }
     rows.row_bytes = pack_fields(rows.fields);
     const auto columns = static_cast<int64_t>(rows.fields.size());
-    reader.require_remaining(header.vertices * 2 * columns - 1, fmt::format("{} vertices", header.vertices));
+    if (header.vertices > 0)
+        reader.require_remaining(header.vertices * 2 * columns - 1, fmt::format("{} vertices", header.vertices));
     PointTable table(rows.fields, rows.row_bytes, reader.remaining() ? header.vertices : -1);
     parse_text_rows(reader, rows, table);
     PointCloud cloud = table.finish();
@@ -113,7 +113,7 @@ Mesh parse_off(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
     std::vector<int32_t> corners;
     bool has_face_colors = false;
     // "3 0 0 0": no face is shorter than its count, a blank and an index.
-    reader.require_remaining(header.faces * 2 - 1, fmt::format("{} faces", header.faces));
+    if (header.faces > 0) reader.require_remaining(header.faces * 2 - 1, fmt::format("{} faces", header.faces));
     for (int64_t face = 0; face < header.faces; ++face) {
         std::string_view text = next_line(reader, fmt::format("face {} of {}", face, header.faces));
         int64_t count = 0;
@@ -126,7 +126,7 @@ Mesh parse_off(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
             int64_t index = 0;
             if (!parse_number(item, index))
                 reader.fail_line(fmt::format("expected {} vertex indices, found {}", count,
-                                             item.empty() ? fmt::to_string(i) : quoted(item)));
+                                             item.empty() ? std::to_string(i) : quoted(item)));
             if (index < 0 || index >= mesh.vertices.size())
                 reader.fail_line(
                     fmt::format("vertex {} of {} (0 to {})", index, mesh.vertices.size(), mesh.vertices.size() - 1));

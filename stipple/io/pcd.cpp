@@ -19,6 +19,7 @@ struct Header {
     std::vector<Field> fields;    // one an item: a field of COUNT 3 is three, padding included
     std::vector<int64_t> counts;  // for each of `fields`: items that it begins (its COUNT), 0 for those that follow
     int64_t row_bytes = 0, points = 0;
+    std::optional<std::array<double, 7>> viewpoint;
     Data data = Data::ascii;
 };
 
@@ -76,12 +77,10 @@ private:
             points_ = one_integer(text, "POINTS");
         } else if (key == "VIEWPOINT") {
             std::string_view rest = text;
-            static constexpr double kIdentity[] = {0, 0, 0, 1, 0, 0, 0};
-            for (double expected : kIdentity) {
-                double value = 0;
+            std::array<double, 7> viewpoint;
+            for (double& value : viewpoint)
                 if (!parse_number(next_word(rest), value)) reader_.fail_line("expected seven numbers for VIEWPOINT");
-                moved_ |= value != expected;
-            }
+            if (viewpoint != kPcdIdentity) header_.viewpoint = viewpoint;  // which says as much as none
         } else {
             reader_.fail_line(fmt::format("expected a header keyword, found {}", quoted(key)));
         }
@@ -143,13 +142,11 @@ private:
             header_.points = product;
         }
         if (header_.points < 0) reader_.fail_line("the header has no POINTS");
-        if (header_.points == 0) reader_.fail_line("holds no points");
         if (header_.points > reader_.limits().max_points)
             reader_.fail_line(
                 fmt::format("{} points, at most {} are read", header_.points, reader_.limits().max_points));
         if (height_.value_or(1) > 1)
             warnings_.push_back(fmt::format("the order in {} x {} rows is not kept", *width_, *height_));
-        if (moved_) warnings_.push_back("the viewpoint is not kept");
         return std::move(header_);
     }
 
@@ -159,7 +156,6 @@ private:
     std::vector<std::string> names_, types_;
     std::vector<int64_t> sizes_, counts_;
     std::optional<int64_t> width_, height_, points_;
-    bool moved_ = false;
 };
 
 /// Fields that are kept: padding ("_") has no name to tell apart.
@@ -181,7 +177,8 @@ void read_ascii(ByteReader& reader, const Header& header, std::optional<PointTab
     }
     rows.row_bytes = pack_fields(rows.fields);
     const auto columns = static_cast<int64_t>(rows.fields.size());
-    reader.require_remaining(checked_mul(header.points, 2 * columns) - 1, fmt::format("{} points", header.points));
+    if (header.points > 0)
+        reader.require_remaining(checked_mul(header.points, 2 * columns) - 1, fmt::format("{} points", header.points));
     Header wide = header;
     wide.fields = rows.fields;
     table.emplace(kept_fields(wide), rows.row_bytes, reader.remaining() ? header.points : -1);
@@ -259,12 +256,13 @@ Mesh parse_pcd(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
         table.emplace(kept_fields(header), header.row_bytes, known ? header.points : -1);
         if (header.data == Data::binary)
             read_rows(reader, *table, header.points, "the points");
-        else
+        else if (header.points > 0)
             read_compressed(reader, header, *table);
     }
     Mesh mesh;
     mesh.vertices = table->finish();
     unpack_color(mesh.vertices);
+    mesh.vertices.facts.viewpoint = header.viewpoint;
     return mesh;
 }
 

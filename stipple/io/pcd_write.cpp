@@ -78,10 +78,12 @@ std::string header_of(const PointCloud& cloud, const std::vector<Column>& column
         else
             add(column.name, column.values.dtype(), column.values.components());
     }
+    std::string viewpoint;
+    for (const double value : cloud.facts.viewpoint.value_or(kPcdIdentity)) viewpoint += fmt::format(" {}", value);
     return fmt::format(
         "# .PCD v0.7 - Point Cloud Data file format\nVERSION 0.7\nFIELDS {}\nSIZE {}\nTYPE {}\nCOUNT {}\n"
-        "WIDTH {}\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS {}\nDATA {}\n",
-        fields, sizes, types, counts, cloud.size(), cloud.size(), data);
+        "WIDTH {}\nHEIGHT 1\nVIEWPOINT{}\nPOINTS {}\nDATA {}\n",
+        fields, sizes, types, counts, cloud.size(), viewpoint, cloud.size(), data);
 }
 
 /// Field after field, each with all its points, compressed as a whole.

@@ -380,7 +380,6 @@ Mesh parse_ply(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
     for (const Element& element : header.elements) {
         require_room(reader, element, header.encoding);
         if (element.name == "vertex") {
-            if (element.count == 0) reader.fail("holds no points");
             mesh.vertices = read_vertices(reader, element, header, warnings);
             has_vertices = true;
         } else if (element.name == "face") {

@@ -1,12 +1,11 @@
 #include "stipple/io/safetensors.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <set>
 
 #include "stipple/core/checked.h"
 #include "stipple/core/error.h"
+#include "stipple/core/json_events.h"
 
 namespace stipple::io {
 namespace {
@@ -37,10 +36,10 @@ void check_bool(const TensorHeader::Entry& entry, const Buffer& data, int64_t of
 }
 
 // JSON text of a string; throws Error{bad_argument} when it is not UTF-8.
-std::string json_string(const std::string& text) {
+std::string quoted_json(const std::string& text) {
     try {
-        return nlohmann::json(text).dump();
-    } catch (const nlohmann::json::exception&) {
+        return json_string(text);
+    } catch (const Error&) {
         throw Error(ErrorCode::bad_argument, fmt::format("{} is not UTF-8", io::quoted(text)));
     }
 }
@@ -71,14 +70,14 @@ std::string header_text(const TensorFile& file, const std::vector<size_t>& order
     }
     std::string text = "{\"__metadata__\":{";
     if (!file.metadata.count("format")) text += "\"format\":\"pt\",";
-    for (const auto& [key, value] : file.metadata) text += json_string(key) + ":" + json_string(value) + ",";
+    for (const auto& [key, value] : file.metadata) text += quoted_json(key) + ":" + quoted_json(value) + ",";
     text.back() = '}';
     for (size_t i = 0; i < file.tensors.size(); ++i) {
         const Tensor& tensor = file.tensors[i];
         std::string shape;
         for (int64_t extent : tensor.shape) shape += fmt::format("{}{}", shape.empty() ? "" : ",", extent);
         text +=
-            fmt::format(",{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", json_string(tensor.name),
+            fmt::format(",{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted_json(tensor.name),
                         safetensors_dtype(tensor.dtype), shape, begins[i], begins[i] + tensor.data.bytes());
     }
     text += '}';

@@ -1,7 +1,5 @@
 // The header of a safetensors file: JSON, read event by event so that hostile text never becomes a tree in memory.
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -9,6 +7,7 @@
 #include <optional>
 
 #include "stipple/core/error.h"
+#include "stipple/core/json_events.h"
 #include "stipple/io/safetensors.h"
 
 namespace stipple::io {
@@ -38,11 +37,11 @@ constexpr std::array<DTypeName, 13> kDTypes = {{{DType::u8, "U8"},
 // The grammar is three levels deep and fixed:
 //   { "__metadata__": {name: text, ...}, name: {"dtype": text, "shape": [n, ...], "data_offsets": [begin, end]}, ... }
 // so a state is enough, and anything deeper is refused where it starts.
-class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
+class HeaderReader : public JsonEvents {
 public:
     HeaderReader(const Limits& limits, TensorHeader& header) : limits_(limits), header_(header) {}
 
-    bool start_object(size_t) override {
+    bool start_object() override {
         switch (state_) {
             case State::start: state_ = State::file; return true;
             case State::metadata_value: state_ = State::metadata; return true;
@@ -51,7 +50,7 @@ public:
         }
     }
 
-    bool key(string_t& text) override {
+    bool key(std::string& text) override {
         switch (state_) {
             case State::file:
                 if (text == kMetadata) {
@@ -103,7 +102,7 @@ public:
         return true;
     }
 
-    bool start_array(size_t) override {
+    bool start_array() override {
         if (state_ == State::shape_value) {
             state_ = State::shape;
         } else if (state_ == State::offsets_value) {
@@ -126,7 +125,7 @@ public:
         return true;
     }
 
-    bool number_unsigned(number_unsigned_t value) override {
+    bool whole(uint64_t value) override {
         if (state_ != State::shape && state_ != State::offsets) refuse("a number");
         if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
             fail_tensor(fmt::format("{} does not fit in 63 bits", value));
@@ -143,7 +142,7 @@ public:
         return true;
     }
 
-    bool string(string_t& text) override {
+    bool string(std::string& text) override {
         if (state_ == State::metadata_text) {
             count_metadata(text.size());
             header_.metadata.emplace(std::move(metadata_key_), std::move(text));
@@ -163,12 +162,9 @@ public:
 
     bool null() override { refuse("null"); }
     bool boolean(bool) override { refuse("a boolean"); }
-    bool number_integer(number_integer_t) override { refuse("a negative number"); }
-    bool number_float(number_float_t, const string_t&) override {
-        refuse("a number that is not a whole one below 2^63");
-    }
-    bool binary(binary_t&) override { refuse("binary data"); }
-    bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
+    bool negative(int64_t) override { refuse("a negative number"); }
+    bool real(double) override { refuse("a number that is not a whole one below 2^63"); }
+    bool error(size_t position) override {
         // `position` counts the characters read, the offending one included.
         const auto at = static_cast<int64_t>(position);
         throw Error(ErrorCode::bad_file, Place{{}, {}, kHeaderStart + std::max<int64_t>(0, at - 1)},
@@ -296,7 +292,7 @@ TensorHeader read_safetensors_header(ByteReader& reader) {
         if (const void* zero = std::memchr(text, 0, static_cast<size_t>(bytes)))
             fail_at(kHeaderStart + (static_cast<const char*>(zero) - text), "the header is not valid UTF-8 JSON");
         HeaderReader events(limits, header);
-        nlohmann::json::sax_parse(text, text + bytes, &events);
+        parse_json({text, static_cast<size_t>(bytes)}, events);
     }
     check_names(header);
     header.data_offset = kHeaderStart + bytes;

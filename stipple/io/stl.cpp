@@ -51,11 +51,11 @@ public:
     int64_t facets() const { return static_cast<int64_t>(indices_.size() / 3); }
 
     Mesh mesh() const {
-        if (indices_.empty()) reader_.fail("holds no facets");
         Mesh mesh;
         mesh.vertices = PointCloud(static_cast<int64_t>(vertices_.size()));
-        std::memcpy(mesh.vertices.positions.data(), vertices_.data(), 12 * vertices_.size());
         mesh.triangles = Array<int32_t, 2>({facets(), 3});
+        if (indices_.empty()) return mesh;
+        std::memcpy(mesh.vertices.positions.data(), vertices_.data(), 12 * vertices_.size());
         std::memcpy(mesh.triangles.data(), indices_.data(), 4 * indices_.size());
         return mesh;
     }
@@ -285,7 +285,7 @@ Mesh parse_stl(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
 }
 
 void write_stl(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Warnings& warnings) {
-    if (mesh.faces() == 0)
+    if (mesh.faces() == 0 && mesh.vertices.size() > 0)
         throw Error(ErrorCode::bad_argument, "STL holds faces only, and the cloud has none", "write .ply instead");
     const PointCloud& cloud = mesh.vertices;
     const int32_t* triangles = mesh.triangles.data();

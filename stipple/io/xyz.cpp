@@ -113,7 +113,8 @@ Mesh parse_rows(ByteReader& reader, TextRows rows, std::vector<std::string> name
     const std::string first = peek_text_row(reader, rows);
     if (first.empty()) reader.fail_line("holds no points");
     const std::vector<std::string> words = words_of(first);
-    if (names.empty() && !(names = header_names(first)).empty()) {
+    if (std::vector<std::string> header = header_names(first); !header.empty()) {
+        names = std::move(header);
         while (trimmed(*reader.line()) != first) {
         }
     } else if (names.size() != words.size()) {
@@ -167,6 +168,74 @@ bool keeps_nothing(const Attribute&) {
     return false;
 }
 
+/// The names in a first comment, if any.
+std::vector<std::string> comment_names(ByteReader& reader) {
+    if (reader.at_end()) reader.fail("empty");
+    const std::string_view block = reader.lines(int64_t{64} << 10);
+    const std::string first_line(block.substr(0, std::min(block.find('\n'), block.size())));
+    reader.give_back(static_cast<int64_t>(block.size()));
+    const std::string_view text = trimmed(first_line);
+    const bool is_comment = !text.empty() && (text[0] == '#' || text.substr(0, 2) == "//");
+    return is_comment ? header_names(text) : std::vector<std::string>{};
+}
+
+Mesh parse_six(ByteReader& reader, std::initializer_list<const char*> usual) {
+    std::vector<std::string> names = comment_names(reader);
+    if (names.empty()) names.assign(usual.begin(), usual.end());
+    return parse_rows(reader, rows_of_numbers(), std::move(names));
+}
+
+/// Colours of 0 to 1 that all are whole 255th parts, as text of a few digits has them, as uint8.
+void restore_bytes(Attribute& color) {
+    if (color.dtype() == DType::u8 && all_whole(color, 0, 1)) {  // whole numbers, read as bytes: black and full
+        for (int64_t i = 0; i < color.rows() * color.components(); ++i)
+            if (color.data()[i] != std::byte{0}) color.data()[i] = std::byte{255};
+        return;
+    }
+    if (color.dtype() != DType::f32) return;
+    Attribute bytes(color.name(), DType::u8, color.rows(), color.components());
+    for (int64_t i = 0; i < color.rows(); ++i)
+        for (int64_t c = 0; c < color.components(); ++c) {
+            const double scaled = 255 * color.value(i, c), whole = std::round(scaled);
+            if (!(whole >= 0 && whole <= 255 && std::abs(scaled - whole) < 1e-3)) return;
+            bytes.as<uint8_t>()(i, c) = static_cast<uint8_t>(whole);
+        }
+    color = std::move(bytes);
+}
+
+/// Positions, then three components of an attribute divided by `divisor`; see the header.
+void write_six(const Mesh& mesh, const char* name, std::string_view format, double divisor, ByteSink& sink) {
+    const PointCloud& cloud = mesh.vertices;
+    require_points(mesh, format);
+    const Attribute& attribute = *find(cloud.attributes, name);
+    write_text_rows(sink, cloud.size(), [&](std::string& text, int64_t row) {
+        append_position(text, cloud, row, ' ');
+        for (int64_t c = 0; c < 3; ++c) {
+            text += ' ';
+            if (divisor == 1)
+                append_value(text, attribute, row, c);
+            else
+                append_number(text, attribute.value(row, c) / divisor);
+        }
+        text += '\n';
+    });
+}
+
+bool is_normal(const Attribute& attribute) {
+    return attribute.name() == "normal" && attribute.components() == 3;
+}
+
+bool is_color(const Attribute& attribute) {
+    return attribute.name() == "color" && attribute.components() >= 3;
+}
+
+void require_six(const Mesh& mesh, bool (*has)(const Attribute&), const char* name, const char* format) {
+    for (const Attribute& attribute : mesh.vertices.attributes)
+        if (has(attribute)) return;
+    throw Error(ErrorCode::bad_argument, fmt::format("{} holds points with a {}, and the cloud has none", format, name),
+                "write .xyz or .ply instead");
+}
+
 bool keeps_type_in_csv(const Attribute& attribute) {
     const std::string& name = attribute.name();
     if (name == "normal" || name == "intensity") return attribute.dtype() == DType::f32;
@@ -177,34 +246,57 @@ bool keeps_type_in_csv(const Attribute& attribute) {
 }  // namespace
 
 Mesh parse_xyz(ByteReader& reader, const ReadOptions&, Warnings&) {
-    if (reader.at_end()) reader.fail("empty");
-    // A first comment may name the columns.
-    const std::string_view block = reader.lines(int64_t{64} << 10);
-    const std::string first_line(block.substr(0, std::min(block.find('\n'), block.size())));
-    reader.give_back(static_cast<int64_t>(block.size()));
-    const std::string_view text = trimmed(first_line);
-    const bool is_comment = !text.empty() && (text[0] == '#' || text.substr(0, 2) == "//");
-    return parse_rows(reader, rows_of_numbers(), is_comment ? header_names(text) : std::vector<std::string>{});
+    std::vector<std::string> names = comment_names(reader);
+    return parse_rows(reader, rows_of_numbers(), std::move(names));
+}
+
+Mesh parse_xyzn(ByteReader& reader, const ReadOptions&, Warnings&) {
+    return parse_six(reader, {"x", "y", "z", "nx", "ny", "nz"});
+}
+
+Mesh parse_xyzrgb(ByteReader& reader, const ReadOptions&, Warnings&) {
+    Mesh mesh = parse_six(reader, {"x", "y", "z", "red", "green", "blue"});
+    if (Attribute* color = find(mesh.vertices.attributes, "color")) restore_bytes(*color);
+    return mesh;
 }
 
 Mesh parse_pts(ByteReader& reader, const ReadOptions&, Warnings&) {
     if (reader.at_end()) reader.fail("empty");
     TextRows rows = rows_of_numbers();
     const auto line = reader.line();
-    if (!parse_number(trimmed(*line), rows.count) || rows.count < 1)
+    if (!parse_number(trimmed(*line), rows.count) || rows.count < 0)
         reader.fail_line(fmt::format("expected the number of points, found {}", quoted(*line)),
                          "a file without it is an .xyz");
     if (rows.count > reader.limits().max_points)
         reader.fail_line(fmt::format("more than {} points", reader.limits().max_points));
-    reader.require_remaining(6 * rows.count - 1, fmt::format("{} points", rows.count));
+    if (rows.count > 0) reader.require_remaining(6 * rows.count - 1, fmt::format("{} points", rows.count));
     const int64_t count = rows.count;
-    Mesh mesh = parse_rows(reader, std::move(rows), {});
+    Mesh mesh;
+    if (count > 0)
+        mesh = parse_rows(reader, std::move(rows), {});
+    else
+        mesh.vertices = PointCloud(0);
     while (const auto rest = reader.line())
         if (!trimmed(*rest).empty()) reader.fail_line(fmt::format("more rows than the {} announced", count));
     return mesh;
 }
 
+void write_xyzn(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& warnings) {
+    require_six(mesh, is_normal, "normal", "XYZN");
+    warn_left_out(mesh, "XYZN", false, is_normal, warnings);
+    write_six(mesh, "normal", "XYZN", 1, sink);
+}
+
+void write_xyzrgb(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& warnings) {
+    require_six(mesh, is_color, "color", "XYZRGB");
+    warn_left_out(mesh, "XYZRGB", false, is_color, warnings);
+    const Attribute& color = *find(mesh.vertices.attributes, "color");
+    if (color.components() > 3) warn_dropped({"alpha"}, "XYZRGB", "", warnings);
+    write_six(mesh, "color", "XYZRGB", color_maximum(color), sink);
+}
+
 void write_xyz(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& warnings) {
+    require_points(mesh, "XYZ");
     warn_left_out(mesh, "XYZ", false, keeps_nothing, warnings);
     write_text_rows(sink, mesh.vertices.size(), [&](std::string& text, int64_t row) {
         append_position(text, mesh.vertices, row, ' ');
@@ -234,6 +326,7 @@ void write_pts(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& 
 }
 
 void write_csv(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& warnings) {
+    require_points(mesh, "CSV");
     const PointCloud& cloud = mesh.vertices;
     if (mesh.faces() > 0) warn_dropped({"faces"}, "CSV", "", warnings);
     std::string changed;

@@ -64,11 +64,11 @@ struct Camera {
 /// Points nearer than this (scene units) are not drawn.
 inline constexpr double kNear = 1e-3;
 
-/// What a camera is to be fitted to: clouds (and vertices of meshes), about 50000 points of each are looked at.
-///
-/// The camera looks from `viewpoint`, as near as all points fit between the margins. Stray points do not shrink the
-/// picture: what lies further out than a third of the extent of the middle 98 % is not waited for. Non-finite points
-/// are ignored; without any finite point, and for a single one, the camera frames a unit ball. Deterministic.
+/// Fits a camera to clouds (and vertices of meshes): it looks from `viewpoint`, as near as all points fit between the
+/// margins (with a zoom of 1), whatever the direction and the shape of the picture. Only stray points do not count,
+/// since one of them would shrink all others to a dot: those further from the box of the middle 98 % of their cloud on
+/// each axis than two diagonals of that box, in clouds of 200 points and more. Non-finite points are ignored; without
+/// any finite point, and for a single one, the camera frames a unit ball. Deterministic; O(n).
 Camera fit_camera(const Viewpoint& viewpoint, std::span<const PointCloud* const> clouds, double width, double height,
                   double margin);
 

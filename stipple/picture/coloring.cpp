@@ -54,7 +54,8 @@ Coloring::Coloring(const PointCloud& cloud, const Mesh* mesh, const std::string&
     const DType dtype = attribute_->dtype();
     if (attribute_->components() >= 3 && (dtype == DType::u8 || dtype == DType::u16)) {
         kind_ = ColorKind::rgb;
-        rgb_scale_ = dtype == DType::u8 ? 1.f : 255.f / 65535.f;
+        const double maximum = color_maximum(*attribute_);
+        rgb_scale_ = maximum == 255 ? 1.f : 255.f / 65535.f;
     } else if (attribute_->components() >= 3 && attribute_->name() == "color") {
         kind_ = ColorKind::rgb;  // floats in [0, 1]
         rgb_scale_ = 255.f;

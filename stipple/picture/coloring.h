@@ -9,7 +9,7 @@
 
 namespace stipple::picture {
 
-/// How numbers and labels become colours; shared by all panels of a figure.
+/// How numbers and labels become colours; shared by the panels of a figure that show the same attribute.
 struct ColorScale {
     ColorMap map = ColorMap::viridis;
     double low = 0, high = 1;     // the ends of the map
@@ -23,9 +23,10 @@ class Coloring {
 public:
     /// `by` is "" (the attribute color if there is one, else `constant`), "constant", "#rrggbb", "x", "y", "z", "depth"
     /// or the name of an attribute of the vertices or, for a mesh, of the faces. color (uint8 or uint16, 3 or 4
-    /// components) is shown as it is, normal as colour, integers named label, class, classification or part by
-    /// category, anything else through the colour map: its first component, or the length of a vector. Throws
-    /// Error{bad_argument} that lists the names when there is no such attribute. Keeps pointers to cloud and mesh.
+    /// components) is shown as it is, 8-bit values in uint16 as color_maximum() tells, normal as colour, integers named
+    /// label, class, classification or part by category, anything else through the colour map: its first component, or
+    /// the length of a vector. Throws Error{bad_argument} that lists the names when there is no such attribute. Keeps
+    /// pointers to cloud and mesh.
     Coloring(const PointCloud& cloud, const Mesh* mesh, const std::string& by, Rgb constant);
 
     ColorKind kind() const { return kind_; }

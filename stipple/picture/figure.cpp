@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <tuple>
 
 #include "stipple/picture/canvas.h"
 #include "stipple/picture/legend.h"
@@ -17,10 +18,20 @@ constexpr size_t kMaxLabels = 4096;
 constexpr int64_t kMaxPixels = int64_t{1} << 27;
 constexpr int64_t kMaxSamples = int64_t{1} << 27;  // of a view: 1 GiB of keys
 
+/// What colours some panels: an attribute by its values or by its labels, with one scale for all of them.
+struct ColorGroup {
+    std::string name;
+    bool ranged = false;  // else labels
+    std::vector<double> values;
+    ColorScale scale;
+};
+
 struct Prepared {
     std::unique_ptr<Coloring> cloud_color, mesh_color;
     std::vector<Vec3f> normals;
     Camera camera;
+    double splat_radius = 0;  // scene units
+    std::optional<size_t> group;
 };
 
 struct Layout {
@@ -30,7 +41,8 @@ struct Layout {
     double gap = 8;      // between panels
     double caption = 0;  // height below each panel
     double title = 0;    // height above the panels
-    double legend = 0;   // width right of the panels, with its gap
+    double legend = 0;   // width right of the panels, with its gap: of the only legend
+    double beside = 0;   // the same right of each panel, where they have legends of their own
     int64_t width = 0, height = 0;
 };
 
@@ -45,16 +57,21 @@ public:
     Figure draw() {
         prepare_colors();
         prepare_cameras();
+        make_room_for_splats();
         lay_out();
         Figure figure;
         figure.image = Image(layout_.width, layout_.height, 3);
-        figure.low = scale_.low;
-        figure.high = scale_.high;
+        const auto ranged = std::find_if(groups_.begin(), groups_.end(), [](const ColorGroup& g) { return g.ranged; });
+        const ColorScale& first = ranged != groups_.end() ? ranged->scale : plain_;
+        figure.low = first.low;
+        figure.high = first.high;
         fill(figure.image, background_);
         for (size_t i = 0; i < panels_.size(); ++i) {
             const auto [x, y] = corner_of(i);
             figure.panels.push_back(
                 draw_view(figure.image, i, prepared_[i].camera, x, y, style_.panel_width, style_.panel_height, 1));
+            figure.panels.back().low = scale_of(i).low;
+            figure.panels.back().high = scale_of(i).high;
             figure.cameras.push_back(prepared_[i].camera);
             figure.corners.push_back({x, y});
         }
@@ -97,8 +114,7 @@ private:
     // === Colours
     void prepare_colors() {
         prepared_.resize(panels_.size());
-        scale_.map = style_.color_map;
-        std::vector<double> values;
+        plain_.map = style_.color_map;
         std::optional<Error> missing;
         bool found = panels_.empty();
         for (size_t i = 0; i < panels_.size(); ++i) {
@@ -115,11 +131,14 @@ private:
                     if (!missing) missing = error;
                     color = std::make_unique<Coloring>(cloud, mesh, "constant", constant);
                 }
-                if (color->needs_range()) color->sample_values(values);
-                if (color->kind() == ColorKind::category) color->collect_labels(scale_.labels, kMaxLabels);
-                if ((color->needs_range() || color->kind() == ColorKind::category) && legend_name_.empty())
-                    legend_name_ = by;
-                has_range_ |= color->needs_range();
+                const bool labelled = color->kind() == ColorKind::category;
+                if (!color->needs_range() && !labelled) return color;
+                prepared.group = group_of(by, color->needs_range());
+                ColorGroup& group = groups_[*prepared.group];
+                if (labelled)
+                    color->collect_labels(group.scale.labels, kMaxLabels);
+                else
+                    color->sample_values(group.values);
                 return color;
             };
             if (panel.cloud) prepared.cloud_color = make(*panel.cloud, nullptr, panel.color_by, panel.cloud_color);
@@ -131,17 +150,29 @@ private:
             found |= !panel.cloud && !panel.mesh;
         }
         if (missing && !found) throw *missing;
-        choose_range(values, scale_.low, scale_.high);
-        if (style_.range) {
-            scale_.low = style_.range->first;
-            scale_.high = style_.range->second;
+        for (ColorGroup& group : groups_) {
+            choose_range(group.values, group.scale.low, group.scale.high);
+            if (style_.range) std::tie(group.scale.low, group.scale.high) = *style_.range;
         }
+        if (style_.range) std::tie(plain_.low, plain_.high) = *style_.range;
+    }
+
+    size_t group_of(const std::string& name, bool ranged) {
+        for (size_t i = 0; i < groups_.size(); ++i)
+            if (groups_[i].name == name && groups_[i].ranged == ranged) return i;
+        groups_.push_back({name, ranged, {}, plain_});
+        return groups_.size() - 1;
+    }
+
+    const ColorScale& scale_of(size_t panel) const {
+        return prepared_[panel].group ? groups_[*prepared_[panel].group].scale : plain_;
     }
 
     // === Cameras
     void prepare_cameras() {
         const double w = static_cast<double>(style_.panel_width), h = static_cast<double>(style_.panel_height);
-        const double margin = 0.04 * std::min(w, h);
+        const double margin = margin_ > 0 ? margin_ : 0.04 * std::min(w, h);
+        margin_ = margin;
         std::vector<const PointCloud*> all;
         for (const Panel& panel : panels_) {
             if (panel.cloud) all.push_back(panel.cloud);
@@ -160,22 +191,64 @@ private:
         }
     }
 
-    // === Layout
-    bool shows_color_bar() const { return style_.legend && has_range_; }
-    bool shows_labels() const { return style_.legend && !has_range_ && !scale_.labels.empty(); }
+    /// Near points of a wide view are drawn large: the cameras step back until their splats fit beside the margin.
+    void make_room_for_splats() {
+        const double side = static_cast<double>(std::min(style_.panel_width, style_.panel_height));
+        for (int round = 0; round < 4; ++round) {
+            double overhang = 0;
+            for (size_t i = 0; i < panels_.size(); ++i) {
+                const Panel& panel = panels_[i];
+                if (!panel.cloud) continue;
+                Prepared& prepared = prepared_[i];
+                const Camera& camera = prepared.camera;
+                const double given = panel.point_radius > 0 ? panel.point_radius : style_.point_radius;
+                prepared.splat_radius =
+                    given > 0 ? given / camera.pixels_per_unit(camera.depth_middle())
+                              : choose_splat_radius(*panel.cloud, camera, style_.panel_width, style_.panel_height);
+                overhang = std::max(overhang, splat_pixels(camera, prepared.splat_radius, camera.depth_low));
+            }
+            // A zoom cuts in any case, and points as large as the picture leave no room to give.
+            if (overhang <= margin_ || style_.viewpoint.zoom > 1 || margin_ >= 0.3 * side || round == 3) return;
+            margin_ = std::min(overhang + 0.5, 0.3 * side);
+            prepare_cameras();
+        }
+    }
 
-    LegendStyle legend_style() const {
+    // === Layout
+    bool has_legend(const ColorGroup& group) const {
+        return style_.legend && (group.ranged || !group.scale.labels.empty());
+    }
+    bool has_one_legend() const { return groups_.size() == 1 && has_legend(groups_[0]); }
+
+    LegendStyle legend_style(const std::string& name) const {
         LegendStyle legend;
         legend.text_size = 0.88 * layout_.text;
         legend.color = ink_;
-        legend.title = style_.legend_title.empty() ? legend_name_ : style_.legend_title;
+        legend.title = style_.legend_title.empty() || groups_.size() > 1 ? name : style_.legend_title;
         return legend;
     }
 
-    double legend_height() const {
+    /// Of a legend beside so many rows of panels.
+    double legend_height(const ColorGroup& group, int64_t rows) const {
         const double h = static_cast<double>(style_.panel_height);
-        if (shows_labels()) return static_cast<double>(layout_.rows) * h;
-        return std::min(1.6, static_cast<double>(layout_.rows)) * h * 0.78;
+        if (!group.ranged) return static_cast<double>(rows) * h;
+        return std::min(1.6, static_cast<double>(rows)) * h * 0.78;
+    }
+
+    /// With the gap before it; 0 where there is none.
+    double legend_width(const ColorGroup& group, int64_t rows) const {
+        if (!has_legend(group)) return 0;
+        const LegendStyle legend = legend_style(group.name);
+        const double width = group.ranged ? color_bar_width(group.scale, legend, legend_height(group, rows))
+                                          : labels_width(group.scale, style_.label_names, legend);
+        return std::ceil(layout_.text + width);
+    }
+
+    void draw_legend(Image& image, const ColorGroup& group, const Rect& where) const {
+        if (group.ranged)
+            draw_color_bar(image, where, group.scale, legend_style(group.name));
+        else
+            draw_labels(image, where, group.scale, style_.label_names, legend_style(group.name));
     }
 
     void lay_out() {
@@ -190,18 +263,17 @@ private:
         layout_.text = style_.text_size > 0 ? style_.text_size : std::clamp(8 + 0.025 * side, 11.0, 48.0);
         bool has_caption = false;
         for (const Panel& panel : panels_) has_caption |= !panel.caption.empty();
-        const bool plain = !has_caption && style_.title.empty() && n == 1 && !shows_color_bar() && !shows_labels();
+        const bool plain = !has_caption && style_.title.empty() && n == 1 && !has_one_legend();
         layout_.margin = plain ? 0 : std::round(0.7 * layout_.text);
         layout_.gap = std::round(0.6 * layout_.text);
         layout_.caption = has_caption ? std::round(1.9 * layout_.text) : 0;
         layout_.title = style_.title.empty() ? 0 : std::round(2.2 * layout_.text);
-        if (shows_color_bar())
-            layout_.legend = layout_.text + color_bar_width(scale_, legend_style(), legend_height());
-        else if (shows_labels())
-            layout_.legend = layout_.text + labels_width(scale_, style_.label_names, legend_style());
-        layout_.legend = std::ceil(layout_.legend);
+        if (groups_.size() == 1) layout_.legend = legend_width(groups_[0], layout_.rows);
+        if (groups_.size() > 1)
+            for (const ColorGroup& group : groups_) layout_.beside = std::max(layout_.beside, legend_width(group, 1));
         const double columns = static_cast<double>(layout_.columns), rows = static_cast<double>(layout_.rows);
-        const double width = 2 * layout_.margin + columns * w + (columns - 1) * layout_.gap + layout_.legend;
+        const double width =
+            2 * layout_.margin + columns * (w + layout_.beside) + (columns - 1) * layout_.gap + layout_.legend;
         const double height =
             2 * layout_.margin + layout_.title + rows * (h + layout_.caption) + (rows - 1) * layout_.gap;
         STIPPLE_REQUIRE(width * height <= static_cast<double>(kMaxPixels) && width <= 65535 && height <= 65535,
@@ -214,7 +286,7 @@ private:
         const int64_t column = static_cast<int64_t>(panel) % layout_.columns;
         const int64_t row = static_cast<int64_t>(panel) / layout_.columns;
         const auto margin = static_cast<int64_t>(layout_.margin), gap = static_cast<int64_t>(layout_.gap);
-        return {margin + column * (style_.panel_width + gap),
+        return {margin + column * (style_.panel_width + static_cast<int64_t>(layout_.beside) + gap),
                 margin + static_cast<int64_t>(layout_.title) +
                     row * (style_.panel_height + static_cast<int64_t>(layout_.caption) + gap)};
     }
@@ -233,20 +305,15 @@ private:
         ShadeInput input;
         input.visibility = &visibility;
         input.camera = &camera;
-        input.scale = &scale_;
+        input.scale = &scale_of(index);
         input.background = background_;
         input.light = static_cast<float>(style_.light);
         input.occlusion = static_cast<float>(style_.occlusion);
         if (panel.cloud) {
             input.cloud = panel.cloud;
             input.cloud_color = prepared.cloud_color.get();
-            const double given = panel.point_radius > 0 ? panel.point_radius : style_.point_radius;
-            const Camera& main = prepared.camera;
-            input.splat_radius = given > 0
-                                     ? given / main.pixels_per_unit(main.depth_middle())
-                                     : choose_splat_radius(*panel.cloud, main, style_.panel_width, style_.panel_height);
             // Enlarged points overlap less, so that an inset shows more than a blur.
-            input.splat_radius *= std::pow(zoom, -0.4);
+            input.splat_radius = prepared.splat_radius * std::pow(zoom, -0.4);
             const SplatCounts drawn = draw_splats(visibility, *panel.cloud, camera, input.splat_radius);
             if (!panel.mesh) close_pinholes(visibility, camera, input.splat_radius);
             counts.points = drawn.drawn;
@@ -338,7 +405,7 @@ private:
             const double pad = 0.04 * std::min(w, h);
             draw_scale_bar(image, {px + pad, py + pad, 0.25 * w, h - 2 * pad},
                            camera.unit / camera.pixels_per_unit(camera.depth_middle()), style_.length_unit,
-                           legend_style());
+                           legend_style(""));
         }
     }
 
@@ -350,21 +417,32 @@ private:
                       fit_text(style_.title, text, panels_width), text);
         }
         const double rows = static_cast<double>(layout_.rows), h = static_cast<double>(style_.panel_height);
-        const double grid = rows * (h + layout_.caption) + (rows - 1) * layout_.gap - layout_.caption;
-        const double height = legend_height();
-        const Rect where{layout_.margin + panels_width + layout_.text,
-                         layout_.margin + layout_.title + (grid - height) / 2, layout_.legend - layout_.text, height};
-        if (shows_color_bar()) draw_color_bar(image, where, scale_, legend_style());
-        if (shows_labels()) draw_labels(image, where, scale_, style_.label_names, legend_style());
+        if (has_one_legend()) {
+            const double grid = rows * (h + layout_.caption) + (rows - 1) * layout_.gap - layout_.caption;
+            const double height = legend_height(groups_[0], layout_.rows);
+            draw_legend(image, groups_[0],
+                        {layout_.margin + panels_width + layout_.text,
+                         layout_.margin + layout_.title + (grid - height) / 2, layout_.legend - layout_.text, height});
+        }
+        if (groups_.size() <= 1) return;
+        for (size_t i = 0; i < panels_.size(); ++i) {
+            if (!prepared_[i].group || !has_legend(groups_[*prepared_[i].group])) continue;
+            const ColorGroup& group = groups_[*prepared_[i].group];
+            const auto [x, y] = corner_of(i);
+            const double right = static_cast<double>(x + style_.panel_width), height = legend_height(group, 1);
+            draw_legend(image, group,
+                        {right + layout_.text, static_cast<double>(y) + (h - height) / 2, layout_.beside - layout_.text,
+                         height});
+        }
     }
 
     std::span<const Panel> panels_;
     const FigureStyle& style_;
     Rgb background_, ink_;
-    ColorScale scale_;
-    bool has_range_ = false;
-    std::string legend_name_;
+    ColorScale plain_;  // of panels that need no legend: depth
+    std::vector<ColorGroup> groups_;
     std::vector<Prepared> prepared_;
+    double margin_ = 0;  // of a panel, pixels
     Layout layout_;
 };
 

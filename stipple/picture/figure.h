@@ -49,9 +49,12 @@ struct FigureStyle {
     double text_size = 0;                // pixels; 0 goes with the panel size
 
     ColorMap color_map = ColorMap::viridis;
-    std::optional<std::pair<double, double>> range = {};  // of values; else the middle 96 % of all panels together
-    bool legend = true;                                   // a colour bar or the labels, when some panel needs them
-    std::string legend_title = {};                        // "" is the name of what colours the panels
+    /// Of values; else the middle 96 % of all panels that are coloured by the same attribute together.
+    std::optional<std::pair<double, double>> range = {};
+    /// A colour bar or the labels, when some panel needs them: one for all panels, or where they are coloured by
+    /// different attributes one beside each.
+    bool legend = true;
+    std::string legend_title = {};  // "" is the name of what colours the panels, as it is where there are several
     std::map<int64_t, std::string> label_names = {};
 
     bool smooth = true;            // meshes: interpolated normals except at creases; else flat faces
@@ -65,14 +68,15 @@ struct FigureStyle {
 };
 
 struct PanelCounts {
-    int64_t points = 0;     // drawn: in front of the camera and within the panel
-    int64_t nonfinite = 0;  // points and triangles skipped because a coordinate is not finite
+    int64_t points = 0;        // drawn: in front of the camera and within the panel
+    int64_t nonfinite = 0;     // points and triangles skipped because a coordinate is not finite
+    double low = 0, high = 1;  // the range of its colour map
 };
 
 struct Figure {
     Image image;  // RGB
     std::vector<PanelCounts> panels;
-    double low = 0, high = 1;                     // the range of the colour map that was used
+    double low = 0, high = 1;                     // the range of the colour map of the first panel that has one
     std::vector<Camera> cameras;                  // of the panels; pixels relative to the panel's corner
     std::vector<std::array<int64_t, 2>> corners;  // upper left pixel of each panel
 };

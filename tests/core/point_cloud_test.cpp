@@ -168,6 +168,34 @@ TEST(PointCloud, CloneIsDeepAndEqual) {
     EXPECT_EQ(Mesh().clone().faces(), 0);
 }
 
+TEST(PointCloud, FactsGoWithThePoints) {
+    PointCloud cloud = cloud_of({{0, 1, 2}, {3, 4, 5}});
+    cloud.facts.coordinate_system.push_back({"LASF_Projection", 2112, "WKT", "GEOGCS"});
+    cloud.facts.grid = FileFacts::Grid{{0.01, 0.01, 0.01}, {1, 2, 3}};
+    cloud.facts.time_type = TimeType::gps_adjusted_standard;
+    cloud.facts.viewpoint = {1, 2, 3, 1, 0, 0, 0};
+    EXPECT_EQ(cloud.clone().facts, cloud.facts);
+    EXPECT_EQ(select(cloud, indices_of({1}).view()).facts, cloud.facts);
+    EXPECT_EQ(drop_nonfinite(cloud).facts, cloud.facts);
+    cloud.facts.forget_place();
+    FileFacts time_alone;
+    time_alone.time_type = TimeType::gps_adjusted_standard;
+    EXPECT_EQ(cloud.facts, time_alone);
+}
+
+TEST(Attribute, FullBrightnessOfColors) {
+    Attribute color("color", DType::u16, 3, 4);
+    auto values = color.as<uint16_t>();
+    for (int64_t i = 0; i < 3; ++i)
+        for (int64_t c = 0; c < 4; ++c) values(i, c) = c == 3 ? 65535 : 255;
+    EXPECT_EQ(color_maximum(color), 255);  // 8-bit values; alpha does not count
+    values(2, 1) = 256;
+    EXPECT_EQ(color_maximum(color), 65535);
+    EXPECT_EQ(color_maximum(Attribute("color", DType::u8, 1, 3)), 255);
+    EXPECT_EQ(color_maximum(Attribute("color", DType::f32, 1, 3)), 1);
+    EXPECT_EQ(color_maximum(Attribute("color", DType::u16, 0, 3)), 255);
+}
+
 TEST(Attribute, TypesAndRows) {
     Attribute color("color", DType::u8, 2, 3);
     expect_bad_argument([&] { color.as<float>(); }, "color is uint8, not float32");

@@ -61,7 +61,7 @@ add("ply/property_twice.ply", ply("0 0 0\n", V3.replace("float y", "float x")), 
 add("ply/element_twice.ply", ply(ROWS, V3 + V3), "twice")
 add("ply/no_format.ply", "ply\n" + V3 + "end_header\n" + ROWS, "no format line")
 add("ply/format_unknown.ply", ply(ROWS, kind="binary_middle_endian"), "unknown format")
-add("ply/no_vertices.ply", ply("", V3.replace("vertex 3", "vertex 0")), "holds no points")
+add("ply/no_vertices.ply", ply("", V3.replace("vertex 3", "vertex 0")), "ok")
 add("ply/no_vertex_element.ply", ply("", ""), "no element vertex")
 add("ply/no_z.ply", ply("0 0\n", "element vertex 1\nproperty float x\nproperty float y\n"), "no column named z")
 add("ply/property_first.ply", "ply\nformat ascii 1.0\nproperty float x\nend_header\n", "before any element")
@@ -144,7 +144,8 @@ add("off/faces_missing.off", "OFF\n3 2 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n", "ends
 add("off/homogeneous.off", "4OFF\n1 0 0\n0 0 0 1\n", "is not read")
 add("off/binary.off", b"OFF BINARY\n\0\0\0\3", "binary OFF is not read")
 add("off/long_comment.off", "OFF\n# " + "c" * 5000 + "\n1 0 0\n0 0 0\n", "ok")
-add("off/no_points.off", "OFF\n0 0 0\n", "holds no points")
+add("off/no_points.off", "OFF\n0 0 0\n", "ok")
+add("off/no_points_but_faces.off", "OFF\n0 1 0\n3 0 1 2\n", "vertex 0 of 0")
 
 # --- PCD
 def pcd(body, fields="x y z", size="4 4 4", type="F F F", count="1 1 1", width=3, height=1, points=3, data="ascii"):
@@ -164,7 +165,7 @@ add("pcd/size_unknown.pcd", pcd(ROWS, size="4 3 4"), "of 3 bytes")
 add("pcd/fields_mismatch.pcd", pcd(ROWS, size="4 4"), "3 FIELDS, 2 SIZE")
 add("pcd/count_zero.pcd", pcd(ROWS, count="1 0 1"), "COUNT 0")
 add("pcd/count_huge.pcd", pcd(ROWS, count="1 1000000000 1"), "COUNT 1000000000")
-add("pcd/no_points.pcd", pcd("", width=0, points=0), "holds no points")
+add("pcd/no_points.pcd", pcd("", width=0, points=0), "ok")
 add("pcd/no_x.pcd", pcd(ROWS, fields="a y z"), "no column named x")
 add("pcd/data_unknown.pcd", pcd(ROWS, data="zip"), "unknown DATA")
 add("pcd/keyword_unknown.pcd", "# .PCD v0.7\nHELLO 1\n", "expected a header keyword")
@@ -180,12 +181,12 @@ add("pcd/padding.pcd", pcd(b"".join(XYZ[12 * i:12 * i + 12] + b"\0\0\0\0" for i 
 
 # --- STL
 add("stl/one_byte.stl", b"s", 'neither an ascii STL (solid ...) nor a binary one: 1 bytes, a header has 84')
-add("stl/header_only.stl", bytes(84), "holds no")
+add("stl/header_only.stl", bytes(84), "ok")
 add("stl/count_high.stl", bytes(80) + struct.pack("<I", 1000) + bytes(50), '1000 facets: 50000 bytes needed')
 add("stl/count_huge.stl", bytes(80) + struct.pack("<I", 0xFFFFFFFF) + bytes(50), '4294967295 facets, the limit is 2147483647')
 add("stl/ascii_cut.stl", "solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\n", 'the file ends where vertex should be')
 add("stl/ascii_word.stl", "solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 zero 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid\n", 'a vertex: expected a number, got "zero"')
-add("stl/ascii_empty.stl", "solid a\nendsolid a\n", "holds no")
+add("stl/ascii_empty.stl", "solid a\nendsolid a\n", "ok")
 add("stl/binary_with_solid.stl", b"solid but binary".ljust(80) + struct.pack("<I12fH", 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0), "ok")
 
 # --- LAS
@@ -208,7 +209,7 @@ add("las/vlr_count_garbage.las", las(vlrs=0xFFFFFFFF), '4294967295 variable leng
 add("las/vlr_cut.las", las(vlrs=1), '1 variable length records need 54 bytes, there are 0 before the points')
 add("las/vlr_length_past_points.las", las(vlrs=1, vlr_bytes=struct.pack("<H16sHH32s", 0, b"x", 1, 60000, b"")), 'variable length record "x" of 60000 bytes reaches into the points at byte 281')
 add("las/count_high.las", las(points=1, legacy=1000), '1000 points of 20 bytes at byte 227 need 20227 bytes, the file has 247')
-add("las/no_points.las", las(points=0), "holds no points")
+add("las/no_points.las", las(points=0), "ok")
 add("las/record_short.las", las(length=10), 'point records of 10 bytes; point format 0 needs 20')
 add("las/offset_in_header.las", las(offset=100), 'offset to the points 100 lies inside the header of 227 bytes')
 add("las/offset_past_end.las", las(offset=100000), '1 points of 20 bytes at byte 100000 need 100020 bytes, the file has 247')

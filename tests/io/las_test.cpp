@@ -263,9 +263,63 @@ TEST(Las, ExtraBytesOfOthers) {
     EXPECT_EQ(find(mesh.vertices.attributes, "vector")->value(0, 2), get<uint8_t>(bytes, point + 36));
     expect_contains(refusal(io::parse_las, with_vlr(foreign(4, 6, 5, 6), "LASF_Spec", 4, descriptors)),
                     "of point records of 36 bytes");
-    warnings.clear();
-    parse(io::parse_las, with_vlr(foreign(2, 1, 5), "LASF_Projection", 34735, Bytes(8)), &warnings);
-    EXPECT_EQ(warnings.at(0), "LAS: the coordinate system (LASF_Projection) is dropped");
+}
+
+TEST(Las, FactsOfTheFileAreCarriedAndWrittenBack) {
+    const std::string keys = "geo keys";
+    Bytes bytes = with_vlr(foreign(2, 1, 5), "LASF_Projection", 34735, bytes_of(keys));
+    put<uint16_t>(bytes, 6, 1 | 8);
+    io::Warnings warnings;
+    const Mesh mesh = parse(io::parse_las, bytes, &warnings);
+    EXPECT_TRUE(warnings.empty());
+    const FileFacts& facts = mesh.vertices.facts;
+    EXPECT_EQ(facts.time_type, TimeType::gps_adjusted_standard);
+    EXPECT_TRUE(facts.synthetic_returns);
+    ASSERT_EQ(facts.coordinate_system.size(), 1u);
+    EXPECT_EQ(facts.coordinate_system[0], (FileFacts::Record{"LASF_Projection", 34735, "", keys}));
+    EXPECT_EQ(facts.grid, (FileFacts::Grid{{0.01, 0.01, 0.01}, {0, 1000, 2000}}));
+
+    const Bytes written = write(io::write_las, mesh, &warnings);
+    EXPECT_TRUE(warnings.empty());
+    EXPECT_EQ(get<uint16_t>(written, 6), 1 | 8);
+    FileFacts again = parse(io::parse_las, written).vertices.facts;
+    again.grid = facts.grid;  // the writer chooses its own
+    EXPECT_EQ(again, facts);
+
+    // Every other format says that it has no place for a coordinate system.
+    MemorySink sink;
+    io::write(mesh, sink, io::Format::ply, {}, warnings);
+    EXPECT_EQ(warnings.back(), "PLY cannot hold the coordinate system: dropped");
+}
+
+TEST(Las, TheTimeTypeOfWeekSecondsStays) {
+    Bytes bytes = foreign(2, 1, 5);
+    const Mesh week = parse(io::parse_las, bytes);
+    EXPECT_EQ(week.vertices.facts.time_type, TimeType::gps_week_seconds);
+    EXPECT_EQ(get<uint16_t>(write(io::write_las, week), 6), 0);
+    put<uint8_t>(bytes, 25, 1);  // LAS 1.1 has other things in the bytes of the global encoding
+    put<uint16_t>(bytes, 6, 0xffff);
+    const Mesh old = parse(io::parse_las, bytes);
+    EXPECT_EQ(old.vertices.facts.time_type, TimeType::unknown);
+    EXPECT_EQ(get<uint16_t>(write(io::write_las, old), 6), 0);
+}
+
+TEST(Las, WktNeedsTheWidePointFormats) {
+    Bytes bytes = with_vlr(foreign(4, 6, 5), "LASF_Projection", 2112, bytes_of("GEOGCS"));
+    put<uint16_t>(bytes, 6, 1 | 16);
+    const Mesh mesh = parse(io::parse_las, bytes);
+    io::Warnings warnings;
+    const Bytes written = write(io::write_las, mesh, &warnings);
+    EXPECT_TRUE(warnings.empty());
+    EXPECT_EQ(get<uint16_t>(written, 6), 1 | 16);
+    EXPECT_EQ(get<uint8_t>(written, 104), 6);
+    EXPECT_EQ(parse(io::parse_las, written).vertices.facts.coordinate_system, mesh.vertices.facts.coordinate_system);
+
+    Mesh keys = standard_cloud(3, true);
+    keys.vertices.facts.coordinate_system.push_back({"LASF_Projection", 34735, "", "keys"});
+    write(io::write_las, keys, &warnings);
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_EQ(warnings[0], "LAS cannot hold a coordinate system in GeoTIFF keys with point format 8: dropped");
 }
 
 TEST(Las, EveryPrefixIsAnError) {
@@ -296,7 +350,6 @@ TEST(Las, RefusesMalformedFiles) {
     expect_contains(with(105, uint16_t{35}), "byte 105: point records of 35 bytes; point format 7 needs 36");
     expect_contains(with(247, uint64_t{11}),
                     "byte 247: 11 points of 36 bytes at byte 375 need 771 bytes, the file has 735");
-    expect_contains(with(247, uint64_t{0}), "holds no points");
     expect_contains(with(247, ~uint64_t{0}), "18446744073709551615 points, the limit is");
     expect_contains(with(131, 0.0), "byte 131: scale 0");
     expect_contains(with(139, std::nan("")), "byte 139: scale nan");

@@ -170,7 +170,8 @@ TEST(Npz, RefusesMeshesThatBreakTheRules) {
     expect_contains(refusal(io::parse_npz, archive(std::move(arrays))), "origin must be floats of shape [3]");
     arrays.clear();
     arrays.emplace_back("positions", array({0, 3}, DType::f32, 0));
-    expect_contains(refusal(io::parse_npz, archive(std::move(arrays))), "holds no points");
+    arrays.emplace_back("triangles", array({1, 3}, DType::i64, 0));
+    expect_contains(refusal(io::parse_npz, archive(std::move(arrays))), "face 0 has index 0 of 0 points");
     arrays.clear();
     arrays.emplace_back("a", array({2, 3}, DType::f32, 0));
     arrays.emplace_back("b", array({2, 3}, DType::f32, 0));

@@ -68,7 +68,6 @@ for name in ['mesh.ply', 'mesh.off', 'mesh.obj', 'mesh.stl']:
             for (int64_t i = 0; i < 1500; ++i) ASSERT_NEAR(normal->value(i / 3, i % 3), normals[i], 1e-6) << name;
         }
         if (const Attribute* color = find(mesh.vertices.attributes, "color")) {
-            if (color->dtype() != DType::u8) continue;  // .xyzrgb holds reals from 0 to 1
             for (int64_t i = 0; i < 1500; ++i) ASSERT_EQ(color->value(i / 3, i % 3), colors[i]) << name;
         }
     }
@@ -77,6 +76,10 @@ for name in ['mesh.ply', 'mesh.off', 'mesh.obj', 'mesh.stl']:
         EXPECT_TRUE(find(mesh.vertices.attributes, "normal")) << name;
         EXPECT_TRUE(find(mesh.vertices.attributes, "color")) << name;
     }
+    EXPECT_TRUE(find(load(folder / "plain.xyzn").vertices.attributes, "normal"));
+    const Mesh colored = load(folder / "plain.xyzrgb");
+    ASSERT_TRUE(find(colored.vertices.attributes, "color"));
+    EXPECT_EQ(find(colored.vertices.attributes, "color")->dtype(), DType::u8);
     const std::vector<double> vertices = numbers(folder / "vertices"), triangles = numbers(folder / "triangles");
     for (const char* name : {"mesh.ply", "mesh.off", "mesh.obj"}) {
         const Mesh mesh = load(folder / name);
@@ -99,6 +102,8 @@ TEST(IoOpen3d, TheyReadOurs) {
     io::Warnings warnings;
     io::save(folder / "compressed.pcd", cloud, Overwrite::refuse, {false, true}, warnings);
     save(folder / "plain.xyz", cloud);
+    save(folder / "plain.xyzn", cloud);
+    save(folder / "plain.xyzrgb", cloud);
     save(folder / "plain.pts", cloud);
     Mesh mesh = random_mesh(300);
     for (const char* name : {"mesh.ply", "mesh.off", "mesh.obj", "mesh.stl"}) save(folder / name, mesh);
@@ -120,11 +125,12 @@ def same(a, b, tolerance, what):
     assert a.shape == b.shape and np.abs(a - b).max() <= tolerance, (what, a.shape, b.shape)
 read = lambda name, type: np.fromfile(name, type).reshape(-1, 3)
 points, normals, colors = read('points', '<f4'), read('normals', '<f4'), read('colors', 'u1')
-for name in ['binary.ply', 'ascii.ply', 'binary.pcd', 'ascii.pcd', 'compressed.pcd', 'plain.xyz', 'plain.pts']:
+for name in ['binary.ply', 'ascii.ply', 'binary.pcd', 'ascii.pcd', 'compressed.pcd', 'plain.xyz', 'plain.xyzn', 'plain.xyzrgb', 'plain.pts']:
     cloud = o3d.io.read_point_cloud(name)
     same(np.asarray(cloud.points), points, 1e-7 if name != 'plain.pts' else 1e-6, name)
-    if name[-3:] in ('ply', 'pcd'):
+    if name[-3:] in ('ply', 'pcd') or name == 'plain.xyzn':
         same(np.asarray(cloud.normals), normals, 1e-6, name)
+    if name[-3:] in ('ply', 'pcd') or name == 'plain.xyzrgb':
         same(np.asarray(cloud.colors) * 255, colors, 1e-4, name)
 same(np.asarray(o3d.io.read_point_cloud('utm.ply').points), read('utm', '<f4') + np.array([500000.0, 5400000.0, 0.0]), 1e-8, 'utm')
 for name in ['mesh.ply', 'mesh.off', 'mesh.obj']:

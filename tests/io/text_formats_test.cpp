@@ -149,6 +149,25 @@ TEST(IoPcd, RoundTrip) {
     EXPECT_EQ(world.vertices.world(9'999, 0), 500000.5);
 }
 
+TEST(IoPcd, TheViewpointIsCarriedAndWrittenBack) {
+    const std::string head = "VERSION 0.7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 1\nHEIGHT 1\n";
+    const std::string body = "POINTS 1\nDATA ascii\n1 2 3\n";
+    io::Warnings warnings;
+    const Mesh moved = from_text(head + "VIEWPOINT 1 -2.5 0.1 0.5 0.5 0.5 0.5\n" + body, Format::pcd, &warnings);
+    const std::array<double, 7> expected = {1, -2.5, 0.1, 0.5, 0.5, 0.5, 0.5};
+    EXPECT_EQ(moved.vertices.facts.viewpoint, expected);
+    EXPECT_TRUE(warnings.empty());
+    const std::string written = text_of(moved, Format::pcd, &warnings);
+    EXPECT_NE(written.find("\nVIEWPOINT 1 -2.5 0.1 0.5 0.5 0.5 0.5\n"), std::string::npos) << written;
+    EXPECT_TRUE(warnings.empty());
+    text_of(moved, Format::npz, &warnings);
+    EXPECT_EQ(warnings.back(), "NPZ cannot hold the viewpoint: dropped");
+
+    const Mesh plain = from_text(head + "VIEWPOINT 0 0 0 1 0 0 0\n" + body, Format::pcd);
+    EXPECT_FALSE(plain.vertices.facts.viewpoint);
+    EXPECT_NE(text_of(plain, Format::pcd).find("\nVIEWPOINT 0 0 0 1 0 0 0\n"), std::string::npos);
+}
+
 TEST(IoPcd, CompressedEqualsBinary) {
     // Columns of two points: x x y y z z, then a field of COUNT 2 whose items stay together.
     const std::string header =
@@ -178,6 +197,117 @@ TEST(IoFormats, RefusalsNameAConverter) {
         } catch (const Error& error) {
             EXPECT_EQ(error.code(), ErrorCode::bad_file);
             EXPECT_NE(error.hint().find(text), std::string::npos) << error.hint();
+        }
+    }
+}
+
+TEST(IoXyzn, SixColumnsAreNormalsWhateverTheirLength) {
+    const Mesh mesh = from_text("1 2 3 0 0 2\n4 5 6 1 0 0\n", Format::xyzn);
+    ASSERT_EQ(mesh.vertices.attributes.size(), 1u);
+    EXPECT_EQ(mesh.vertices.attributes[0].name(), "normal");
+    EXPECT_EQ(mesh.vertices.attributes[0].as<float>()(0, 2), 2);
+    EXPECT_EQ(text_of(mesh, Format::xyzn), "1 2 3 0 0 2\n4 5 6 1 0 0\n");
+    // Columns that are named, or not six, are read as in XYZ.
+    EXPECT_EQ(from_text("x y z label nx ny\n1 2 3 4 5 6\n", Format::xyzn).vertices.attributes[0].name(), "label");
+    EXPECT_EQ(from_text("1 2 3 4\n", Format::xyzn).vertices.attributes[0].name(), "intensity");
+}
+
+TEST(IoXyzrgb, ColoursAreFrom0To1) {
+    Mesh mesh = random_cloud(300);
+    add_colors(mesh.vertices);
+    EXPECT_EQ(difference(mesh, from_bytes(to_bytes(mesh, Format::xyzrgb), Format::xyzrgb)), "");
+    const auto first = [](const Mesh& read) { return read.vertices.attributes.at(0).clone(); };
+    EXPECT_EQ(first(from_text("0 0 0 0.25 0.5 1\n", Format::xyzrgb)).dtype(), DType::f32);
+    EXPECT_EQ(first(from_text("0 0 0 0.25 0.5 1\n", Format::xyzrgb)).value(0, 1), 0.5);
+    EXPECT_EQ(first(from_text("0 0 0 1 0 1\n", Format::xyzrgb)).value(0, 2), 255);
+    EXPECT_EQ(first(from_text("0 0 0 1 0 17\n", Format::xyzrgb)).value(0, 2), 17);  // other programs' integers
+    // Sixteen bits, full and with 8-bit values as LAS files have them.
+    mesh = random_cloud(1);
+    mesh.vertices.attributes.emplace_back("color", DType::u16, 1, 3);
+    auto color = mesh.vertices.attributes[0].as<uint16_t>();
+    color(0, 0) = color(0, 1) = color(0, 2) = 65535;
+    EXPECT_EQ(first(from_bytes(to_bytes(mesh, Format::xyzrgb), Format::xyzrgb)).value(0, 1), 255);
+    color(0, 0) = color(0, 1) = color(0, 2) = 51;
+    EXPECT_EQ(first(from_bytes(to_bytes(mesh, Format::xyzrgb), Format::xyzrgb)).value(0, 1), 51);
+}
+
+TEST(IoFormats, WhatAFormatCannotHoldIsRefusedByName) {
+    const auto refused = [](const auto& work) -> std::string {
+        try {
+            work();
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::bad_argument);
+            return error.message() + " | " + error.hint();
+        }
+        return "";
+    };
+    EXPECT_EQ(refused([] { io::require_can_hold(Format::ply, "label"); }), "");
+    EXPECT_EQ(refused([] { io::require_can_hold(Format::xyzn, "normal"); }), "");
+    EXPECT_EQ(refused([] { io::require_can_hold(Format::xyz, "normal"); }),
+              "XYZ cannot hold the attribute normal | "
+              "formats that can: .ply, .xyzn, .csv, .obj, .off, .pcd, .las, .npz, .h5");
+    EXPECT_EQ(refused([] { io::require_can_hold(Format::kitti, "label"); }),
+              "KITTI cannot hold the attribute label | formats that can: .ply, .csv, .pcd, .las, .npz, .h5");
+    const Mesh bare = random_cloud(2);
+    EXPECT_EQ(refused([&] { to_bytes(bare, Format::xyzn); }),
+              "XYZN holds points with a normal, and the cloud has none | write .xyz or .ply instead");
+    EXPECT_EQ(refused([&] { to_bytes(bare, Format::xyzrgb); }),
+              "XYZRGB holds points with a color, and the cloud has none | write .xyz or .ply instead");
+}
+
+/// The table's words about each format are true: an attribute that it keeps is read back, another is not.
+TEST(IoFormats, EveryFormatKeepsWhatItsTableSays) {
+    for (const io::FormatInfo& info : io::formats()) {
+        if (!info.write || info.format == Format::stl) continue;
+        Mesh mesh = random_cloud(20);
+        add_normals(mesh.vertices);
+        add_colors(mesh.vertices);
+        add_attribute(mesh.vertices, "intensity", DType::f32);
+        add_attribute(mesh.vertices, "label", DType::i32);
+        const Mesh again = from_bytes(to_bytes(mesh, info.format), info.format);
+        for (const Attribute& attribute : mesh.vertices.attributes)
+            EXPECT_EQ(find(again.vertices.attributes, attribute.name()) != nullptr,
+                      io::can_hold(info.format, attribute.name()))
+                << info.name << ' ' << attribute.name();
+    }
+}
+
+/// A cloud of no points, in every format whose header counts them.
+TEST(IoFormats, EmptyCloudsAreReadAndWritten) {
+    for (const io::FormatInfo& info : io::formats()) {
+        if (!info.write) continue;
+        Mesh mesh;
+        mesh.vertices = PointCloud(0);
+        add_normals(mesh.vertices);
+        add_colors(mesh.vertices);
+        std::vector<io::WriteOptions> kinds = {{}};
+        if (info.format == Format::ply || info.format == Format::pcd || info.format == Format::stl)
+            kinds.push_back({true, false});
+        if (info.format == Format::pcd) kinds.push_back({false, true});
+        for (const io::WriteOptions& kind : kinds) {
+            if (!info.counts) {
+                try {
+                    to_bytes(mesh, info.format, kind);
+                    ADD_FAILURE() << info.name << " wrote no points";
+                } catch (const Error& error) {
+                    EXPECT_EQ(error.code(), ErrorCode::bad_argument);
+                    EXPECT_NE(error.message().find("cannot hold a cloud of no points"), std::string::npos)
+                        << error.message();
+                }
+                continue;
+            }
+            io::Warnings warnings;
+            const std::vector<std::byte> bytes = to_bytes(mesh, info.format, kind, &warnings);
+            const Mesh again = from_bytes(bytes, info.format, &warnings);
+            EXPECT_EQ(again.vertices.size(), 0) << info.name;
+            EXPECT_NO_THROW(validate(again)) << info.name;
+            for (const Attribute& attribute : mesh.vertices.attributes)
+                EXPECT_TRUE(info.keeps != "*" || find(again.vertices.attributes, attribute.name())) << info.name;
+            // What is cut off is still an error, except for ends that say nothing.
+            for (size_t length = 0; length + 1 < bytes.size(); ++length)
+                EXPECT_TRUE(!error_of({bytes.data(), length}, info.format).empty() ||
+                            from_bytes({bytes.data(), length}, info.format).vertices.size() == 0)
+                    << info.name;
         }
     }
 }

@@ -25,6 +25,8 @@ const Sample kSamples[] = {
     {"ply_binary", Format::ply, {false}, true, false},
     {"ply_ascii", Format::ply, {true}, true, true},
     {"xyz", Format::xyz, {}, false, true},
+    {"xyzn", Format::xyzn, {}, false, true},
+    {"xyzrgb", Format::xyzrgb, {}, false, true},
     {"pts", Format::pts, {}, false, true},
     {"csv", Format::csv, {}, false, true},
     {"obj", Format::obj, {}, true, true},

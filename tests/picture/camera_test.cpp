@@ -48,6 +48,59 @@ TEST(Camera, FitsEveryPointBetweenTheMarginsAndTouchesThem) {
                 }
 }
 
+/// Random clouds of many shapes: thick and flat, with heavy tails, far from the origin, few and many points.
+PointCloud random_shape(const Rng& rng, int64_t n) {
+    PointCloud cloud(n);
+    float size[3];
+    for (int axis = 0; axis < 3; ++axis) size[axis] = std::pow(10.f, -3 * rng.uniform(static_cast<uint64_t>(axis)));
+    const float tail = 1 + 2 * rng.uniform(3);
+    for (int64_t i = 0; i < n; ++i)
+        for (int axis = 0; axis < 3; ++axis) {
+            const float u = 2 * rng.uniform(static_cast<uint64_t>(10 + 3 * i + axis)) - 1;
+            // Most points in the middle and a few outside, as the distances of a scanner are.
+            cloud.positions.data()[3 * i + axis] = size[axis] * std::copysign(std::pow(std::abs(u), tail * tail), u);
+        }
+    cloud.origin = {1000.0 * rng.uniform(4), 0, -500000.0 * rng.uniform(5)};
+    return cloud;
+}
+
+TEST(Camera, EveryPointIsInThePictureFromEverywhere) {
+    for (uint64_t seed = 0; seed < 200; ++seed) {
+        const Rng rng(seed);
+        const PointCloud cloud =
+            random_shape(rng, 1 + static_cast<int64_t>(rng.below(6, seed % 10 == 0 ? 120'000 : 3000)));
+        Viewpoint viewpoint;
+        viewpoint.azimuth = 360 * rng.uniform(7);
+        viewpoint.elevation = 180 * rng.uniform(8) - 90;
+        viewpoint.up = seed % 2 ? UpAxis::y : UpAxis::z;
+        viewpoint.projection = seed % 3 ? Projection::perspective : Projection::orthographic;
+        const double width = 50 + 2000 * rng.uniform(9), height = 50 + 1000 * rng.uniform(1000000);
+        const double margin = 0.04 * std::min(width, height);
+        const Frame frame = frame_of(fit(viewpoint, cloud, width, height, margin), cloud);
+        EXPECT_GE(frame.left, margin - 1e-6) << seed;
+        EXPECT_LE(frame.right, width - margin + 1e-6) << seed;
+        EXPECT_GE(frame.top, margin - 1e-6) << seed;
+        EXPECT_LE(frame.bottom, height - margin + 1e-6) << seed;
+    }
+}
+
+TEST(Camera, FarPointsOfALargeCloudAreNotMissed) {
+    // One point in 200000, a diagonal away: a sample of the points would hardly have it.
+    PointCloud cloud = sphere_cloud(200'000, 1);
+    cloud.positions.data()[3 * 77'777 + 1] = 3;
+    const Frame frame = frame_of(fit({}, cloud, 100, 100, 5), cloud);
+    EXPECT_GE(frame.left, 5 - 1e-6);
+    EXPECT_LE(frame.right, 95 + 1e-6);
+}
+
+TEST(Camera, MostPointsInOnePlaceDoNotHideTheOthers) {
+    PointCloud cloud = sphere_cloud(10'000, 1);
+    for (int64_t i = 0; i < 3 * 9'950; ++i) cloud.positions.data()[i] = 0;  // as scanners write what they missed
+    const Frame frame = frame_of(fit({}, cloud, 100, 100, 5), cloud);
+    EXPECT_GE(frame.left, 5 - 1e-6);
+    EXPECT_LE(frame.right, 95 + 1e-6);
+}
+
 TEST(Camera, LooksFromWhereItSays) {
     const PointCloud cloud = cloud_of({{1, 0, 0}, {-1, 0, 0}, {0, 1, 0}, {0, -1, 0}, {0, 0, 1}, {0, 0, -1}});
     const Camera front = fit({0, 0, UpAxis::z, Projection::perspective}, cloud, 100, 100, 5);

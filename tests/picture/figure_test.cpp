@@ -5,6 +5,7 @@
 #include <cfloat>
 
 #include "stipple/core/parallel.h"
+#include "stipple/picture/render/splat.h"
 #include "tests/picture/scene.h"
 
 namespace stipple::picture {
@@ -296,6 +297,94 @@ TEST(Figure, PanelsShareTheRangeOfColors) {
     EXPECT_EQ(figure.low, -5);
     style.range = {5, 5};
     EXPECT_THROW(draw_figure(panels, style), Error);
+}
+
+TEST(Figure, PanelsOfDifferentAttributesHaveTheirOwnRangeAndBar) {
+    PointCloud cloud = sphere_cloud(400, 1);
+    std::vector<float> error(400);
+    std::vector<int32_t> labels(400);
+    for (size_t i = 0; i < 400; ++i) {
+        error[i] = 1000 + static_cast<float>(i);
+        labels[i] = static_cast<int32_t>(i % 3);
+    }
+    add_attribute<float>(cloud, "error", 1, error);
+    add_attribute<int32_t>(cloud, "label", 1, labels);
+    Panel panels[] = {{&cloud}, {&cloud}, {&cloud}, {&cloud}, {&cloud}};
+    panels[0].color_by = panels[3].color_by = "z";
+    panels[1].color_by = "error";
+    panels[2].color_by = "label";
+    panels[4].color_by = "#102030";
+    FigureStyle style = plain_style(128);
+    style.columns = 5;
+    const Figure figure = draw_figure(panels, style);
+    EXPECT_LT(figure.panels[0].high, 2);
+    EXPECT_EQ(figure.panels[0].low, figure.panels[3].low);
+    EXPECT_GT(figure.panels[1].low, 999);
+    EXPECT_EQ(figure.low, figure.panels[0].low);
+    // Beside each panel, in its own strip up to the next one.
+    for (size_t i = 0; i < 5; ++i) {
+        const int64_t begin = figure.corners[i][0] + 128;
+        const int64_t end = i + 1 < 5 ? figure.corners[i + 1][0] : figure.image.width();
+        EXPECT_GT(end - begin, 20);
+        const int64_t drawn = drawn_in(figure.image, begin, 0, end - begin, figure.image.height());
+        EXPECT_EQ(drawn > 100, i != 4) << i << ' ' << drawn;
+    }
+    // The same attribute twice is one scale and one bar.
+    Panel same[] = {{&cloud}, {&cloud}};
+    same[0].color_by = same[1].color_by = "z";
+    const Figure shared = draw_figure(same, style);
+    EXPECT_LT(shared.corners[1][0] - shared.corners[0][0], 128 + 20);
+    style.range = {-3, 3};
+    EXPECT_EQ(draw_figure(panels, style).panels[1].high, 3);
+}
+
+TEST(Figure, NoPointIsCutOffAtTheEdge) {
+    for (uint64_t seed = 0; seed < 40; ++seed) {
+        const Rng rng(seed);
+        const int64_t n = 3 + static_cast<int64_t>(rng.below(0, 3000));
+        PointCloud cloud(n);
+        for (int64_t i = 0; i < n; ++i)
+            for (int axis = 0; axis < 3; ++axis) {
+                const float u = 2 * rng.uniform(static_cast<uint64_t>(10 + 3 * i + axis)) - 1;
+                cloud.positions.data()[3 * i + axis] = (axis == static_cast<int>(seed % 3) ? 0.1f : 1.f) * u * u * u;
+            }
+        Panel panel{&cloud};
+        panel.color_by = "#ff0000";
+        FigureStyle style = plain_style();
+        style.panel_width = 40 + static_cast<int64_t>(rng.below(1, 300));
+        style.panel_height = 40 + static_cast<int64_t>(rng.below(2, 300));
+        style.point_radius = seed % 2 ? 0 : 6 * rng.uniform(3);
+        style.viewpoint.azimuth = 360 * rng.uniform(4);
+        style.viewpoint.elevation = 180 * rng.uniform(5) - 90;
+        style.viewpoint.field_of_view = 28 + 60 * rng.uniform(6);
+        style.viewpoint.projection = seed % 5 ? Projection::perspective : Projection::orthographic;
+        const Figure figure = draw_figure({&panel, 1}, style);
+        EXPECT_EQ(figure.panels[0].points, n) << seed;
+        const Camera& camera = figure.cameras[0];
+        const double radius = style.point_radius > 0
+                                  ? style.point_radius / camera.pixels_per_unit(camera.depth_middle())
+                                  : choose_splat_radius(cloud, camera, style.panel_width, style.panel_height);
+        double beyond = -1;
+        for (int64_t i = 0; i < n; ++i) {
+            const float* p = cloud.positions.data() + 3 * i;
+            const Projected at = camera.project({p[0], p[1], p[2]}, camera.offset_of(cloud));
+            const double r = splat_pixels(camera, radius, at.depth);
+            beyond = std::max({beyond, r - at.x, r - at.y, at.x + r - static_cast<double>(style.panel_width),
+                               at.y + r - static_cast<double>(style.panel_height)});
+        }
+        EXPECT_LE(beyond, 1e-6) << seed;
+    }
+}
+
+TEST(Figure, EightBitValuesInSixteenBitsAreColors) {
+    PointCloud cloud = cloud_of({{0, 0, 0}});
+    add_attribute<uint16_t>(cloud, "color", 3, {255, 0, 0});
+    Panel panel{&cloud};
+    FigureStyle style = plain_style(64);
+    style.point_radius = 10;
+    EXPECT_EQ(pixel(draw_figure({&panel, 1}, style).image, 32, 32), kRed);
+    cloud.attributes[0].as<uint16_t>()(0, 0) = 65535;
+    EXPECT_EQ(pixel(draw_figure({&panel, 1}, style).image, 32, 32), kRed);
 }
 
 TEST(Figure, AnInsetEnlargesAndMarksItsPart) {

@@ -105,7 +105,7 @@ std::vector<std::byte> to_bytes(const Mesh& mesh, io::Format format, const io::W
                                 io::Warnings* warnings) {
     MemorySink sink;
     io::Warnings ignored;
-    io::info_of(format).write(mesh, sink, options, warnings ? *warnings : ignored);
+    io::write(mesh, sink, format, options, warnings ? *warnings : ignored);
     return std::move(sink.bytes());
 }
 

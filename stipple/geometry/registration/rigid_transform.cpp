@@ -111,6 +111,7 @@ Matrix3 nearest_rotation(const Matrix3& matrix) {
 
 PointCloud transformed(const PointCloud& cloud, const RigidTransform& transform) {
     PointCloud moved = cloud.clone();
+    moved.facts.forget_place();
     const int64_t n = cloud.size();
     // Relative to the moved origin first: there the numbers are as small as they were.
     const Vector3 base = transform(cloud.origin);

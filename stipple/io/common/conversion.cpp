@@ -109,7 +109,9 @@ std::vector<std::string> names_except(const Attributes& attributes, std::initial
 }
 
 void require_points(const Mesh& mesh, std::string_view format) {
-    STIPPLE_REQUIRE(mesh.vertices.size() > 0, "{}: nothing to write, the cloud holds no points", format);
+    if (mesh.vertices.size() > 0) return;
+    throw Error(ErrorCode::bad_argument, fmt::format("{} cannot hold a cloud of no points", format),
+                "write .ply, .pcd, .las or .npz instead");
 }
 
 void warn_left_out(const Mesh& mesh, std::string_view format, bool keeps_faces, bool (*keeps)(const Attribute&),

@@ -22,7 +22,7 @@ void warn_dropped(const std::vector<std::string>& things, std::string_view forma
 /// "attribute NAME" for each but those in `kept`.
 std::vector<std::string> names_except(const Attributes& attributes, std::initializer_list<std::string_view> kept);
 
-/// Throws Error{bad_argument} for a cloud without points: no format of ours holds none.
+/// Throws Error{bad_argument} for a cloud without points, for formats that cannot say so (FormatInfo::counts).
 void require_points(const Mesh& mesh, std::string_view format);
 
 /// warn_dropped for everything that a format leaves out: faces, attributes that `keeps` refuses, attributes of faces.

@@ -1,7 +1,5 @@
 #include "stipple/io/common/world.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,7 +1,5 @@
 #include "stipple/io/common/zip.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>

@@ -37,6 +37,7 @@ Header read_header(ByteReader& reader, Warnings& warnings) {
     header.minor = number_at<uint8_t>(h, at::kVersion + 1);
     if (major != 1 || header.minor > 4)
         fail_at(at::kVersion, fmt::format("LAS version {}.{}; 1.0 to 1.4 are read", major, header.minor));
+    if (header.minor >= 2) header.encoding = number_at<uint16_t>(h, at::kGlobalEncoding);
     header.header_size = number_at<uint16_t>(h, at::kHeaderSize);
     const int64_t least = header.minor == 4 ? kHeader14 : header.minor == 3 ? kHeader13 : kHeader12;
     if (header.header_size < least)
@@ -75,7 +76,6 @@ Header read_header(ByteReader& reader, Warnings& warnings) {
                             "which is believed",
                             legacy, count));
     }
-    if (count == 0) fail_at(count_at, "holds no points");
     if (count > static_cast<uint64_t>(reader.limits().max_points))
         fail_at(count_at, fmt::format("{} points, the limit is {}", count, reader.limits().max_points));
     header.count = static_cast<int64_t>(count);
@@ -96,6 +96,9 @@ Header read_header(ByteReader& reader, Warnings& warnings) {
             fail_at(count_at,
                     fmt::format("{} points of {} bytes at byte {} need {} bytes, the file has {}", header.count,
                                 header.record, header.points_at, header.points_at + points, size));
+        if (header.count == 0 && size - header.points_at >= header.record && number_at<uint32_t>(h, at::kEvlrs) == 0)
+            warnings.push_back(
+                fmt::format("LAS: the header counts no points, yet {} bytes follow it", size - header.points_at));
         if (header.minor == 4) {
             const auto first = number_at<uint64_t>(h, at::kFirstEvlr);
             const int64_t evlrs = number_at<uint32_t>(h, at::kEvlrs);
@@ -228,8 +231,8 @@ Records read_records(ByteReader& reader, const Header& header, Warnings& warning
                                        quoted(user), length, header.points_at));
         if (user == "laszip encoded") fail_compressed(place);
         const bool extra = user == "LASF_Spec" && id == 4, own = user == kOwnUser && id == kOwnRecord;
-        if (user == "LASF_Projection") records.projection = true;
-        if (!extra && !own) {
+        const bool projection = user == kProjectionUser;
+        if (!extra && !own && !projection) {
             reader.skip(length, "a variable length record");
             continue;
         }
@@ -237,6 +240,11 @@ Records read_records(ByteReader& reader, const Header& header, Warnings& warning
         std::vector<std::byte> bytes(static_cast<size_t>(length));
         reader.read_exact(bytes.data(), length, "a variable length record");
         if (own) read_own(bytes, records);
+        if (projection)
+            records.projection.push_back({user,
+                                          static_cast<uint16_t>(id),
+                                          text_at(v, 22, 32),
+                                          {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
         if (extra && records.extra.empty()) read_extra(bytes, place + kVlrHeader, header, records, warnings);
     }
     reader.skip(header.points_at - reader.offset(), "what lies before the points");

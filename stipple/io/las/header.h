@@ -16,6 +16,7 @@ struct Header {
     int minor = 0, format = 0;
     int64_t header_size = 0, points_at = 0, vlrs = 0, record = 0, count = 0;
     std::array<double, 3> scale, offset;  // finite, scale not 0
+    int encoding = 0;                     // the global encoding; 0 before LAS 1.2, which has none
 };
 
 struct ExtraColumn {
@@ -34,7 +35,7 @@ struct Records {
     std::vector<ExtraColumn> extra;
     std::optional<std::array<double, 3>> own_origin;
     std::vector<OwnAttribute> own;
-    bool projection = false;
+    std::vector<FileFacts::Record> projection;  // of the coordinate system
 };
 
 template <class T>

@@ -26,6 +26,13 @@ constexpr int64_t kGlobalEncoding = 6, kVersion = 24, kSystem = 26, kSoftware = 
 constexpr const char* kOwnUser = "stipple";
 constexpr uint16_t kOwnRecord = 1;
 
+/// Records of the coordinate system: WKT, which goes with point formats 6 to 10, and else GeoTIFF keys.
+constexpr const char* kProjectionUser = "LASF_Projection";
+constexpr uint16_t kWktRecord = 2112;
+
+/// Bits of the global encoding.
+constexpr int kAdjustedTime = 1, kSyntheticReturns = 8, kWkt = 16;
+
 /// Part of a point record.
 struct Column {
     std::string name;

@@ -142,12 +142,28 @@ const Attribute* fit(const Attribute& attribute, const Column& column, Attribute
     return small ? result : nullptr;
 }
 
+bool has_wkt(const FileFacts& facts) {
+    return std::any_of(facts.coordinate_system.begin(), facts.coordinate_system.end(),
+                       [](const FileFacts::Record& record) { return record.id == kWktRecord; });
+}
+
+/// The records of the coordinate system that the point format may have; see las.h.
+std::vector<const FileFacts::Record*> projection_records(const FileFacts& facts, int format) {
+    std::vector<const FileFacts::Record*> records;
+    for (const FileFacts::Record& record : facts.coordinate_system) {
+        const bool fits = record.owner == kProjectionUser && record.description.size() <= 32 &&
+                          record.bytes.size() <= std::numeric_limits<uint16_t>::max();
+        if (fits && (record.id == kWktRecord) == (format >= 6)) records.push_back(&record);
+    }
+    return records;
+}
+
 /// Point formats from the narrowest to the widest: the first that holds all that any of them can.
 int choose_format(const PointCloud& cloud) {
     const bool timed = find(cloud.attributes, "time"), colored = find(cloud.attributes, "color");
     const int narrow = timed ? (colored ? 3 : 1) : (colored ? 2 : 0);
     const int wide = find(cloud.attributes, "nir") ? 8 : colored ? 7 : 6;
-    if (cloud.size() > std::numeric_limits<uint32_t>::max()) return wide;
+    if (cloud.size() > std::numeric_limits<uint32_t>::max() || has_wkt(cloud.facts)) return wide;
     const std::vector<Column> narrow_columns = columns_of(narrow);
     for (const Column& column : columns_of(wide)) {
         const Attribute* attribute = find(cloud.attributes, column.name);
@@ -275,6 +291,10 @@ std::string header_bytes(const PointCloud& cloud, const Plan& plan, const Grid& 
         records += vlr("LASF_Spec", 4, "Extra Bytes Record", extra_descriptors(plan));
         ++count;
     }
+    for (const FileFacts::Record* record : projection_records(cloud.facts, plan.format)) {
+        records += vlr(record->owner, record->id, record->description, record->bytes);
+        ++count;
+    }
     std::string own(reinterpret_cast<const char*>(cloud.origin.data()), 24);
     records += vlr(kOwnUser, kOwnRecord, "origin and attributes", own + plan.own);
     ++count;
@@ -282,7 +302,10 @@ std::string header_bytes(const PointCloud& cloud, const Plan& plan, const Grid& 
     const int64_t size = wide ? kHeader14 : kHeader12, n = cloud.size();
     std::string h(static_cast<size_t>(size), '\0');
     h.replace(0, 4, "LASF");
-    if (wide) put<uint16_t>(h, at::kGlobalEncoding, 16);  // the standard asks for the WKT bit with these formats
+    int encoding = wide ? kWkt : 0;  // the standard asks for the WKT bit with these formats
+    if (cloud.facts.time_type == TimeType::gps_adjusted_standard) encoding |= kAdjustedTime;
+    if (cloud.facts.synthetic_returns) encoding |= kSyntheticReturns;
+    put<uint16_t>(h, at::kGlobalEncoding, static_cast<uint16_t>(encoding));
     put<uint8_t>(h, at::kVersion, 1);
     put<uint8_t>(h, at::kVersion + 1, wide ? 4 : 2);
     h.replace(at::kSystem, 5, "OTHER");
@@ -324,7 +347,7 @@ Grid choose_grid(const PointCloud& cloud, Warnings& warnings) {
     double worst = 0;
     for (size_t a = 0; a < 3; ++a) {
         STIPPLE_REQUIRE(std::isfinite(cloud.origin[a]), "LAS cannot hold a non-finite origin");
-        float low = positions[a], high = positions[a];
+        float low = n > 0 ? positions[a] : 0, high = low;
         for (int64_t i = 0; i < n; ++i) {
             low = std::min(low, positions[3 * i + static_cast<int64_t>(a)]);
             high = std::max(high, positions[3 * i + static_cast<int64_t>(a)]);
@@ -380,12 +403,13 @@ void pack(const PointCloud& cloud, const Plan& plan, const Grid& grid, int64_t f
 }  // namespace
 
 void write_las(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& warnings) {
-    require_points(mesh, "LAS");
     const PointCloud& cloud = mesh.vertices;
     const Grid grid = choose_grid(cloud, warnings);
     std::vector<std::string> dropped;
     if (mesh.faces() > 0) dropped.push_back("faces");
     const Plan plan = make_plan(cloud, dropped, warnings);
+    if (!cloud.facts.coordinate_system.empty() && projection_records(cloud.facts, plan.format).empty())
+        dropped.push_back(fmt::format("a coordinate system in GeoTIFF keys with point format {}", plan.format));
     warn_dropped(dropped, "LAS", "", warnings);
 
     sink.write(header_bytes(cloud, plan, grid));

@@ -1,0 +1,47 @@
+#pragma once
+// FileFacts: what a file says about all of its points together, besides the points. Readers fill it, operations that
+// keep points carry it along, and writers of formats that have a place for a fact write it back.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stipple {
+
+/// What the attribute `time` counts (the GPS time type of LAS).
+enum class TimeType { unknown, gps_week_seconds, gps_adjusted_standard };
+
+struct FileFacts {
+    /// One record of a coordinate system, byte for byte as the file has it.
+    struct Record {
+        std::string owner;  // LAS: "LASF_Projection"
+        uint16_t id = 0;    // LAS: 2112 is WKT; 34735, 34736 and 34737 are GeoTIFF keys
+        std::string description, bytes;
+        bool operator==(const Record&) const = default;
+    };
+    /// The integers that a file stored: coordinate = integer * scale + offset.
+    struct Grid {
+        std::array<double, 3> scale = {}, offset = {};
+        bool operator==(const Grid&) const = default;
+    };
+
+    std::vector<Record> coordinate_system;   // LAS
+    std::optional<Grid> grid;                // LAS
+    TimeType time_type = TimeType::unknown;  // LAS 1.2 and later
+    bool synthetic_returns = false;          // LAS: return numbers were made up, not measured
+    /// PCD: where the sensor stood, x y z, and its rotation, a quaternion w x y z.
+    std::optional<std::array<double, 7>> viewpoint;
+
+    bool operator==(const FileFacts&) const = default;
+
+    /// For points that were moved: drops what told their place (coordinate system, grid, viewpoint).
+    void forget_place() {
+        coordinate_system.clear();
+        grid.reset();
+        viewpoint.reset();
+    }
+};
+
+}  // namespace stipple
