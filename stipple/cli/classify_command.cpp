@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stipple/cli/commands.h"
 #include "stipple/cli/engine_model.h"
 #include "stipple/cli/network_clouds.h"
 #include "stipple/cli/table.h"
@@ -15,7 +16,7 @@ struct Options {
     std::vector<std::string> inputs;
     CloudOptions clouds;
     int64_t top = 1, batch = 32;
-    CLI::Option* precision_option = nullptr;
+    Option precision_option;
 };
 
 /// A classifier that takes batches of any size: it is compiled again when one does not fit.
@@ -25,7 +26,7 @@ public:
         : source_(load_model_or_engine(options.model)), max_batch_(options.batch) {
         options_.device = device_for(source_, common);
         options_.precision = engine::parse_precision(options.precision);
-        precision_given_ = options.precision_option->count() > 0;
+        precision_given_ = options.precision_option.given();
         options_.max_batch = options.batch;
         options_.max_points = options.clouds.points > 0 ? options.clouds.points : 1024;
         if (source_.file) max_batch_ = std::min(max_batch_, source_.file->options.max_batch);
@@ -204,22 +205,21 @@ Result run_classify(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_classify(CLI::App& root, Common& common) {
+Command add_classify(Arguments& root, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = root.add_subcommand("classify", "Say what clouds show");
-    CLI::Option* model = app->add_option("--model", options->model, "Weights (.safetensors) or a built engine");
-    CLI::Option* input = app->add_option("INPUT", options->inputs, "Clouds, meshes, folders of them, HDF5 sets");
-    app->add_option("--top", options->top, "The likeliest classes of each")->capture_default_str();
-    app->add_option("--names", options->names, "Names of the classes, one a line; else those in the model")
-        ->option_text("FILE");
-    add_cloud_options(*app, options->clouds);
+    Arguments& app = root.command("classify", "Say what clouds show");
+    Option model = app.option("--model", options->model, "Weights (.safetensors) or a built engine");
+    Option input = app.option("INPUT", options->inputs, "Clouds, meshes, folders of them, HDF5 sets");
+    app.option("--top", options->top, "The likeliest classes of each").show_default();
+    app.option("--names", options->names, "Names of the classes, one a line; else those in the model").text("FILE");
+    add_cloud_options(app, options->clouds);
     options->precision_option =
-        app->add_option("--precision", options->precision, "fp32, tf32, fp16, bf16, int8, fp8")->capture_default_str();
-    app->add_option("--batch", options->batch, "Clouds at a time")->capture_default_str();
-    app->footer(
+        app.option("--precision", options->precision, "fp32, tf32, fp16, bf16, int8, fp8").show_default();
+    app.option("--batch", options->batch, "Clouds at a time").show_default();
+    app.footer(
         "Example:\n  stipple classify --model pointnet.safetensors scans/ --top 3\n"
         "  stipple classify --model pointnet.engine *.ply --table csv > classes.csv");
-    return {"classify", app, [options, &common] { return run_classify(*options, common); }, {model, input}};
+    return {&app, [options, &common] { return run_classify(*options, common); }, {model, input}};
 }
 
 }  // namespace stipple::cli

@@ -1,21 +1,19 @@
 #pragma once
 // What every subcommand shares: the options that mean the same everywhere, and the one way results are printed.
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "stipple/cli/json.h"
+#include "stipple/cli/options.h"
 #include "stipple/core/atomic_file.h"
 #include "stipple/core/device.h"
 #include "stipple/core/progress.h"
 #include "stipple/io/format.h"
 
 namespace stipple::cli {
-
-using Json = nlohmann::ordered_json;
 
 /// Raised when whoever reads our standard output has gone (`| head`): ends the program quietly.
 struct ClosedPipe {};
@@ -41,26 +39,11 @@ struct Result {
 
 /// A command: its options live in the object that add_NAME makes, `run` does the work. A group of commands has no run.
 struct Command {
-    std::string name;  // "sample", "mesh sample"
-    CLI::App* app = nullptr;
+    Arguments* arguments = nullptr;
     std::function<Result()> run;
-    std::vector<CLI::Option*> required = {};  // checked when the configuration file has had its say, not by CLI11
-    std::vector<Command> commands = {};       // of a group
+    std::vector<Option> required = {};   // checked when the configuration file has had its say
+    std::vector<Command> commands = {};  // of a group
 };
-
-Command add_info(CLI::App& root, Common& common);
-Command add_convert(CLI::App& root, Common& common);
-Command add_picture(CLI::App& root, Common& common);
-Command add_sample(CLI::App& root, Common& common);
-Command add_register(CLI::App& root, Common& common);
-Command add_normals(CLI::App& root, Common& common);
-Command add_clean(CLI::App& root, Common& common);
-Command add_bench(CLI::App& root, Common& common);
-Command add_mesh(CLI::App& root, Common& common);
-Command add_metrics(CLI::App& root, Common& common);
-Command add_classify(CLI::App& root, Common& common);
-Command add_segment(CLI::App& root, Common& common);
-Command add_engine(CLI::App& root, Common& common);
 
 /// Writes to standard output; throws ClosedPipe when nobody reads, Error{cannot_write} when it cannot be written. A
 /// report of an interrupt is itself not `interruptible`.
@@ -76,9 +59,6 @@ public:
 /// Loads with a progress bar; `from` is the name of a format, or empty. `used` receives the format that was read.
 Mesh load_with_progress(const std::string& path, const std::string& from, int64_t item, const Common& common,
                         io::Warnings& warnings, io::Format* used = nullptr);
-
-/// For whole numbers that may not be negative; CLI11 would let -1 become 2^64 - 1.
-CLI::Validator from_zero();
 
 ProgressMode progress_mode(const Common& common);
 

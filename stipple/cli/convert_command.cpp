@@ -1,3 +1,4 @@
+#include "stipple/cli/commands.h"
 #include "stipple/cli/files.h"
 #include "stipple/cli/table.h"
 
@@ -71,21 +72,21 @@ Result run_convert(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_convert(CLI::App& root, Common& common) {
+Command add_convert(Arguments& root, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = root.add_subcommand("convert", "Convert clouds and meshes between formats");
-    CLI::Option* input = app->add_option("INPUT", options->inputs, "Files; - is standard input");
-    CLI::Option* output = app->add_option("-o,--output", options->output, "File or folder; - is standard output");
-    app->add_option("--format", options->format, "Format of the output, when its name does not tell");
-    app->add_option("--from", options->from, "Format of the input, when its name and content do not tell");
-    app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0")->check(from_zero());
-    app->add_flag("--ascii", options->ascii, "Text instead of binary (PLY, PCD, STL)");
-    app->add_flag("--compressed", options->compressed, "Compressed binary (PCD)");
-    app->add_flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
-    app->footer(
+    Arguments& app = root.command("convert", "Convert clouds and meshes between formats");
+    Option input = app.option("INPUT", options->inputs, "Files; - is standard input");
+    Option output = app.option("-o,--output", options->output, "File or folder; - is standard output");
+    app.option("--format", options->format, "Format of the output, when its name does not tell");
+    app.option("--from", options->from, "Format of the input, when its name and content do not tell");
+    app.option("--item", options->item, "Which cloud of a file that holds many, from 0").from_zero();
+    app.flag("--ascii", options->ascii, "Text instead of binary (PLY, PCD, STL)");
+    app.flag("--compressed", options->compressed, "Compressed binary (PCD)");
+    app.flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
+    app.footer(
         "Formats: ply xyz pts csv obj off stl pcd las kitti npy npz hdf5\n\n"
         "Example:\n  stipple convert scan.las -o scan.ply\n  stipple convert scan.ply -o - --format xyz | head");
-    return {"convert", app, [options, &common] { return run_convert(*options, common); }, {input, output}};
+    return {&app, [options, &common] { return run_convert(*options, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

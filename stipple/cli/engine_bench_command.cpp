@@ -18,7 +18,7 @@ struct Options {
     int64_t repeat = 10, compare = 256;
     double seconds = 1, warm_up = 0.2;
     CloudOptions clouds;
-    CLI::Option *precision_option = nullptr, *batch_option = nullptr, *points_option = nullptr;
+    Option precision_option, batch_option, points_option;
 };
 
 bool is_scaled(engine::Precision precision) {
@@ -81,12 +81,12 @@ public:
         std::vector<int64_t> batches = options_.batches, points = options_.points;
         if (source_.file) {
             const engine::Options& built = source_.file->options;
-            STIPPLE_REQUIRE(options_.precision_option->count() == 0 || precisions == std::vector{built.precision},
+            STIPPLE_REQUIRE(!options_.precision_option.given() || precisions == std::vector{built.precision},
                             "{} was built in {}: for other precisions give the model itself", options_.model,
                             name_of(built.precision));
             precisions = {built.precision};
-            if (options_.batch_option->count() == 0) batches = {built.max_batch};
-            if (options_.points_option->count() == 0) points = {built.max_points};
+            if (!options_.batch_option.given()) batches = {built.max_batch};
+            if (!options_.points_option.given()) points = {built.max_points};
         }
         check_device(precisions);
         result_.fields["inputs"] = Json::array({options_.model});
@@ -248,37 +248,30 @@ Result run_bench(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_engine_bench(CLI::App& group, Common& common) {
+Command add_engine_bench(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = group.add_subcommand("bench", "Time a network: throughput, latency, memory, what precisions cost");
-    CLI::Option* model = app->add_option("MODEL", options->model, "Weights (.safetensors) or a built engine");
-    options->precision_option =
-        app->add_option("--precision", options->precisions, "fp32,tf32,fp16,bf16,int8,fp8 (fp32)")
-            ->delimiter(',')
-            ->option_text("A,B,...");
+    Arguments& app = group.command("bench", "Time a network: throughput, latency, memory, what precisions cost");
+    Option model = app.option("MODEL", options->model, "Weights (.safetensors) or a built engine");
+    options->precision_option = app.option("--precision", options->precisions, "fp32,tf32,fp16,bf16,int8,fp8 (fp32)")
+                                    .separated_by(',')
+                                    .text("A,B,...");
     options->batch_option =
-        app->add_option("--batch", options->batches, "Clouds at a time (1,32)")->delimiter(',')->option_text("N,M,...");
-    options->points_option = app->add_option("--points", options->points, "Points of a cloud (1024)")
-                                 ->delimiter(',')
-                                 ->option_text("N,M,...");
-    app->add_option("--data", options->data, "Real clouds for the comparison with fp32; accuracy if labelled")
-        ->option_text("PATH...");
-    app->add_option("--compare", options->compare, "How many of them, at most")
-        ->check(CLI::Range(1, 1 << 20))
-        ->capture_default_str()
-        ->option_text("N");
-    app->add_option("--warm-up", options->warm_up, "Seconds before timing")->capture_default_str()->option_text("S");
-    app->add_option("--seconds", options->seconds, "Timed seconds of each case")
-        ->capture_default_str()
-        ->option_text("S");
-    app->add_option("--repeat", options->repeat, "Timed runs of each, at least")
-        ->check(CLI::Range(1, 1 << 30))
-        ->capture_default_str()
-        ->option_text("N");
-    app->footer(
+        app.option("--batch", options->batches, "Clouds at a time (1,32)").separated_by(',').text("N,M,...");
+    options->points_option =
+        app.option("--points", options->points, "Points of a cloud (1024)").separated_by(',').text("N,M,...");
+    app.option("--data", options->data, "Real clouds for the comparison with fp32; accuracy if labelled")
+        .text("PATH...");
+    app.option("--compare", options->compare, "How many of them, at most").between(1, 1 << 20).show_default().text("N");
+    app.option("--warm-up", options->warm_up, "Seconds before timing").show_default().text("S");
+    app.option("--seconds", options->seconds, "Timed seconds of each case").show_default().text("S");
+    app.option("--repeat", options->repeat, "Timed runs of each, at least")
+        .between(1, 1 << 30)
+        .show_default()
+        .text("N");
+    app.footer(
         "Example:\n  stipple engine bench pointnet.safetensors --precision fp32,bf16,int8 --batch 1,32,1024\n"
         "  stipple engine bench pointnet.engine --table md");
-    return {"engine bench", app, [options, &common] { return run_bench(*options, common); }, {model}};
+    return {&app, [options, &common] { return run_bench(*options, common); }, {model}};
 }
 
 }  // namespace stipple::cli

@@ -95,37 +95,28 @@ Result run_build(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_engine_build(CLI::App& group, Common& common) {
+Command add_engine_build(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = group.add_subcommand("build", "Compile a model into one file that loads in milliseconds");
-    CLI::Option* model = app->add_option("MODEL", options->model, "Weights (.safetensors)");
-    CLI::Option* output = app->add_option("-o,--output", options->output, "The engine file");
-    app->add_option("--precision", options->precision, "fp32, tf32, fp16, bf16, int8, fp8")->capture_default_str();
-    app->add_option("--max-batch", options->max_batch, "Clouds at a time")
-        ->check(CLI::Range(1, 1 << 24))
-        ->capture_default_str()
-        ->option_text("N");
-    app->add_option("--max-points", options->max_points, "Points of a cloud")
-        ->check(CLI::Range(1, 1 << 24))
-        ->capture_default_str()
-        ->option_text("N");
-    app->add_option("--calibrate", options->calibrate, "int8, fp8: clouds such as the network will see")
-        ->option_text("PATH...");
-    app->add_option("--calibrate-clouds", options->calibrate_clouds, "How many of them, at most")
-        ->check(CLI::Range(1, 1 << 20))
-        ->capture_default_str()
-        ->option_text("N");
-    app->add_option("--method", options->method, "Ranges: max, percentile, entropy")->capture_default_str();
-    app->add_option("--percentile", options->percentile, "Of magnitudes, for --method percentile")
-        ->capture_default_str();
-    app->add_option("--max-error", options->max_error, "Layers that alone add more stay in higher precision")
-        ->capture_default_str();
-    app->add_option("--save-model", options->save_model, "The model with its calibration, for export and bench");
-    add_cloud_options(*app, options->clouds);
-    app->footer(
+    Arguments& app = group.command("build", "Compile a model into one file that loads in milliseconds");
+    Option model = app.option("MODEL", options->model, "Weights (.safetensors)");
+    Option output = app.option("-o,--output", options->output, "The engine file");
+    app.option("--precision", options->precision, "fp32, tf32, fp16, bf16, int8, fp8").show_default();
+    app.option("--max-batch", options->max_batch, "Clouds at a time").between(1, 1 << 24).show_default().text("N");
+    app.option("--max-points", options->max_points, "Points of a cloud").between(1, 1 << 24).show_default().text("N");
+    app.option("--calibrate", options->calibrate, "int8, fp8: clouds such as the network will see").text("PATH...");
+    app.option("--calibrate-clouds", options->calibrate_clouds, "How many of them, at most")
+        .between(1, 1 << 20)
+        .show_default()
+        .text("N");
+    app.option("--method", options->method, "Ranges: max, percentile, entropy").show_default();
+    app.option("--percentile", options->percentile, "Of magnitudes, for --method percentile").show_default();
+    app.option("--max-error", options->max_error, "Layers that alone add more stay in higher precision").show_default();
+    app.option("--save-model", options->save_model, "The model with its calibration, for export and bench");
+    add_cloud_options(app, options->clouds);
+    app.footer(
         "Example:\n  stipple engine build pointnet.safetensors -o pointnet.engine --precision bf16\n"
         "  stipple engine build pointnet.safetensors -o p8.engine --precision int8 --calibrate scans/");
-    return {"engine build", app, [options, &common] { return run_build(*options, common); }, {model, output}};
+    return {&app, [options, &common] { return run_build(*options, common); }, {model, output}};
 }
 
 }  // namespace stipple::cli

@@ -190,15 +190,15 @@ Result run_run(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_engine_run(CLI::App& group, Common& common) {
+Command add_engine_run(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = group.add_subcommand("run", "Run a built engine on clouds");
-    CLI::Option* engine = app->add_option("ENGINE", options->engine, "What `stipple engine build` wrote");
-    CLI::Option* input = app->add_option("INPUT", options->inputs, "Clouds, meshes, folders of them, HDF5 sets");
-    app->add_option("-o,--output", options->output, "All outputs, as arrays of this .npz");
-    add_cloud_options(*app, options->clouds);
-    app->footer("Example:\n  stipple engine run pointnet.engine scans/ -o logits.npz");
-    return {"engine run", app, [options, &common] { return run_run(*options, common); }, {engine, input}};
+    Arguments& app = group.command("run", "Run a built engine on clouds");
+    Option engine = app.option("ENGINE", options->engine, "What `stipple engine build` wrote");
+    Option input = app.option("INPUT", options->inputs, "Clouds, meshes, folders of them, HDF5 sets");
+    app.option("-o,--output", options->output, "All outputs, as arrays of this .npz");
+    add_cloud_options(app, options->clouds);
+    app.footer("Example:\n  stipple engine run pointnet.engine scans/ -o logits.npz");
+    return {&app, [options, &common] { return run_run(*options, common); }, {engine, input}};
 }
 
 }  // namespace stipple::cli

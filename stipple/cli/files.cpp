@@ -31,18 +31,18 @@ std::pair<int64_t, int64_t> parse_size(const std::string& text) {
     return {width, cross == std::string::npos ? width : height};
 }
 
-void add_input_format(CLI::App& app, InputFile& input) {
-    app.add_option("--from", input.from, "Format of the input, when its name and content do not tell");
-    app.add_option("--item", input.item, "Which cloud of a file that holds many, from 0")->check(from_zero());
+void add_input_format(Arguments& app, InputFile& input) {
+    app.option("--from", input.from, "Format of the input, when its name and content do not tell");
+    app.option("--item", input.item, "Which cloud of a file that holds many, from 0").from_zero();
 }
 
-CLI::Option* add_output(CLI::App& app, OutputFile& output) {
-    return app.add_option("-o,--output", output.path, "The file; - is standard output");
+Option add_output(Arguments& app, OutputFile& output) {
+    return app.option("-o,--output", output.path, "The file; - is standard output");
 }
 
-void add_output_format(CLI::App& app, OutputFile& output) {
-    app.add_option("--format", output.format, "Format of the output, when its name does not tell");
-    app.add_flag("--ascii", output.ascii, "Text instead of binary (PLY, PCD, STL)");
+void add_output_format(Arguments& app, OutputFile& output) {
+    app.option("--format", output.format, "Format of the output, when its name does not tell");
+    app.flag("--ascii", output.ascii, "Text instead of binary (PLY, PCD, STL)");
 }
 
 io::Format require_output(const OutputFile& output, const Common& common, std::string_view product) {

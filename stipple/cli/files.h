@@ -26,11 +26,11 @@ std::string stem_of(const std::string& path);
 std::pair<int64_t, int64_t> parse_size(const std::string& text);
 
 /// --from and --item.
-void add_input_format(CLI::App& app, InputFile& input);
+void add_input_format(Arguments& app, InputFile& input);
 /// -o.
-CLI::Option* add_output(CLI::App& app, OutputFile& output);
+Option add_output(Arguments& app, OutputFile& output);
 /// --format and --ascii.
-void add_output_format(CLI::App& app, OutputFile& output);
+void add_output_format(Arguments& app, OutputFile& output);
 
 /// The format that the output will have. Throws Error{bad_argument} when neither its name nor --format tells one,
 /// Error{cannot_write} when the file exists and may not be replaced. `product` names the attribute that the command is

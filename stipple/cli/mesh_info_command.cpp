@@ -33,7 +33,7 @@ Result run_mesh_info(const Options& options, const Common& common) {
         result.text += format_pairs(description.pairs, 2);
         table.rows.push_back({path, mesh.vertices.size(), mesh.faces(), check.is_watertight(mesh) ? "yes" : "no",
                               check.components, check.boundary_edges, check.nonmanifold_edges, check.misoriented_edges,
-                              check.nonmanifold_vertices, check.area, fields["volume"]});
+                              check.nonmanifold_vertices, check.area, fields.value("volume")});
         result.fields["meshes"].push_back(std::move(description.fields));
     }
     if (!common.table.empty()) result.text = format_table(table, common.table);
@@ -42,15 +42,15 @@ Result run_mesh_info(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_mesh_info(CLI::App& group, Common& common) {
+Command add_mesh_info(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = group.add_subcommand("info", "Count what is wrong with meshes, measure area and volume");
-    CLI::Option* input = app->add_option("MESH", options->inputs, "Files; - is standard input");
-    add_input_format(*app, options->input);
-    app->footer(
+    Arguments& app = group.command("info", "Count what is wrong with meshes, measure area and volume");
+    Option input = app.option("MESH", options->inputs, "Files; - is standard input");
+    add_input_format(app, options->input);
+    app.footer(
         "Edges, fans and components are those of the indices: vertices at one place are different.\n\n"
         "Example:\n  stipple mesh info part.stl\n  stipple mesh info *.off --table md");
-    return {"mesh info", app, [options, &common] { return run_mesh_info(*options, common); }, {input}};
+    return {&app, [options, &common] { return run_mesh_info(*options, common); }, {input}};
 }
 
 }  // namespace stipple::cli

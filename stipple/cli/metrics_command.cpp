@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stipple/cli/commands.h"
 #include "stipple/cli/draw_values.h"
 #include "stipple/cli/files.h"
 #include "stipple/cli/metrics_choice.h"
@@ -214,31 +215,31 @@ Result run_metrics(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_metrics(CLI::App& root, Common& common) {
+Command add_metrics(Arguments& root, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = root.add_subcommand("metrics", "Score clouds against the truth, by the protocol of a paper");
-    app->add_option("PRED", options->prediction, "The cloud, or a folder of clouds");
-    app->add_option("TRUTH", options->truth, "What it should be; folders are paired by names without extension");
-    app->add_option("--mesh", options->mesh, "The true surface, or a folder of them, for p2f");
-    app->add_option("--protocol", options->protocol, "How clouds are normalised and what cd and hd mean")
-        ->check(CLI::IsMember({"pu-gan", "pudm", "raw"}))
-        ->capture_default_str()
-        ->option_text("pu-gan|pudm|raw");
-    app->add_option("--metrics", options->chosen, "Only these: cd,hd,p2f,f_score,emd ... (--list)");
-    app->add_option("--radius", options->radius, "Of f_score; 0: 1 % of the truth's diagonal")->capture_default_str();
-    app->add_flag("--floor", options->floor, "Also what a perfect sampling of the surface would score");
-    app->add_option("--fail-above", options->fail_above, "Exit 7 when a score is above: cd=0.0003,hd=0.01");
-    app->add_option("--fail-below", options->fail_below, "Exit 7 when a score is below: f_score=0.95");
-    app->add_option("--errors-to", options->errors,
-                    "Write the prediction with the error of each point; for folders: a folder");
-    app->add_option("--picture", options->picture, "Draw the errors with a colour bar into this .png");
-    add_up(*app, options->up);
-    app->add_flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
-    app->add_flag("--list", options->list, "Print all metrics with their formulas and stop");
-    app->footer(
+    Arguments& app = root.command("metrics", "Score clouds against the truth, by the protocol of a paper");
+    app.option("PRED", options->prediction, "The cloud, or a folder of clouds");
+    app.option("TRUTH", options->truth, "What it should be; folders are paired by names without extension");
+    app.option("--mesh", options->mesh, "The true surface, or a folder of them, for p2f");
+    app.option("--protocol", options->protocol, "How clouds are normalised and what cd and hd mean")
+        .one_of({"pu-gan", "pudm", "raw"})
+        .show_default()
+        .text("pu-gan|pudm|raw");
+    app.option("--metrics", options->chosen, "Only these: cd,hd,p2f,f_score,emd ... (--list)");
+    app.option("--radius", options->radius, "Of f_score; 0: 1 % of the truth's diagonal").show_default();
+    app.flag("--floor", options->floor, "Also what a perfect sampling of the surface would score");
+    app.option("--fail-above", options->fail_above, "Exit 7 when a score is above: cd=0.0003,hd=0.01");
+    app.option("--fail-below", options->fail_below, "Exit 7 when a score is below: f_score=0.95");
+    app.option("--errors-to", options->errors,
+               "Write the prediction with the error of each point; for folders: a folder");
+    app.option("--picture", options->picture, "Draw the errors with a colour bar into this .png");
+    add_up(app, options->up);
+    app.flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
+    app.flag("--list", options->list, "Print all metrics with their formulas and stop");
+    app.footer(
         "Example:\n  stipple metrics dense.xyz truth.xyz --mesh shape.off\n"
         "  stipple metrics out/ gt/ --mesh meshes/ --floor --fail-above cd=0.0003 --json");
-    return {"metrics", app, [options, &common] { return run_metrics(*options, common); }};
+    return {&app, [options, &common] { return run_metrics(*options, common); }};
 }
 
 }  // namespace stipple::cli

@@ -67,16 +67,16 @@ std::vector<CloudEntry> list_clouds(const std::vector<std::string>& inputs) {
     return entries;
 }
 
-void add_cloud_options(CLI::App& app, CloudOptions& options) {
-    app.add_option("--points", options.points, "Points of a cloud that the network sees; 0: all")
-        ->check(from_zero())
-        ->capture_default_str();
-    app.add_option("--sample", options.sample, "Which, when a cloud has more")
-        ->check(CLI::IsMember({"random", "fps", "first"}))
-        ->capture_default_str()
-        ->option_text("random|fps|first");
-    app.add_flag("!--no-normalise", options.normalise, "Take coordinates as they are, not in the unit sphere");
-    app.add_option("--from", options.from, "Format of the input, when its name and content do not tell");
+void add_cloud_options(Arguments& app, CloudOptions& options) {
+    app.option("--points", options.points, "Points of a cloud that the network sees; 0: all")
+        .from_zero()
+        .show_default();
+    app.option("--sample", options.sample, "Which, when a cloud has more")
+        .one_of({"random", "fps", "first"})
+        .show_default()
+        .text("random|fps|first");
+    app.flag("!--no-normalise", options.normalise, "Take coordinates as they are, not in the unit sphere");
+    app.option("--from", options.from, "Format of the input, when its name and content do not tell");
 }
 
 void require_sense(const CloudOptions& options) {

@@ -33,7 +33,7 @@ struct CloudOptions {
 };
 
 /// --points, --sample, --no-normalise, --from.
-void add_cloud_options(CLI::App& app, CloudOptions& options);
+void add_cloud_options(Arguments& app, CloudOptions& options);
 void require_sense(const CloudOptions& options);
 
 /// All finite points of an entry, with attributes. Throws Error{bad_file} when none is left.

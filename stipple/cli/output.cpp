@@ -28,15 +28,6 @@ void write_stdout(const char* data, int64_t bytes, bool interruptible) {
 
 }  // namespace
 
-CLI::Validator from_zero() {
-    return {[](const std::string& text) {
-                return text.find('-') == std::string::npos
-                           ? std::string()
-                           : fmt::format("expected a whole number from 0, got {}", text);
-            },
-            ""};
-}
-
 ProgressMode progress_mode(const Common& common) {
     if (common.progress == "always") return ProgressMode::always;
     return common.progress == "never" || common.quiet ? ProgressMode::never : ProgressMode::automatic;

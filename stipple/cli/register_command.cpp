@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "stipple/cli/command.h"
+#include "stipple/cli/commands.h"
 #include "stipple/cli/files.h"
 #include "stipple/cli/table.h"
 #include "stipple/core/terminal.h"
@@ -311,50 +311,46 @@ Result run_register(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_register(CLI::App& root, Common& common) {
+Command add_register(Arguments& root, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = root.add_subcommand("register", "Find the rigid motion that lays one cloud on another");
-    CLI::Option* source = app->add_option("SOURCE", options->source.path, "The cloud that moves; - is standard input");
-    CLI::Option* target = app->add_option("TARGET", options->target.path, "The cloud that stays");
-    app->add_option("-o,--output", options->output.path, "The moved source; - is standard output");
-    app->add_option("--method", options->method, "icp: from a start that is roughly right")->capture_default_str();
-    app->add_option("--metric", options->metric, "Distances to the target's points, or to the planes through them")
-        ->check(CLI::IsMember({"point", "plane"}))
-        ->capture_default_str()
-        ->option_text("point|plane");
+    Arguments& app = root.command("register", "Find the rigid motion that lays one cloud on another");
+    Option source = app.option("SOURCE", options->source.path, "The cloud that moves; - is standard input");
+    Option target = app.option("TARGET", options->target.path, "The cloud that stays");
+    app.option("-o,--output", options->output.path, "The moved source; - is standard output");
+    app.option("--method", options->method, "icp: from a start that is roughly right").show_default();
+    app.option("--metric", options->metric, "Distances to the target's points, or to the planes through them")
+        .one_of({"point", "plane"})
+        .show_default()
+        .text("point|plane");
     std::vector<std::string> kernels;
     for (const KernelName& kernel : kKernels) kernels.emplace_back(kernel.name);
-    app->add_option("--kernel", options->kernel, "Doubt of far pairs: none, huber, tukey, cauchy, geman-mcclure")
-        ->check(CLI::IsMember(kernels))
-        ->capture_default_str()
-        ->option_text("NAME");
-    app->add_option("--kernel-scale", options->kernel_scale, "Residual at which doubt begins; auto: by the median")
-        ->capture_default_str()
-        ->option_text("auto|LENGTH");
-    app->add_option("--scale", options->scale, "Radius that cells and distances fit; auto: the target's")
-        ->capture_default_str()
-        ->option_text("auto|LENGTH");
-    app->add_option("--max-distance", options->max_distance,
-                    "Farthest pairs; several: one for each level, coarse to fine");
-    app->add_option("--voxel", options->voxel, "Edge of the cells that thin both clouds, one for each --max-distance");
-    app->add_option("--iterations", options->iterations, "Most steps of a level; 0: 30, at the last 50")
-        ->capture_default_str();
-    app->add_option("--trim", options->trim, "Share of the pairs that counts, nearest first")->capture_default_str();
-    app->add_option("--init", options->init, "Start from this 4 x 4 matrix (text)");
-    app->add_option("--transform-to", options->transform_to, "Write the 4 x 4 matrix here");
-    app->add_option("--truth", options->truth, "Compare with this 4 x 4 matrix");
-    app->add_flag("--require-convergence", options->require_convergence,
-                  "Fail, and write nothing, without convergence");
-    app->add_option("--min-fitness", options->min_fitness, "Fail, and write nothing, when fewer points have a pair")
-        ->capture_default_str();
-    app->add_option("--picture", options->picture, "Draw before and after into this .png");
-    app->add_option("--from", options->source.from, "Format of the inputs, when name and content do not tell");
-    add_output_format(*app, options->output);
-    app->footer(
+    app.option("--kernel", options->kernel, "Doubt of far pairs: none, huber, tukey, cauchy, geman-mcclure")
+        .one_of(kernels)
+        .show_default()
+        .text("NAME");
+    app.option("--kernel-scale", options->kernel_scale, "Residual at which doubt begins; auto: by the median")
+        .show_default()
+        .text("auto|LENGTH");
+    app.option("--scale", options->scale, "Radius that cells and distances fit; auto: the target's")
+        .show_default()
+        .text("auto|LENGTH");
+    app.option("--max-distance", options->max_distance, "Farthest pairs; several: one for each level, coarse to fine");
+    app.option("--voxel", options->voxel, "Edge of the cells that thin both clouds, one for each --max-distance");
+    app.option("--iterations", options->iterations, "Most steps of a level; 0: 30, at the last 50").show_default();
+    app.option("--trim", options->trim, "Share of the pairs that counts, nearest first").show_default();
+    app.option("--init", options->init, "Start from this 4 x 4 matrix (text)");
+    app.option("--transform-to", options->transform_to, "Write the 4 x 4 matrix here");
+    app.option("--truth", options->truth, "Compare with this 4 x 4 matrix");
+    app.flag("--require-convergence", options->require_convergence, "Fail, and write nothing, without convergence");
+    app.option("--min-fitness", options->min_fitness, "Fail, and write nothing, when fewer points have a pair")
+        .show_default();
+    app.option("--picture", options->picture, "Draw before and after into this .png");
+    app.option("--from", options->source.from, "Format of the inputs, when name and content do not tell");
+    add_output_format(app, options->output);
+    app.footer(
         "Example:\n  stipple register scan2.ply scan1.ply -o aligned.ply --transform-to T.txt --picture both.png\n"
         "  stipple register a.las b.las --max-distance 5 1 --voxel 1 0.2 --require-convergence");
-    return {"register",
-            app,
+    return {&app,
             [options, &common] {
                 Options resolved = *options;
                 resolved.target.from = resolved.source.from;

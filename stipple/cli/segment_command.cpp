@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "stipple/cli/commands.h"
 #include "stipple/cli/draw_values.h"
 #include "stipple/cli/engine_model.h"
 #include "stipple/cli/files.h"
@@ -20,7 +21,7 @@ struct Options {
     std::vector<std::string> inputs;
     OutputFile output;
     CloudOptions clouds;
-    CLI::Option* precision_option = nullptr;
+    Option precision_option;
 };
 
 /// A segmenter that is compiled for the largest cloud it has met.
@@ -29,7 +30,7 @@ public:
     Segmenter(const Options& options, const Common& common) : source_(load_model_or_engine(options.model)) {
         options_.device = device_for(source_, common);
         options_.precision = engine::parse_precision(options.precision);
-        precision_given_ = options.precision_option->count() > 0;
+        precision_given_ = options.precision_option.given();
         options_.max_batch = 1;
         options_.max_points = options.clouds.points > 0 ? options.clouds.points : 2048;
         prepare();
@@ -232,28 +233,26 @@ Result run_segment(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_segment(CLI::App& root, Common& common) {
+Command add_segment(Arguments& root, Common& common) {
     auto options = std::make_shared<Options>();
     options->clouds.points = 0;
-    CLI::App* app = root.add_subcommand("segment", "Label the parts of clouds");
-    CLI::Option* model = app->add_option("--model", options->model, "Weights (.safetensors) or a built engine");
-    CLI::Option* input = app->add_option("INPUT", options->inputs, "Clouds, folders of them, HDF5 sets");
-    CLI::Option* output =
-        app->add_option("-o,--output", options->output.path, "File, or folder for many; - is standard output");
-    app->add_option("--category", options->category, "What the clouds show, for networks that ask: chair");
-    app->add_option("--picture", options->picture, "Draw the parts into this .png");
-    add_up(*app, options->up);
-    app->add_option("--names", options->names, "Names of the parts, one a line; else those in the model")
-        ->option_text("FILE");
-    add_cloud_options(*app, options->clouds);
+    Arguments& app = root.command("segment", "Label the parts of clouds");
+    Option model = app.option("--model", options->model, "Weights (.safetensors) or a built engine");
+    Option input = app.option("INPUT", options->inputs, "Clouds, folders of them, HDF5 sets");
+    Option output = app.option("-o,--output", options->output.path, "File, or folder for many; - is standard output");
+    app.option("--category", options->category, "What the clouds show, for networks that ask: chair");
+    app.option("--picture", options->picture, "Draw the parts into this .png");
+    add_up(app, options->up);
+    app.option("--names", options->names, "Names of the parts, one a line; else those in the model").text("FILE");
+    add_cloud_options(app, options->clouds);
     options->precision_option =
-        app->add_option("--precision", options->precision, "fp32, tf32, fp16, bf16, int8, fp8")->capture_default_str();
-    add_output_format(*app, options->output);
-    app->footer(
+        app.option("--precision", options->precision, "fp32, tf32, fp16, bf16, int8, fp8").show_default();
+    add_output_format(app, options->output);
+    app.footer(
         "With --points, every point gets the label of the nearest one that the network saw.\n\n"
         "Example:\n  stipple segment --model parts.safetensors chair.ply -o parts.ply --category chair --picture "
         "parts.png");
-    return {"segment", app, [options, &common] { return run_segment(*options, common); }, {model, input, output}};
+    return {&app, [options, &common] { return run_segment(*options, common); }, {model, input, output}};
 }
 
 }  // namespace stipple::cli
