@@ -1,6 +1,7 @@
 #pragma once
 // Program: a Network as the engine runs it. lower() folds what can be folded and fuses what can be fused, once and for
-// every device; a backend (cpu_backend.h, cuda_backend.h) then turns each step into kernels of its precision.
+// every device; a backend (run/backend.h, of which there are two: cpu/backend.cpp and cuda/backend.cu) then turns each
+// step into kernels of its precision.
 //
 // Almost all work is chains: dense layers applied row by row, one after the other, of which only the last result, or
 // only its maximum over the points, is wanted. What lower() does, all of it exact in real arithmetic:

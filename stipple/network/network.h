@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,6 +88,8 @@ enum class Kind {
 std::string_view name_of(Kind kind);  // "max_points"
 
 enum class ActivationKind { none, relu, leaky_relu };
+std::string_view name_of(ActivationKind kind);  // "leaky_relu"
+std::optional<ActivationKind> activation_named(std::string_view name);
 struct Activation {
     ActivationKind kind = ActivationKind::none;
     float slope = 0;  // of leaky_relu below zero, 0 < slope < 1

@@ -25,6 +25,18 @@ public:
     void run(const ops::Batch& batch, const std::vector<View<const float, 2>>& inputs,
              const std::vector<View<float, 2>>& outputs, Stream stream) override;
 
+    // Of the run in progress, for the kinds of steps: values in one cloud, and in the memory of the thread `slot`.
+
+    int64_t channels_of(Value value) const { return plan_.homes[static_cast<size_t>(value)].channels; }
+    int64_t width_of(Value value) const { return plan_.homes[static_cast<size_t>(value)].width; }
+    /// Rows of a value in one cloud.
+    int64_t rows_of(Value value, int64_t cloud) const;
+    int64_t points_of(int64_t cloud) const { return batch_->size(cloud); }
+    int64_t stride_of(Value value) const { return places_[static_cast<size_t>(value)].stride; }
+    float* at(Value value, int64_t cloud, int64_t slot) const;
+    /// For rows of a step that come `width` a point.
+    RowSource source(const Source& from, int64_t width, int64_t cloud, int64_t slot) const;
+
 private:
     // Who does a piece of work. One of several threads that each have a cloud of their own does it alone.
     struct Worker {
@@ -53,18 +65,10 @@ private:
     void run_chain_max(const Step& step, const Chain& chain, const Task& task);
     void run_chain_piece(const Step& step, const Chain& chain, int64_t cloud, int64_t slot, int64_t begin, int64_t end,
                          float* out, int64_t out_stride);
-    void run_rows(const Step& step, const Task& task);
-    void run_points(const Step& step, const Task& task);
-    void run_clouds(const Step& step, const Task& task);
+    void run_rows(const Step& step, const StepType& type, const Task& task);
+    void run_points(const Step& step, const StepType& type, const Task& task);
+    void run_clouds(const Step& step, const StepType& type, const Task& task);
     void run_knn(const Step& step, const Task& task);
-
-    int64_t channels_of(Value value) const { return plan_.homes[static_cast<size_t>(value)].channels; }
-    int64_t width_of(Value value) const { return plan_.homes[static_cast<size_t>(value)].width; }
-    /// Rows of a value in one cloud.
-    int64_t rows_of(Value value, int64_t cloud) const;
-    float* at(Value value, int64_t cloud, int64_t slot) const;
-    /// For rows of a step that come `width` a point.
-    RowSource source(const Source& from, int64_t width, int64_t cloud, int64_t slot) const;
 
     /// body(slot, item) for all items, on as many threads as the worker may use.
     template <class Body>

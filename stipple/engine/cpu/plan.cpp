@@ -152,6 +152,7 @@ Plan make_plan(const Program& program, const Options& options) {
     plan.steps.resize(program.steps.size());
     for (size_t s = 0; s < program.steps.size(); ++s) {
         const Step& step = program.steps[s];
+        plan.steps[s].type = &step_type(step.kind);
         if (step.kind == StepKind::chain) plan_chain(step, plan, plan.steps[s]);
         plan.weight_bytes += static_cast<int64_t>(step.weight.size() * sizeof(float));
         if (step.kind == StepKind::knn) {

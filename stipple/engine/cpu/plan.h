@@ -10,6 +10,7 @@
 
 #include "stipple/engine/cpu/chain/chain.h"
 #include "stipple/engine/engine.h"
+#include "stipple/engine/kinds/kind.h"
 #include "stipple/engine/program.h"
 
 namespace stipple::engine::cpu {
@@ -30,6 +31,7 @@ struct HeadLayer {
 };
 
 struct StepPlan {
+    const StepType* type = nullptr;
     std::unique_ptr<const Chain> chain;  // of a chain that is no head
     std::vector<HeadLayer> head;
     std::vector<size_t> readers;  // steps that read its output

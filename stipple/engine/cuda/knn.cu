@@ -104,8 +104,6 @@ __global__ void __launch_bounds__(kWarps * 32) nearest(RowSource x, Span span, i
         }
 }
 
-}  // namespace
-
 void run_knn_step(const StepCall& call) {
     const RowSource& x = call.inputs[0];
     const int32_t k = call.out.width;
@@ -119,6 +117,14 @@ void run_knn_step(const StepCall& call) {
     else
         nearest<4><<<blocks, kWarps * 32, 0, call.stream>>>(x, call.span, k, indices);
     STIPPLE_CHECK_LAUNCH(nearest);
+}
+
+constexpr StepLauncher kKnnSteps[] = {{StepKind::knn, run_knn_step}};
+
+}  // namespace
+
+std::span<const StepLauncher> knn_steps() {
+    return kKnnSteps;
 }
 
 }  // namespace stipple::engine::cuda

@@ -57,52 +57,82 @@ __global__ void inject(RowSource x, RowSource s, RowSource b, RowSpace space, bo
     }
 }
 
+unsigned blocks_of(const StepCall& call) {
+    return grid_for(call.out.rows * call.out.channels);
+}
+
+void launch_copy(const StepCall& call, const CopyArguments& a) {
+    copy_parts<<<blocks_of(call), kThreads, 0, call.stream>>>(a, space_of(call, call.out), call.out);
+    STIPPLE_CHECK_LAUNCH(copy_parts);
+}
+
+void run_copy(const StepCall& call) {
+    CopyArguments a;
+    STIPPLE_REQUIRE(call.inputs.size() <= kMaxParts, "step {}: {} parts, {} at most", call.step->name,
+                    call.inputs.size(), kMaxParts);
+    for (const RowSource& input : call.inputs) a.parts[a.count++] = input;
+    launch_copy(call, a);
+}
+
+void run_slice(const StepCall& call) {
+    CopyArguments a;
+    a.count = 1;
+    a.parts[0] = call.inputs[0];
+    a.parts[0].data += call.step->begin;
+    a.parts[0].channels = call.out.channels;
+    launch_copy(call, a);
+}
+
+void run_gather(const StepCall& call) {
+    CopyArguments a;
+    a.count = 1;
+    a.parts[0] = call.inputs[0];
+    a.parts[0].access = Access::neighbour;
+    a.parts[0].indices = call.values[1].indices();
+    launch_copy(call, a);
+}
+
+void run_reverse(const StepCall& call) {
+    reverse_channels<<<blocks_of(call), kThreads, 0, call.stream>>>(call.inputs[0], space_of(call, call.out), call.out);
+    STIPPLE_CHECK_LAUNCH(reverse_channels);
+}
+
+void run_activation(const StepCall& call) {
+    activate<<<blocks_of(call), kThreads, 0, call.stream>>>(call.inputs[0], space_of(call, call.out),
+                                                            call.step->activation, call.out);
+    STIPPLE_CHECK_LAUNCH(activate);
+}
+
+void launch_add(const StepCall& call, int64_t begin) {
+    add_scaled<<<blocks_of(call), kThreads, 0, call.stream>>>(call.inputs[0], call.inputs[1], space_of(call, call.out),
+                                                              static_cast<int32_t>(begin), call.step->factor, call.out);
+    STIPPLE_CHECK_LAUNCH(add_scaled);
+}
+
+void run_add(const StepCall& call) {
+    launch_add(call, 0);
+}
+
+void run_couple(const StepCall& call) {
+    launch_add(call, call.step->begin);
+}
+
+void run_inject(const StepCall& call) {
+    inject<<<blocks_of(call), kThreads, 0, call.stream>>>(call.inputs[0], call.inputs[1], call.inputs[2],
+                                                          space_of(call, call.out), call.step->inverse, call.out);
+    STIPPLE_CHECK_LAUNCH(inject);
+}
+
+constexpr StepLauncher kRowSteps[] = {
+    {StepKind::copy, run_copy},       {StepKind::slice, run_slice},           {StepKind::gather, run_gather},
+    {StepKind::reverse, run_reverse}, {StepKind::activation, run_activation}, {StepKind::add, run_add},
+    {StepKind::couple, run_couple},   {StepKind::inject, run_inject},
+};
+
 }  // namespace
 
-void run_row_step(const StepCall& call) {
-    const Step& step = *call.step;
-    const ValueView& out = call.out;
-    const RowSpace space = space_of(call, out);
-    const unsigned blocks = grid_for(out.rows * out.channels);
-    switch (step.kind) {
-        case StepKind::copy:
-        case StepKind::gather:
-        case StepKind::slice: {
-            CopyArguments a;
-            STIPPLE_REQUIRE(call.inputs.size() <= kMaxParts, "step {}: {} parts, {} at most", step.name,
-                            call.inputs.size(), kMaxParts);
-            for (const RowSource& input : call.inputs) a.parts[a.count++] = input;
-            if (step.kind == StepKind::slice) {
-                a.count = 1;
-                a.parts[0].data += step.begin;
-                a.parts[0].channels = out.channels;
-            }
-            if (step.kind == StepKind::gather) {
-                a.count = 1;
-                a.parts[0].access = Access::neighbour;
-                a.parts[0].indices = call.values[1].indices();
-            }
-            copy_parts<<<blocks, kThreads, 0, call.stream>>>(a, space, out);
-            break;
-        }
-        case StepKind::reverse:
-            reverse_channels<<<blocks, kThreads, 0, call.stream>>>(call.inputs[0], space, out);
-            break;
-        case StepKind::activation:
-            activate<<<blocks, kThreads, 0, call.stream>>>(call.inputs[0], space, step.activation, out);
-            break;
-        case StepKind::add:
-        case StepKind::couple:
-            add_scaled<<<blocks, kThreads, 0, call.stream>>>(
-                call.inputs[0], call.inputs[1], space,
-                step.kind == StepKind::couple ? static_cast<int32_t>(step.begin) : 0, step.factor, out);
-            break;
-        default:
-            STIPPLE_ASSERT(step.kind == StepKind::inject);
-            inject<<<blocks, kThreads, 0, call.stream>>>(call.inputs[0], call.inputs[1], call.inputs[2], space,
-                                                         step.inverse, out);
-    }
-    STIPPLE_CHECK_LAUNCH(run_row_step);
+std::span<const StepLauncher> row_steps() {
+    return kRowSteps;
 }
 
 }  // namespace stipple::engine::cuda

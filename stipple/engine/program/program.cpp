@@ -1,44 +1,15 @@
 #include "stipple/engine/program.h"
 
 #include "stipple/core/error.h"
+#include "stipple/engine/kinds/kind.h"
 
 namespace stipple::engine {
 namespace {
 
-std::string_view name_of(StepKind kind) {
-    switch (kind) {
-        case StepKind::chain: return "chain";
-        case StepKind::fold_matrix: return "fold_matrix";
-        case StepKind::knn: return "knn";
-        case StepKind::edge_distance: return "edge_distance";
-        case StepKind::gather: return "gather";
-        case StepKind::max_points: return "max_points";
-        case StepKind::max_rows: return "max_rows";
-        case StepKind::sum_points: return "sum_points";
-        case StepKind::sum_channels: return "sum_channels";
-        case StepKind::copy: return "copy";
-        case StepKind::slice: return "slice";
-        case StepKind::reverse: return "reverse";
-        case StepKind::softmax_rows: return "softmax_rows";
-        case StepKind::interpolate: return "interpolate";
-        case StepKind::log_softmax: return "log_softmax";
-        case StepKind::activation: return "activation";
-        case StepKind::add: return "add";
-        case StepKind::couple: return "couple";
-        case StepKind::inject: return "inject";
-        case StepKind::log_det: return "log_det";
-        case StepKind::gaussian_log_density: return "gaussian_log_density";
-    }
-    return "?";
-}
-
 std::string text_of(const Activation& activation) {
-    switch (activation.kind) {
-        case ActivationKind::none: return "";
-        case ActivationKind::relu: return "relu";
-        case ActivationKind::leaky_relu: return fmt::format("leaky_relu {}", activation.slope);
-    }
-    return "";
+    if (activation.kind == ActivationKind::none) return "";
+    const std::string name(network::name_of(activation.kind));
+    return activation.slope == 0 ? name : fmt::format("{} {}", name, activation.slope);
 }
 
 std::string text_of(const Program& program, Value value) {
@@ -122,7 +93,7 @@ std::string to_text(const Program& program) {
         text += fmt::format("input {}: %{} {}\n", input.name, input.value,
                             network::to_string(program.values[static_cast<size_t>(input.value)].type));
     for (const Step& step : program.steps) {
-        text += fmt::format("%{} {} = {}{}", step.output, step.name, name_of(step.kind), options_of(step));
+        text += fmt::format("%{} {} = {}{}", step.output, step.name, step_type(step.kind).name, options_of(step));
         if (step.reduce != Reduce::none) text += step.reduce == Reduce::max_points ? " max_points" : " max_rows";
         if (!step.inputs.empty()) text += " of " + text_of(program, step.inputs, ", ");
         text += " " + network::to_string(program.values[static_cast<size_t>(step.output)].type) + "\n";

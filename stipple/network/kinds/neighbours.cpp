@@ -1,5 +1,8 @@
-// Layers over neighbours: distances of all pairs and TopK, GatherND within each cloud, and what is made of them.
+// Layers over neighbours. In ONNX: distances of all pairs and TopK, GatherND within each cloud, and what is made of
+// them.
 
+#include "stipple/core/checked.h"
+#include "stipple/network/kinds/kind.h"
 #include "stipple/network/onnx/export.h"
 
 namespace stipple::network {
@@ -39,7 +42,7 @@ std::string pair_distances(OnnxExport& out, const Layer& layer) {
                                                         : distances_of_many_channels(out, layer);
 }
 
-std::string export_knn(OnnxExport& out, const Layer& layer) {
+std::string knn_onnx(OnnxExport& out, const Layer& layer) {
     // TopK's first output, the distances, is not used. Equal distances: the lower index first, says its definition.
     const std::string distances = out.unique(layer.name + "/distances");
     return out.node(layer, "TopK", {pair_distances(out, layer), out.integers({layer.type.width})},
@@ -64,7 +67,7 @@ std::string gathered(OnnxExport& out, const Layer& layer) {
     return known.empty() ? out.node(layer, "GatherND", {x, tuples}, {{"batch_dims", int64_t{1}}}) : known;
 }
 
-std::string export_edge(OnnxExport& out, const Layer& layer) {
+std::string edge_onnx(OnnxExport& out, const Layer& layer) {
     const std::string neighbour = gathered(out, layer);
     const std::string own = out.node(layer, "Unsqueeze", {out.input_of(layer, 0), out.integers({2})});
     const std::string own_rows =
@@ -81,28 +84,80 @@ std::string export_edge(OnnxExport& out, const Layer& layer) {
     return out.without_rows(layer, rows, layer.type);
 }
 
-std::string export_softmax_rows(OnnxExport& out, const Layer& layer) {
-    const std::string rows = out.with_rows(layer, out.input_of(layer, 0), layer.type);
-    return out.without_rows(layer, out.node(layer, "Softmax", {rows}, {{"axis", int64_t{2}}}), layer.type);
-}
-
-std::string export_interpolate(OnnxExport& out, const Layer& layer) {
+std::string interpolate_onnx(OnnxExport& out, const Layer& layer) {
     const std::string weights = out.with_rows(layer, out.input_of(layer, 0), out.type_of_input(layer, 0));
     const std::string values = out.with_rows(layer, out.input_of(layer, 1), out.type_of_input(layer, 1));
     const std::string turned = out.node(layer, "Transpose", {weights}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
     return out.without_rows(layer, out.node(layer, "MatMul", {turned, values}), layer.type);
 }
 
+std::string gather_onnx(OnnxExport& out, const Layer& layer) {
+    return out.without_rows(layer, gathered(out, layer), layer.type);
+}
+
+// === Types
+
+TensorType type_of_knn(const Rules& rules) {
+    rules.points(0);
+    rules.extent("k", rules.layer.options.width);
+    return {Level::point, rules.layer.options.width, 1, true};
+}
+
+/// Channels of each of a point's neighbours: so many times those of the point, and some more.
+template <int64_t kTimes, int64_t kMore>
+TensorType type_of_neighbours(const Rules& rules) {
+    const int64_t channels = rules.points(0).channels;
+    return rows_of(rules.indices(1).width, kTimes * channels + kMore);
+}
+
+TensorType type_of_interpolate(const Rules& rules) {
+    if (rules.rows(0).width != rules.rows(1).width)
+        rules.fail("needs weights and values of the same rows, {} and {}", rules.got(0), rules.got(1));
+    return rows_of(rules.type(0).channels, rules.type(1).channels);
+}
+
+int64_t interpolate_multiply_adds(const Network& network, const Layer& layer) {
+    return checked_mul(network[layer.inputs[0]].type.width, layer.type.channels);
+}
+
+constexpr LayerKind kNeighbourKinds[] = {
+    {.kind = Kind::knn,
+     .name = "knn",
+     .group = KindGroup::neighbours,
+     .type = type_of_knn,
+     .onnx = knn_onnx,
+     .text = [](const LayerOptions& options) { return fmt::format("k {}", options.width); }},
+    {.kind = Kind::gather,
+     .name = "gather",
+     .inputs = 2,
+     .group = KindGroup::neighbours,
+     .type = type_of_neighbours<1, 0>,
+     .onnx = gather_onnx},
+    {.kind = Kind::edge,
+     .name = "edge",
+     .inputs = 2,
+     .group = KindGroup::neighbours,
+     .type = type_of_neighbours<3, 0>,
+     .onnx = edge_onnx},
+    {.kind = Kind::edge_distance,
+     .name = "edge_distance",
+     .inputs = 2,
+     .group = KindGroup::neighbours,
+     .type = type_of_neighbours<3, 1>,
+     .onnx = edge_onnx},
+    {.kind = Kind::interpolate,
+     .name = "interpolate",
+     .inputs = 2,
+     .group = KindGroup::neighbours,
+     .type = type_of_interpolate,
+     .onnx = interpolate_onnx,
+     .multiply_adds = interpolate_multiply_adds},
+};
+
 }  // namespace
 
-std::string export_neighbours(OnnxExport& out, const Layer& layer) {
-    switch (layer.kind) {
-        case Kind::knn: return export_knn(out, layer);
-        case Kind::gather: return out.without_rows(layer, gathered(out, layer), layer.type);
-        case Kind::softmax_rows: return export_softmax_rows(out, layer);
-        case Kind::interpolate: return export_interpolate(out, layer);
-        default: return export_edge(out, layer);
-    }
+std::span<const LayerKind> neighbour_kinds() {
+    return kNeighbourKinds;
 }
 
 }  // namespace stipple::network

@@ -1,0 +1,85 @@
+// Activations, and dropout, which is one while training.
+
+#include "stipple/network/kinds/activation.h"
+
+#include <array>
+
+#include "stipple/network/onnx/export.h"
+
+namespace stipple::network {
+
+void check_activation(const Rules& rules, const Activation& activation) {
+    if (activation.kind == ActivationKind::leaky_relu && !(activation.slope > 0 && activation.slope < 1))
+        rules.fail("slope of leaky_relu is {}, must be between 0 and 1", activation.slope);
+}
+
+namespace {
+
+// In the order of the enumerators.
+constexpr std::array<std::string_view, 3> kActivationNames = {"none", "relu", "leaky_relu"};
+
+}  // namespace
+
+std::string_view name_of(ActivationKind kind) {
+    const auto index = static_cast<size_t>(kind);
+    return index < kActivationNames.size() ? kActivationNames[index] : "unknown";
+}
+
+std::optional<ActivationKind> activation_named(std::string_view name) {
+    for (size_t i = 0; i < kActivationNames.size(); ++i)
+        if (kActivationNames[i] == name) return static_cast<ActivationKind>(i);
+    return std::nullopt;
+}
+
+std::string activation_text(const Activation& activation) {
+    if (activation.kind == ActivationKind::none) return {};
+    const std::string name(name_of(activation.kind));
+    return activation.kind == ActivationKind::leaky_relu ? fmt::format("{} {}", name, activation.slope) : name;
+}
+
+std::string activation_onnx(OnnxExport& out, const Layer& layer, const std::string& x) {
+    const Activation& activation = layer.options.activation;
+    switch (activation.kind) {
+        case ActivationKind::none: return x;
+        case ActivationKind::relu: return out.node(layer, "Relu", {x});
+        case ActivationKind::leaky_relu: return out.node(layer, "LeakyRelu", {x}, {{"alpha", activation.slope}});
+    }
+    return x;
+}
+
+namespace {
+
+TensorType type_of_activation(const Rules& rules) {
+    const Activation& activation = rules.layer.options.activation;
+    check_activation(rules, activation);
+    if (activation.kind == ActivationKind::none) rules.fail("names no activation");
+    return rules.numbers(0);
+}
+
+TensorType type_of_dropout(const Rules& rules) {
+    const float rate = rules.layer.options.rate;
+    if (!(rate >= 0 && rate < 1)) rules.fail("rate is {}, must be at least 0 and below 1", rate);
+    return rules.numbers(0);
+}
+
+constexpr LayerKind kActivationKinds[] = {
+    {.kind = Kind::activation,
+     .name = "activation",
+     .type = type_of_activation,
+     .onnx = [](OnnxExport& out, const Layer& layer) { return activation_onnx(out, layer, out.input_of(layer, 0)); },
+     .text = [](const LayerOptions& options) { return activation_text(options.activation); },
+     .is_stored = true},
+    {.kind = Kind::dropout,
+     .name = "dropout",
+     .type = type_of_dropout,
+     .onnx = [](OnnxExport& out, const Layer& layer) { return out.input_of(layer, 0); },
+     .text = [](const LayerOptions& options) { return fmt::format("{}", options.rate); }},
+};
+
+}  // namespace
+
+std::span<const LayerKind> activation_kinds() {
+    return kActivationKinds;
+}
+
+}  // namespace stipple::network

@@ -1,0 +1,38 @@
+// Where a network begins.
+
+#include "stipple/network/kinds/kind.h"
+
+namespace stipple::network {
+namespace {
+
+TensorType type_of_input(const Rules& rules) {
+    const TensorType& type = rules.layer.options.type;
+    rules.extent("channels", type.channels);
+    rules.extent("width", type.width);
+    if (type.level == Level::cloud && (type.width != 1 || type.is_index))
+        rules.fail("a cloud has one row of numbers, not {} rows{}", type.width, type.is_index ? " of indices" : "");
+    if (type.is_index && type.channels != 1) rules.fail("indices have one channel, not {}", type.channels);
+    return type;
+}
+
+std::string input_onnx(OnnxExport&, const Layer& layer) {
+    return layer.name;
+}
+
+constexpr LayerKind kInputKinds[] = {
+    {.kind = Kind::input,
+     .name = "input",
+     .inputs = 0,
+     .group = KindGroup::ends,
+     .type = type_of_input,
+     .onnx = input_onnx,
+     .is_stored = true},
+};
+
+}  // namespace
+
+std::span<const LayerKind> input_kinds() {
+    return kInputKinds;
+}
+
+}  // namespace stipple::network
