@@ -82,10 +82,11 @@ enum class StepKind {
     interpolate,
     log_softmax,
     activation,
-    add,      // x + factor * y: add and subtract
-    couple,   // channels from `begin` on plus factor * t
-    inject,   // as the layer
-    log_det,  // [B, 1]: factor * (points of the cloud)
+    add,       // x + factor * y: add and subtract
+    multiply,  // x * y
+    couple,    // channels from `begin` on plus factor * t
+    inject,    // as the layer
+    log_det,   // [B, 1]: factor * (points of the cloud)
     gaussian_log_density,
 };
 
@@ -93,8 +94,8 @@ struct Step {
     StepKind kind = StepKind::chain;
     std::string name;  // of the layer whose output it makes
     /// Of every kind but chain, whose layers name theirs. All Access::row, but those of copy (any access) and s and b
-    /// of inject (row, point or cloud). gather and edge_distance: x, then the indices. couple: x, t; x has all
-    /// channels, t those from `begin` on. copy, slice and reverse may have int32 neither in nor out.
+    /// of inject and y of multiply (row, point or cloud). gather and edge_distance: x, then the indices. couple: x, t;
+    /// x has all channels, t those from `begin` on. copy, slice and reverse may have int32 neither in nor out.
     std::vector<Source> inputs;
     Value output = -1;
     std::vector<Dense> layers;     // chain: one or more

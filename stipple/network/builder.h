@@ -85,6 +85,9 @@ public:
     Tensor log_softmax(std::string name, Tensor x) { return add_layer(std::move(name), Kind::log_softmax, {x}); }
     Tensor add(std::string name, Tensor x, Tensor y) { return add_layer(std::move(name), Kind::add, {x, y}); }
     Tensor subtract(std::string name, Tensor x, Tensor y) { return add_layer(std::move(name), Kind::subtract, {x, y}); }
+    Tensor multiply(std::string name, Tensor x, Tensor y) {
+        return add_layer(std::move(name), Kind::multiply, {x, y});
+    }
     Tensor scale(std::string name, Tensor x, float factor) {
         LayerOptions options;
         options.factor = factor;

@@ -76,6 +76,7 @@ enum class Kind {
     log_softmax,    // over the channels
     add,            // x + y, same type
     subtract,       // x - y, same type
+    multiply,       // x * y, number by number, same type
     scale,          // factor * x
     actnorm,        // x exp(logs) + bias, or its inverse
     mix,            // W x for every row, or W^-1 x: the invertible matrix of a flow

@@ -332,6 +332,7 @@ void Evaluator::evaluate(Tensor tensor) {
             break;
         case Kind::add: each([&](int64_t r, int64_t c) { return x.row(r)[c] + in(layer, 1).row(r)[c]; }); break;
         case Kind::subtract: each([&](int64_t r, int64_t c) { return x.row(r)[c] - in(layer, 1).row(r)[c]; }); break;
+        case Kind::multiply: each([&](int64_t r, int64_t c) { return x.row(r)[c] * in(layer, 1).row(r)[c]; }); break;
         case Kind::scale: each([&](int64_t r, int64_t c) { return options.factor * x.row(r)[c]; }); break;
         case Kind::actnorm: {
             const std::vector<float>&logs = parameter(layer, "logs"), &bias = parameter(layer, "bias");

@@ -48,6 +48,13 @@ __global__ void add_scaled(RowSource x, RowSource y, RowSpace space, int32_t beg
     }
 }
 
+__global__ void multiply(RowSource x, RowSource y, RowSpace space, ValueView out) {
+    STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
+        const int64_t row = i / out.channels, c = i - row * out.channels;
+        out.data[row * out.stride + c] = source_row(x, space, row)[c] * source_row(y, space, row)[c];
+    }
+}
+
 __global__ void inject(RowSource x, RowSource s, RowSource b, RowSpace space, bool inverse, ValueView out) {
     STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
         const int64_t row = i / out.channels, c = i - row * out.channels;
@@ -117,6 +124,12 @@ void run_couple(const StepCall& call) {
     launch_add(call, call.step->begin);
 }
 
+void run_multiply(const StepCall& call) {
+    multiply<<<blocks_of(call), kThreads, 0, call.stream>>>(call.inputs[0], call.inputs[1], space_of(call, call.out),
+                                                            call.out);
+    STIPPLE_CHECK_LAUNCH(multiply);
+}
+
 void run_inject(const StepCall& call) {
     inject<<<blocks_of(call), kThreads, 0, call.stream>>>(call.inputs[0], call.inputs[1], call.inputs[2],
                                                           space_of(call, call.out), call.step->inverse, call.out);
@@ -126,7 +139,7 @@ void run_inject(const StepCall& call) {
 constexpr StepLauncher kRowSteps[] = {
     {StepKind::copy, run_copy},       {StepKind::slice, run_slice},           {StepKind::gather, run_gather},
     {StepKind::reverse, run_reverse}, {StepKind::activation, run_activation}, {StepKind::add, run_add},
-    {StepKind::couple, run_couple},   {StepKind::inject, run_inject},
+    {StepKind::couple, run_couple},   {StepKind::inject, run_inject},         {StepKind::multiply, run_multiply},
 };
 
 }  // namespace

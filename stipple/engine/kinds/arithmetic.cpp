@@ -11,6 +11,7 @@ namespace {
 using cpu::Piece;
 using lowering::Form;
 using lowering::identity;
+using lowering::Link;
 using lowering::lower_to_step;
 using lowering::NetworkReader;
 using network::Kind;
@@ -28,6 +29,13 @@ Form lower_subtract(NetworkReader& reader, const Layer& layer) {
 
 Form lower_scale(NetworkReader& reader, const Layer& layer) {
     return apply(scaled(identity(layer.type.channels), layer.options.factor), reader.form(layer, 0));
+}
+
+/// What all rows of a cloud or of a point share is read from there.
+Form lower_multiply(NetworkReader& reader, const Layer& layer) {
+    Link shared = reader.graph.link_of(reader.network[layer.inputs[1]].name, reader.form(layer, 1));
+    if (shared.access == Access::neighbour) shared = {reader.rows(layer, 1)};
+    return reader.step(layer, StepKind::multiply, {{reader.rows(layer, 0)}, shared});
 }
 
 // === Steps
@@ -59,11 +67,32 @@ void run_add(const Piece& piece) {
              piece.end);
 }
 
+void check_multiply(const ProgramCheck& check, const Step& step) {
+    check.need_inputs(step, 2);
+    const TensorType& x = check.numbers(step, 0);
+    check.require(step.inputs[1].access != Access::neighbour, "reads neighbours");
+    check.require(check.number_source(step.inputs[1], ProgramCheck::rows_of(x)).channels == x.channels,
+                  "its inputs differ in channels");
+    check.expect(step, x);
+}
+
+void run_multiply(const Piece& piece) {
+    const cpu::RowSource x = piece.input(0), y = piece.input(1);
+    const cpu::Rows out = piece.out();
+    const int64_t channels = piece.out_channels();
+    for (int64_t r = piece.begin; r < piece.end; ++r) {
+        const float *a = x.row(r), *b = y.row(r);
+        float* to = out.row(r);
+        for (int64_t c = 0; c < channels; ++c) to[c] = a[c] * b[c];
+    }
+}
+
 constexpr lowering::LayerLowering kArithmeticLayers[] = {
     {Kind::softmax_rows, lower_to_step<StepKind::softmax_rows>},
     {Kind::log_softmax, lower_to_step<StepKind::log_softmax>},
     {Kind::add, lower_add},
     {Kind::subtract, lower_subtract},
+    {Kind::multiply, lower_multiply},
     {Kind::scale, lower_scale},
 };
 constexpr StepType kArithmeticSteps[] = {
@@ -74,6 +103,7 @@ constexpr StepType kArithmeticSteps[] = {
      .run = run_softmax_rows},
     {.kind = StepKind::log_softmax, .name = "log_softmax", .check = check_log_softmax, .run = run_log_softmax},
     {.kind = StepKind::add, .name = "add", .check = check_equal_inputs, .run = run_add},
+    {.kind = StepKind::multiply, .name = "multiply", .check = check_multiply, .run = run_multiply},
 };
 
 }  // namespace

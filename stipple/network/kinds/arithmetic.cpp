@@ -29,6 +29,10 @@ std::string subtract_onnx(OnnxExport& out, const Layer& layer) {
     return out.node(layer, "Sub", {out.input_of(layer, 0), out.input_of(layer, 1)});
 }
 
+std::string multiply_onnx(OnnxExport& out, const Layer& layer) {
+    return out.node(layer, "Mul", {out.input_of(layer, 0), out.input_of(layer, 1)});
+}
+
 TensorType type_of_scale(const Rules& rules) {
     if (!std::isfinite(rules.layer.options.factor)) rules.fail("factor is not finite");
     return rules.numbers(0);
@@ -43,6 +47,7 @@ constexpr LayerKind kArithmeticKinds[] = {
     {.kind = Kind::log_softmax, .name = "log_softmax", .type = type_of_numbers, .onnx = log_softmax_onnx},
     {.kind = Kind::add, .name = "add", .inputs = 2, .type = type_of_equal_inputs, .onnx = add_onnx},
     {.kind = Kind::subtract, .name = "subtract", .inputs = 2, .type = type_of_equal_inputs, .onnx = subtract_onnx},
+    {.kind = Kind::multiply, .name = "multiply", .inputs = 2, .type = type_of_equal_inputs, .onnx = multiply_onnx},
     {.kind = Kind::scale,
      .name = "scale",
      .type = type_of_scale,
