@@ -46,6 +46,11 @@ struct Source {
     Value indices = -1;  // for Access::neighbour: [B, N, k] int32, where a row of the step is one of the point's k
 };
 
+/// Those that chains apply themselves; others are steps of their own, so that the inner loops stay as they are.
+inline bool is_of_chains(const Activation& activation) {
+    return activation.kind <= ActivationKind::leaky_relu;
+}
+
 /// y = activation(sum over parts of x_p W_p^T + sum of addends + bias). Only the first layer of a chain names parts and
 /// addends: the others take the layer before them. A first layer may have addends alone: no parts, in = 0, no weight.
 /// A layer with a matrix takes one part or the layer before it; it may have addends.
@@ -55,9 +60,9 @@ struct Dense {
     std::vector<Source> addends;  // `out` channels each
     Value matrix = -1;            // [B, out * in]: the cloud's own weights, row-major [out, in], instead of `weight`
     int64_t in = 0, out = 0;
-    std::vector<float> weight;  // [out, in]; empty when `matrix` is there
-    std::vector<float> bias;    // [out]
-    Activation activation;
+    std::vector<float> weight;              // [out, in]; empty when `matrix` is there
+    std::vector<float> bias;                // [out]
+    Activation activation;                  // one of chains
     Precision precision = Precision::fp32;  // of its product: products with few inputs stay fp32
     float input_range = 0;  // largest magnitude of its input that int8 and fp8 represent; 0: not calibrated
 };

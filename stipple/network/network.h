@@ -91,6 +91,12 @@ std::string_view name_of(Kind kind);  // "max_points"
 enum class ActivationKind { none, relu, leaky_relu };
 std::string_view name_of(ActivationKind kind);  // "leaky_relu"
 std::optional<ActivationKind> activation_named(std::string_view name);
+/// The range of `slope` that an activation wants, and whether it is inside. An activation without one has 0.
+struct SlopeRange {
+    float above = 0, below = 0;  // both excluded; equal: it has none
+    bool contains(float slope) const { return above < below ? slope > above && slope < below : slope == 0; }
+};
+SlopeRange slope_range(ActivationKind kind);
 struct Activation {
     ActivationKind kind = ActivationKind::none;
     float slope = 0;  // of leaky_relu below zero, 0 < slope < 1

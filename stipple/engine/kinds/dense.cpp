@@ -25,12 +25,30 @@ Form lower_input(NetworkReader& reader, const Layer& layer) {
         reader.graph.add(lowering::make_node(lowering::NodeKind::input, layer.name, layer.type)));
 }
 
+Form activated(NetworkReader& reader, const Layer& layer, const Form& x) {
+    const Activation& activation = layer.options.activation;
+    if (is_of_chains(activation)) return reader.graph.dense(layer.name, x, activation);
+    // Where x has fewest rows, as a dense layer would be.
+    const lowering::Link link = reader.graph.link_of(layer.name, x);
+    lowering::Node node = lowering::make_node(lowering::NodeKind::step,
+                                              fmt::format("{}/{}", layer.name, network::name_of(activation.kind)),
+                                              reader.graph[link.node].type);
+    node.step = StepKind::activation;
+    node.inputs = {{link.node}};
+    node.activation = activation;
+    Form out = reader.graph.form_of(reader.graph.add(std::move(node)));
+    out.terms[0].link.access = link.access;
+    out.terms[0].link.indices = link.indices;
+    out.type = x.type;
+    return out;
+}
+
 Form lower_linear(NetworkReader& reader, const Layer& layer) {
-    return reader.graph.dense(layer.name, reader.affine(layer), layer.options.activation);
+    return activated(reader, layer, reader.affine(layer));
 }
 
 Form lower_activation(NetworkReader& reader, const Layer& layer) {
-    return reader.graph.dense(layer.name, reader.form(layer, 0), layer.options.activation);
+    return activated(reader, layer, reader.form(layer, 0));
 }
 
 Form lower_dropout(NetworkReader& reader, const Layer& layer) {
@@ -75,6 +93,7 @@ void check_layer(const ProgramCheck& check, const Step& step, size_t position) {
     check.finite(layer.weight);
     check.finite(layer.bias);
     check.activation(layer.activation);
+    check.require(is_of_chains(layer.activation), "an activation that chains do not have");
     const bool scaled = layer.precision == Precision::int8 || layer.precision == Precision::fp8;
     check.require(std::isfinite(layer.input_range) && layer.input_range >= 0, "a range is out of range");
     check.require(!scaled || layer.input_range > 0, "a layer of int8 or fp8 has no range");

@@ -149,8 +149,7 @@ void ProgramCheck::finite(const std::vector<float>& values) const {
 }
 
 void ProgramCheck::activation(const Activation& activation) const {
-    const bool leaky = activation.kind == ActivationKind::leaky_relu;
-    require(leaky ? activation.slope > 0 && activation.slope < 1 : activation.slope == 0,
+    require(network::slope_range(activation.kind).contains(activation.slope),
             "the slope of its activation is out of range");
 }
 

@@ -9,8 +9,10 @@
 namespace stipple::network {
 
 void check_activation(const Rules& rules, const Activation& activation) {
-    if (activation.kind == ActivationKind::leaky_relu && !(activation.slope > 0 && activation.slope < 1))
-        rules.fail("slope of leaky_relu is {}, must be between 0 and 1", activation.slope);
+    const SlopeRange range = slope_range(activation.kind);
+    if (range.above < range.below && !range.contains(activation.slope))
+        rules.fail("slope of {} is {}, must be between {} and {}", name_of(activation.kind), activation.slope,
+                   range.above, range.below);
 }
 
 namespace {
@@ -31,10 +33,16 @@ std::optional<ActivationKind> activation_named(std::string_view name) {
     return std::nullopt;
 }
 
+SlopeRange slope_range(ActivationKind kind) {
+    if (kind == ActivationKind::leaky_relu) return {0, 1};
+    return {};
+}
+
 std::string activation_text(const Activation& activation) {
     if (activation.kind == ActivationKind::none) return {};
     const std::string name(name_of(activation.kind));
-    return activation.kind == ActivationKind::leaky_relu ? fmt::format("{} {}", name, activation.slope) : name;
+    const SlopeRange range = slope_range(activation.kind);
+    return range.above < range.below ? fmt::format("{} {}", name, activation.slope) : name;
 }
 
 std::string activation_onnx(OnnxExport& out, const Layer& layer, const std::string& x) {
