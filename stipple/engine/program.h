@@ -1,6 +1,7 @@
 #pragma once
 // Program: a Network as the engine runs it. lower() folds what can be folded and fuses what can be fused, once and for
-// every device; a backend (cpu_backend.h, cuda_backend.h) then turns each step into kernels of its precision.
+// every device; a backend (run/backend.h, of which there are two: cpu/backend.cpp and cuda/backend.cu) then turns each
+// step into kernels of its precision.
 //
 // Almost all work is chains: dense layers applied row by row, one after the other, of which only the last result, or
 // only its maximum over the points, is wanted. What lower() does, all of it exact in real arithmetic:
@@ -36,7 +37,7 @@ enum class Access {
     row,       // the same row
     cloud,     // the row of its cloud
     point,     // the row of its point, from one of the point's rows
-    neighbour  // row of the cloud that `indices` gives for this row
+    neighbour  // row of the cloud that `indices` gives for this row; both of the step's own point set
 };
 
 struct Source {
@@ -44,6 +45,11 @@ struct Source {
     Access access = Access::row;
     Value indices = -1;  // for Access::neighbour: [B, N, k] int32, where a row of the step is one of the point's k
 };
+
+/// Those that chains apply themselves; others are steps of their own, so that the inner loops stay as they are.
+inline bool is_of_chains(const Activation& activation) {
+    return activation.kind <= ActivationKind::leaky_relu;
+}
 
 /// y = activation(sum over parts of x_p W_p^T + sum of addends + bias). Only the first layer of a chain names parts and
 /// addends: the others take the layer before them. A first layer may have addends alone: no parts, in = 0, no weight.
@@ -54,9 +60,9 @@ struct Dense {
     std::vector<Source> addends;  // `out` channels each
     Value matrix = -1;            // [B, out * in]: the cloud's own weights, row-major [out, in], instead of `weight`
     int64_t in = 0, out = 0;
-    std::vector<float> weight;  // [out, in]; empty when `matrix` is there
-    std::vector<float> bias;    // [out]
-    Activation activation;
+    std::vector<float> weight;              // [out, in]; empty when `matrix` is there
+    std::vector<float> bias;                // [out]
+    Activation activation;                  // one of chains
     Precision precision = Precision::fp32;  // of its product: products with few inputs stay fp32
     float input_range = 0;  // largest magnitude of its input that int8 and fp8 represent; 0: not calibrated
 };
@@ -66,8 +72,10 @@ enum class Reduce { none, max_points, max_rows };
 enum class StepKind {
     chain,        // layers, reduce
     fold_matrix,  // (matrix T [B, k*k]) -> [B, out*k]: weight [out, k] times T^T for every cloud. weight empty: T^T
+    rotation,     // as the layer
     knn,          // as the layers of the same name, below too. Neighbours that are missing, because points are not
-                  // finite, are the point itself: every index is good
+                  // finite, are the point itself, or the first one where there are points beside the queries: every
+                  // index is good
     edge_distance,
     gather,
     max_points,  // where no chain ends in it
@@ -80,11 +88,13 @@ enum class StepKind {
     softmax_rows,
     interpolate,
     log_softmax,
+    layer_norm,  // (x - mean) / sqrt(variance + factor); weight and bias of the layer are a map after it
     activation,
-    add,      // x + factor * y: add and subtract
-    couple,   // channels from `begin` on plus factor * t
-    inject,   // as the layer
-    log_det,  // [B, 1]: factor * (points of the cloud)
+    add,       // x + factor * y: add and subtract
+    multiply,  // x * y
+    couple,    // channels from `begin` on plus factor * t
+    inject,    // as the layer
+    log_det,   // [B, 1]: factor * (points of the cloud)
     gaussian_log_density,
 };
 
@@ -92,18 +102,19 @@ struct Step {
     StepKind kind = StepKind::chain;
     std::string name;  // of the layer whose output it makes
     /// Of every kind but chain, whose layers name theirs. All Access::row, but those of copy (any access) and s and b
-    /// of inject (row, point or cloud). gather and edge_distance: x, then the indices. couple: x, t; x has all
-    /// channels, t those from `begin` on. copy, slice and reverse may have int32 neither in nor out.
+    /// of inject and y of multiply (row, point or cloud). gather and edge_distance: x, then the indices. couple: x, t;
+    /// x has all channels, t those from `begin` on. copy, slice and reverse may have int32 neither in nor out.
     std::vector<Source> inputs;
     Value output = -1;
     std::vector<Dense> layers;     // chain: one or more
     Reduce reduce = Reduce::none;  // chain
     Level level = Level::point;    // chain: what a row of its layers belongs to
     int64_t width = 1;             // chain: rows of each point, before the reduction
+    int32_t set = 0;               // the point set whose points its rows belong to, or that it counts; of clouds 0
     std::vector<float> weight;     // fold_matrix
     int64_t begin = 0, end = 0;    // slice, couple
-    float factor = 1;              // add, couple, log_det
-    bool inverse = false;          // inject
+    float factor = 1;              // add, couple, log_det, layer_norm
+    bool inverse = false;          // inject, rotation
     Activation activation;         // activation
 };
 
@@ -123,6 +134,14 @@ struct Program {
     std::vector<Step> steps;  // in order of execution
     std::vector<Binding> inputs, outputs;
 };
+
+/// A point set of a program.
+struct PointSet {
+    int64_t points = 0;    // of every cloud, where the program makes it; 0: the caller's
+    bool is_used = false;  // some value has rows of its points
+};
+/// All of them, by number; at least one.
+std::vector<PointSet> point_sets(const Program& program);
 
 /// Throws Error{bad_argument} or Error{bad_file} from validate() and check_weights().
 Program lower(const network::Network& network, const network::Weights& weights);

@@ -19,40 +19,129 @@ class Builder {
 public:
     explicit Builder(std::string network_name) { network_.name = std::move(network_name); }
 
-    Tensor input(std::string name, TensorType type);
+    Tensor input(std::string name, TensorType type) {
+        LayerOptions options;
+        options.type = type;
+        options.channels = type.channels;
+        return add_layer(std::move(name), Kind::input, {}, options);
+    }
     Tensor linear(std::string name, Tensor x, int64_t channels, const LinearOptions& options = {});
     /// A second use of another layer's parameters.
     Tensor linear_sharing(std::string name, Tensor x, int64_t channels, const LinearOptions& options,
                           std::string parameters);
-    Tensor activation(std::string name, Tensor x, Activation activation);
-    Tensor dropout(std::string name, Tensor x, float rate);
-    Tensor transform(std::string name, Tensor x, Tensor matrix);
-    Tensor add_identity(std::string name, Tensor matrix);
-    Tensor max_points(std::string name, Tensor x);
-    Tensor sum_points(std::string name, Tensor x);
-    Tensor max_rows(std::string name, Tensor x);
-    Tensor sum_channels(std::string name, Tensor x);
-    Tensor concat(std::string name, std::vector<Tensor> parts);
-    Tensor slice(std::string name, Tensor x, int64_t begin, int64_t end);
-    Tensor reverse(std::string name, Tensor x);
-    Tensor repeat(std::string name, Tensor x, int64_t width = 1);
-    Tensor knn(std::string name, Tensor points, int64_t k);
-    Tensor gather(std::string name, Tensor x, Tensor indices);
-    Tensor edge(std::string name, Tensor x, Tensor indices);
-    Tensor edge_distance(std::string name, Tensor x, Tensor indices);
-    Tensor softmax_rows(std::string name, Tensor x);
-    Tensor interpolate(std::string name, Tensor weights, Tensor values);
-    Tensor log_softmax(std::string name, Tensor x);
-    Tensor add(std::string name, Tensor x, Tensor y);
-    Tensor subtract(std::string name, Tensor x, Tensor y);
-    Tensor scale(std::string name, Tensor x, float factor);
+    Tensor activation(std::string name, Tensor x, Activation activation) {
+        LayerOptions options;
+        options.activation = activation;
+        return add_layer(std::move(name), Kind::activation, {x}, options);
+    }
+    Tensor dropout(std::string name, Tensor x, float rate) {
+        LayerOptions options;
+        options.rate = rate;
+        return add_layer(std::move(name), Kind::dropout, {x}, options);
+    }
+    Tensor transform(std::string name, Tensor x, Tensor matrix) {
+        return add_layer(std::move(name), Kind::transform, {x, matrix});
+    }
+    Tensor add_identity(std::string name, Tensor matrix) {
+        return add_layer(std::move(name), Kind::add_identity, {matrix});
+    }
+    /// R with R v the turned column v; the identity for a quaternion of zeros. Rows of points are turned by transform()
+    /// with its transpose, the inverse rotation.
+    Tensor rotation(std::string name, Tensor quaternion, bool inverse = false) {
+        LayerOptions options;
+        options.inverse = inverse;
+        return add_layer(std::move(name), Kind::rotation, {quaternion}, options);
+    }
+    Tensor max_points(std::string name, Tensor x) { return add_layer(std::move(name), Kind::max_points, {x}); }
+    Tensor sum_points(std::string name, Tensor x) { return add_layer(std::move(name), Kind::sum_points, {x}); }
+    Tensor max_rows(std::string name, Tensor x) { return add_layer(std::move(name), Kind::max_rows, {x}); }
+    Tensor sum_channels(std::string name, Tensor x) { return add_layer(std::move(name), Kind::sum_channels, {x}); }
+    Tensor concat(std::string name, std::vector<Tensor> parts) {
+        return add_layer(std::move(name), Kind::concat, std::move(parts));
+    }
+    Tensor slice(std::string name, Tensor x, int64_t begin, int64_t end) {
+        LayerOptions options;
+        options.begin = begin;
+        options.end = end;
+        return add_layer(std::move(name), Kind::slice, {x}, options);
+    }
+    Tensor reverse(std::string name, Tensor x) { return add_layer(std::move(name), Kind::reverse, {x}); }
+    Tensor repeat(std::string name, Tensor x, int64_t width = 1) {
+        LayerOptions options;
+        options.width = width;
+        return add_layer(std::move(name), Kind::repeat, {x}, options);
+    }
+    /// A cloud's row for every point of a set.
+    Tensor repeat_for_set(std::string name, Tensor x, int32_t set) {
+        LayerOptions options;
+        options.set = set;
+        return add_layer(std::move(name), Kind::repeat, {x}, options);
+    }
+    Tensor knn(std::string name, Tensor points, int64_t k) {
+        LayerOptions options;
+        options.width = k;
+        return add_layer(std::move(name), Kind::knn, {points}, options);
+    }
+    /// Of each query the k nearest points of its cloud.
+    Tensor knn(std::string name, Tensor queries, Tensor points, int64_t k) {
+        LayerOptions options;
+        options.width = k;
+        return add_layer(std::move(name), Kind::knn, {queries, points}, options);
+    }
+    Tensor gather(std::string name, Tensor x, Tensor indices) {
+        return add_layer(std::move(name), Kind::gather, {x, indices});
+    }
+    Tensor edge(std::string name, Tensor x, Tensor indices) {
+        return add_layer(std::move(name), Kind::edge, {x, indices});
+    }
+    Tensor edge_distance(std::string name, Tensor x, Tensor indices) {
+        return add_layer(std::move(name), Kind::edge_distance, {x, indices});
+    }
+    Tensor softmax_rows(std::string name, Tensor x) { return add_layer(std::move(name), Kind::softmax_rows, {x}); }
+    Tensor interpolate(std::string name, Tensor weights, Tensor values) {
+        return add_layer(std::move(name), Kind::interpolate, {weights, values});
+    }
+    Tensor log_softmax(std::string name, Tensor x) { return add_layer(std::move(name), Kind::log_softmax, {x}); }
+    Tensor layer_norm(std::string name, Tensor x, float eps = 1e-5f) {
+        LayerOptions options;
+        options.norm_eps = eps;
+        return add_layer(std::move(name), Kind::layer_norm, {x}, options);
+    }
+    Tensor add(std::string name, Tensor x, Tensor y) { return add_layer(std::move(name), Kind::add, {x, y}); }
+    Tensor subtract(std::string name, Tensor x, Tensor y) { return add_layer(std::move(name), Kind::subtract, {x, y}); }
+    Tensor multiply(std::string name, Tensor x, Tensor y) { return add_layer(std::move(name), Kind::multiply, {x, y}); }
+    Tensor scale(std::string name, Tensor x, float factor) {
+        LayerOptions options;
+        options.factor = factor;
+        return add_layer(std::move(name), Kind::scale, {x}, options);
+    }
     /// Flow layers: `parameters` names the layer whose parameters they use, their own when empty.
-    Tensor actnorm(std::string name, Tensor x, bool inverse = false, std::string parameters = {});
-    Tensor mix(std::string name, Tensor x, bool inverse = false, std::string parameters = {});
-    Tensor couple(std::string name, Tensor x, Tensor t, int64_t begin, bool inverse = false);
-    Tensor inject(std::string name, Tensor x, Tensor s, Tensor b, bool inverse = false);
+    Tensor actnorm(std::string name, Tensor x, bool inverse = false, std::string parameters = {}) {
+        LayerOptions options;
+        options.inverse = inverse;
+        return add_layer(std::move(name), Kind::actnorm, {x}, options, std::move(parameters));
+    }
+    Tensor mix(std::string name, Tensor x, bool inverse = false, std::string parameters = {}) {
+        LayerOptions options;
+        options.weights = Initialiser::random_orthogonal;
+        options.inverse = inverse;
+        return add_layer(std::move(name), Kind::mix, {x}, options, std::move(parameters));
+    }
+    Tensor couple(std::string name, Tensor x, Tensor t, int64_t begin, bool inverse = false) {
+        LayerOptions options;
+        options.begin = begin;
+        options.inverse = inverse;
+        return add_layer(std::move(name), Kind::couple, {x, t}, options);
+    }
+    Tensor inject(std::string name, Tensor x, Tensor s, Tensor b, bool inverse = false) {
+        LayerOptions options;
+        options.inverse = inverse;
+        return add_layer(std::move(name), Kind::inject, {x, s, b}, options);
+    }
     Tensor flow_log_det(std::string name, Tensor x, std::string parameters);
-    Tensor gaussian_log_density(std::string name, Tensor z);
+    Tensor gaussian_log_density(std::string name, Tensor z) {
+        return add_layer(std::move(name), Kind::gaussian_log_density, {z});
+    }
 
     void output(std::string name, Tensor tensor);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "stipple/network/kinds/kind.h"
+
 namespace stipple::network {
 namespace {
 
@@ -11,28 +13,6 @@ void join(std::string& text, const std::string& part) {
     if (part.empty()) return;
     if (!text.empty()) text += ", ";
     text += part;
-}
-
-std::string activation_text(const Activation& activation) {
-    switch (activation.kind) {
-        case ActivationKind::none: break;
-        case ActivationKind::relu: return "relu";
-        case ActivationKind::leaky_relu: return fmt::format("leaky_relu {}", activation.slope);
-    }
-    return {};
-}
-
-std::string linear_text(const LayerOptions& options) {
-    const LayerOptions usual;
-    std::string text = fmt::format("{}", options.channels);
-    if (!options.bias) join(text, "no bias");
-    if (options.norm) join(text, "norm");
-    if (options.norm && options.norm_eps != usual.norm_eps) text += fmt::format(" eps {}", options.norm_eps);
-    if (options.norm && options.norm_momentum != usual.norm_momentum)
-        text += fmt::format(" momentum {}", options.norm_momentum);
-    join(text, activation_text(options.activation));
-    if (options.weights != usual.weights) join(text, fmt::format("starts {}", name_of(options.weights)));
-    return text;
 }
 
 }  // namespace
@@ -49,23 +29,9 @@ std::string_view name_of(Initialiser initialiser) {
 }
 
 std::string options_text(const Layer& layer) {
-    const LayerOptions& options = layer.options;
-    std::string text;
-    switch (layer.kind) {
-        case Kind::linear: text = linear_text(options); break;
-        case Kind::activation: text = activation_text(options.activation); break;
-        case Kind::dropout: text = fmt::format("{}", options.rate); break;
-        case Kind::slice:
-            text = options.end - options.begin == 1 ? fmt::format("channel {}", options.begin)
-                                                    : fmt::format("channels {} to {}", options.begin, options.end - 1);
-            break;
-        case Kind::repeat: text = options.width == 1 ? "" : fmt::format("x {}", options.width); break;
-        case Kind::knn: text = fmt::format("k {}", options.width); break;
-        case Kind::scale: text = fmt::format("x {}", options.factor); break;
-        case Kind::couple: text = fmt::format("from channel {}", options.begin); break;
-        default: break;
-    }
-    if (options.inverse) join(text, "inverse");
+    const LayerKind& kind = kind_of(layer);
+    std::string text = kind.text ? kind.text(layer.options) : std::string();
+    if (layer.options.inverse) join(text, "inverse");
     if (layer.parameters != layer.name) join(text, "weights of " + layer.parameters);
     return text;
 }

@@ -6,15 +6,20 @@
 
 #include "stipple/core/checked.h"
 #include "stipple/core/view.h"
-#include "stipple/network/check_layer.h"
+#include "stipple/network/kinds/kind.h"
 
 namespace stipple::network {
 
 std::string to_string(const TensorType& type) {
     if (type.level == Level::cloud) return fmt::format("[B, {}]", type.channels);
-    if (type.is_index) return fmt::format("[B, N, {}] int32", type.width);
-    if (type.width == 1) return fmt::format("[B, N, {}]", type.channels);
-    return fmt::format("[B, N, {}, {}]", type.width, type.channels);
+    const std::string n = type.points > 0 ? fmt::format("{}", type.points)
+                          : type.set == 0 ? std::string("N")
+                                          : fmt::format("N{}", type.set);
+    if (type.is_index)
+        return fmt::format("[B, {}, {}] int32{}", n, type.width,
+                           type.of == type.set ? "" : fmt::format(" of set {}", type.of));
+    if (type.width == 1) return fmt::format("[B, {}, {}]", n, type.channels);
+    return fmt::format("[B, {}, {}, {}]", n, type.width, type.channels);
 }
 
 std::string label_of(const Layer& layer) {
@@ -25,33 +30,9 @@ std::string label_of(const Layer& layer) {
 
 namespace {
 
-bool has_parameters(Kind kind) {
-    return kind == Kind::linear || kind == Kind::actnorm || kind == Kind::mix || kind == Kind::flow_log_det;
-}
-
-int64_t input_channels(const Network& network, const Layer& layer) {
-    STIPPLE_REQUIRE(layer.inputs.size() == 1 && layer.inputs[0] >= 0 &&
-                        static_cast<size_t>(layer.inputs[0]) < network.layers.size(),
-                    "{}: needs 1 input", label_of(layer));
-    return network[layer.inputs[0]].type.channels;
-}
-
-std::vector<Parameter> linear_parameters(const Layer& layer, int64_t in) {
-    const LayerOptions& options = layer.options;
-    const int64_t out = options.channels;
-    const auto of = [&](const char* name, std::vector<int64_t> shape, Initialiser initialiser, bool is_trained = true) {
-        return Parameter{layer.parameters + name, std::move(shape), initialiser, is_trained, layer.name};
-    };
-    const Initialiser bias =
-        options.weights == Initialiser::fan_in_uniform ? Initialiser::fan_in_uniform : Initialiser::zeros;
-    std::vector<Parameter> all = {of(".weight", {out, in}, options.weights)};
-    if (options.bias) all.push_back(of(".bias", {out}, bias));
-    if (!options.norm) return all;
-    all.push_back(of(".norm.weight", {out}, Initialiser::ones));
-    all.push_back(of(".norm.bias", {out}, Initialiser::zeros));
-    all.push_back(of(".norm.running_mean", {out}, Initialiser::zeros, false));
-    all.push_back(of(".norm.running_var", {out}, Initialiser::ones, false));
-    return all;
+bool has_own_parameters(const Layer& layer) {
+    const LayerKind& kind = kind_of(layer);
+    return kind.parameters && kind.owns_parameters;
 }
 
 }  // namespace
@@ -59,31 +40,13 @@ std::vector<Parameter> linear_parameters(const Layer& layer, int64_t in) {
 const Layer* owner_of(const Network& network, const std::string& parameters) {
     for (const Layer& layer : network.layers)
         if (layer.name == parameters)
-            return layer.parameters == layer.name && has_parameters(layer.kind) && layer.kind != Kind::flow_log_det
-                       ? &layer
-                       : nullptr;
+            return layer.parameters == layer.name && has_own_parameters(layer) ? &layer : nullptr;
     return nullptr;
 }
 
 std::vector<Parameter> parameters_of(const Network& network, const Layer& layer) {
-    switch (layer.kind) {
-        case Kind::linear: return linear_parameters(layer, input_channels(network, layer));
-        case Kind::actnorm: {
-            const int64_t c = input_channels(network, layer);
-            return {{layer.parameters + ".logs", {c}, Initialiser::zeros, true, layer.name},
-                    {layer.parameters + ".bias", {c}, Initialiser::zeros, true, layer.name}};
-        }
-        case Kind::mix: {
-            const int64_t c = input_channels(network, layer);
-            return {{layer.parameters + ".weight", {c, c}, layer.options.weights, true, layer.name}};
-        }
-        case Kind::flow_log_det: {
-            const Layer* owner = owner_of(network, layer.parameters);
-            STIPPLE_REQUIRE(owner, "{}: no layer is named '{}'", label_of(layer), layer.parameters);
-            return parameters_of(network, *owner);
-        }
-        default: return {};
-    }
+    const LayerKind& kind = kind_of(layer);
+    return kind.parameters ? kind.parameters(network, layer) : std::vector<Parameter>();
 }
 
 std::vector<Parameter> parameters_of(const Network& network) {
@@ -109,8 +72,8 @@ namespace {
 
 // A layer with parameters of its own, or all those of a layer of its kind before it.
 void check_sharing(const Network& network, size_t position, const Layer& layer) {
-    if (!has_parameters(layer.kind) || layer.kind == Kind::flow_log_det) {
-        STIPPLE_REQUIRE(layer.kind == Kind::flow_log_det || layer.parameters == layer.name,
+    if (!has_own_parameters(layer)) {
+        STIPPLE_REQUIRE(kind_of(layer).parameters || layer.parameters == layer.name,
                         "{}: has no parameters to share with '{}'", label_of(layer), layer.parameters);
         return;
     }
@@ -192,17 +155,11 @@ int64_t multiply_adds(const Network& network, int64_t n) {
     STIPPLE_REQUIRE(n >= 0, "multiply_adds: a cloud of {} points", n);
     int64_t sum = 0;
     for (const Layer& layer : network.layers) {
-        const auto channels = [&](size_t i) { return network[layer.inputs[i]].type.channels; };
-        int64_t each = 0;  // of one output row
-        switch (layer.kind) {
-            case Kind::linear: each = checked_mul(channels(0), layer.type.channels); break;
-            case Kind::transform:
-            case Kind::mix: each = checked_mul(channels(0), channels(0)); break;
-            case Kind::interpolate: each = checked_mul(network[layer.inputs[0]].type.width, layer.type.channels); break;
-            default: continue;
-        }
-        const int64_t rows = layer.type.level == Level::cloud ? 1 : checked_mul(n, layer.type.width);
-        sum = checked_add(sum, checked_mul(rows, each));
+        const LayerKind& kind = kind_of(layer);
+        if (!kind.multiply_adds) continue;
+        const int64_t points = layer.type.points > 0 ? layer.type.points : n;
+        const int64_t rows = layer.type.level == Level::cloud ? 1 : checked_mul(points, layer.type.width);
+        sum = checked_add(sum, checked_mul(rows, kind.multiply_adds(network, layer)));
     }
     return sum;
 }

@@ -7,6 +7,10 @@
 // batches included. In text: [B, 1024] a row for each cloud, [B, N, 64] a row for each point, [B, N, 16, 64] sixteen
 // rows for each point.
 //
+// Points belong to a point set. Most networks have one, number 0. Others have several, of the same clouds but with
+// numbers of points of their own: queries beside their cloud, a template beside a source. In text [B, N1, 64] is set 1.
+// A set may also be made by the network, with the same number of points for every cloud (unflatten): [B, 32, 64].
+//
 //   Builder build("pointnet-classifier");
 //   Tensor x = build.input("points", points_of(3));
 //   x = build.linear("conv1", x, 64, {.norm = true, .activation = relu()});
@@ -18,6 +22,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +36,10 @@ struct TensorType {
     Level level = Level::point;
     int64_t width = 1;      // rows of each point: neighbours or children. Always 1 for clouds
     int64_t channels = 0;   // numbers of a row
-    bool is_index = false;  // int32 positions in the point's own cloud, else float32. One channel, `width` neighbours
+    bool is_index = false;  // int32 positions in a cloud, else float32. One channel, `width` neighbours
+    int32_t set = 0;        // the point set whose points have these rows. Always 0 for clouds
+    int32_t of = 0;         // of indices: the point set whose points they name
+    int64_t points = 0;     // of a set that the network makes: points of every cloud. 0: the caller's number
 
     bool operator==(const TensorType&) const = default;
 };
@@ -39,14 +47,21 @@ struct TensorType {
 inline TensorType clouds_of(int64_t channels) {
     return {Level::cloud, 1, channels};
 }
-inline TensorType points_of(int64_t channels) {
-    return {Level::point, 1, channels};
+inline TensorType points_of(int64_t channels, int32_t set = 0) {
+    return {Level::point, 1, channels, false, set};
 }
-inline TensorType rows_of(int64_t width, int64_t channels) {
-    return {Level::point, width, channels};
+inline TensorType rows_of(int64_t width, int64_t channels, int32_t set = 0) {
+    return {Level::point, width, channels, false, set};
+}
+/// Rows of the same points as `type`.
+inline TensorType rows_of(const TensorType& type, int64_t width, int64_t channels) {
+    return {type.level, width, channels, false, type.set, 0, type.points};
 }
 
-std::string to_string(const TensorType& type);  // "[B, N, 16, 64]"; indices "[B, N, 16] int32"
+/// "[B, N, 16, 64]"; indices "[B, N, 16] int32", "[B, N1, 16] int32 of set 0"; a set of 32 points "[B, 32, 64]".
+std::string to_string(const TensorType& type);
+
+constexpr int32_t kMostSets = 64;
 
 /// A layer's output: the layer's position in Network::layers.
 using Tensor = int32_t;
@@ -58,6 +73,7 @@ enum class Kind {
     dropout,        // while training; otherwise passes x on
     transform,      // (x [.., k], matrix [B, k*k]): every row times its cloud's k x k matrix, x T
     add_identity,   // [B, k*k] plus the k x k identity
+    rotation,       // quaternions [.., 4] (w, x, y, z) of any length -> 3 x 3 matrices [.., 9], or their transposes
     max_points,     // [B, N, w, c] -> [B, c]
     sum_points,     // [B, N, w, c] -> [B, c]
     max_rows,       // [B, N, w, c] -> [B, N, c]
@@ -65,16 +81,19 @@ enum class Kind {
     concat,         // channels side by side; all inputs have the same rows
     slice,          // channels [begin, end)
     reverse,        // channels in reversed order
-    repeat,         // [B, c] -> [B, N, c] (width 1), or [B, N, c] -> [B, N, width, c]
-    knn,            // points [B, N, c] -> the `width` nearest of the same cloud, nearest first, itself included
-    gather,         // (x [B, N, c], indices [B, N, k]) -> [B, N, k, c]
+    repeat,         // [B, c] -> [B, N, c] (width 1) for the points of a set, or [B, N, c] -> [B, N, width, c]
+    knn,            // points [B, N, c] -> the `width` nearest of the same cloud, nearest first, itself included;
+                    // (queries [B, N, c], points [B, M, c]) -> of each query the nearest points of its cloud
+    gather,         // (x [B, M, c], indices [B, N, k] of x's set) -> [B, N, k, c]
     edge,           // (x [B, N, c], indices [B, N, k]) -> [B, N, k, 3c]: x_i, x_j, x_j - x_i
     edge_distance,  // (x [B, N, c], indices [B, N, k]) -> [B, N, k, 3c+1]: x_i, x_j, x_i - x_j, |x_i - x_j|
     softmax_rows,   // softmax over the w rows of a point, channel by channel
     interpolate,    // (weights [B, N, k, r], values [B, N, k, c]) -> [B, N, r, c]: sum over k
     log_softmax,    // over the channels
+    layer_norm,     // (x - mean) / sqrt(variance + eps) over the channels of a row, times weight, plus bias
     add,            // x + y, same type
     subtract,       // x - y, same type
+    multiply,       // x * y, number by number, same type
     scale,          // factor * x
     actnorm,        // x exp(logs) + bias, or its inverse
     mix,            // W x for every row, or W^-1 x: the invertible matrix of a flow
@@ -86,10 +105,28 @@ enum class Kind {
 
 std::string_view name_of(Kind kind);  // "max_points"
 
-enum class ActivationKind { none, relu, leaky_relu };
+enum class ActivationKind {
+    none,
+    relu,        // max(x, 0)
+    leaky_relu,  // x, or slope * x below zero
+    tanh,
+    sigmoid,   // 1 / (1 + exp(-x))
+    elu,       // x, or slope * (exp(x) - 1) below zero: `slope` is its alpha
+    gelu,      // x * Phi(x), Phi the normal distribution function: by erf, not by its approximation with tanh
+    swish,     // x * sigmoid(x), also called SiLU
+    softplus,  // ln(1 + exp(x))
+};
+std::string_view name_of(ActivationKind kind);  // "leaky_relu"
+std::optional<ActivationKind> activation_named(std::string_view name);
+/// The range of `slope` that an activation wants, and whether it is inside. An activation without one has 0.
+struct SlopeRange {
+    float above = 0, below = 0;  // both excluded; equal: it has none
+    bool contains(float slope) const { return above < below ? slope > above && slope < below : slope == 0; }
+};
+SlopeRange slope_range(ActivationKind kind);
 struct Activation {
     ActivationKind kind = ActivationKind::none;
-    float slope = 0;  // of leaky_relu below zero, 0 < slope < 1
+    float slope = 0;  // of leaky_relu below zero, 0 < slope < 1; of elu just below zero, slope > 0
     bool operator==(const Activation&) const = default;
 };
 inline Activation relu() {
@@ -97,6 +134,25 @@ inline Activation relu() {
 }
 inline Activation leaky_relu(float slope) {
     return {ActivationKind::leaky_relu, slope};
+}
+
+inline Activation tanh() {
+    return {ActivationKind::tanh, 0};
+}
+inline Activation sigmoid() {
+    return {ActivationKind::sigmoid, 0};
+}
+inline Activation elu(float alpha = 1) {
+    return {ActivationKind::elu, alpha};
+}
+inline Activation gelu() {
+    return {ActivationKind::gelu, 0};
+}
+inline Activation swish() {
+    return {ActivationKind::swish, 0};
+}
+inline Activation softplus() {
+    return {ActivationKind::softplus, 0};
 }
 
 /// How a parameter starts.
@@ -114,15 +170,16 @@ struct LayerOptions {
     TensorType type = {};                               // input
     bool bias = true;                                   // linear
     bool norm = false;                                  // linear: batch norm over all rows
-    float norm_eps = 1e-5f;                             // linear with norm
+    float norm_eps = 1e-5f;                             // linear with norm, layer_norm
     float norm_momentum = 0.1f;                         // linear with norm, while training
     Activation activation;                              // linear, activation
     Initialiser weights = Initialiser::fan_in_uniform;  // linear, mix
     float rate = 0;                                     // dropout: probability of a zero
     int64_t begin = 0, end = 0;                         // slice; couple (begin)
     int64_t width = 1;                                  // repeat, knn
+    int32_t set = 0;                                    // repeat of clouds: the set whose points get them
     float factor = 1;                                   // scale
-    bool inverse = false;                               // actnorm, mix, couple, inject
+    bool inverse = false;                               // actnorm, mix, couple, inject, rotation
 };
 
 struct Layer {
@@ -158,7 +215,8 @@ struct Parameter {
 };
 
 /// Parameters of one layer, in order. linear: weight [out, in], bias [out], norm.weight, norm.bias, norm.running_mean,
-/// norm.running_var [out]. actnorm: logs [c], bias [c]. mix: weight [c, c]. flow_log_det: those of its name.
+/// norm.running_var [out]. layer_norm: weight [c], bias [c]. actnorm: logs [c], bias [c]. mix: weight [c, c].
+/// flow_log_det: those of its name.
 std::vector<Parameter> parameters_of(const Network& network, const Layer& layer);
 /// Of the whole network, each name once.
 std::vector<Parameter> parameters_of(const Network& network);
@@ -175,7 +233,8 @@ void validate(const Network& network);
 /// One line a layer: name, kind, options, inputs, type, parameters, then sums. For people.
 std::string to_text(const Network& network);
 
-/// Multiply-adds of all products for one cloud of n points, as the graph is written (nothing folded or split).
+/// Multiply-adds of all products for one cloud of n points in every set of the caller, as the graph is written (nothing
+/// folded or split).
 int64_t multiply_adds(const Network& network, int64_t n);
 
 }  // namespace stipple::network

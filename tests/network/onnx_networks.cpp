@@ -27,8 +27,30 @@ Network dense_network() {
     build.output("log_probabilities", build.log_softmax("log_softmax", y));
     build.output("sum", build.sum_points("total", shared));
     build.output("channel_sum", build.sum_channels("channel_total", shared));
+    const Tensor normal = build.layer_norm("normal", shared, 1e-3f);
+    build.output("normal_points", normal);
+    build.output("normal_clouds",
+                 build.layer_norm("normal2", build.max_points("pool2", build.linear("conv3", normal, 6))));
     build.linear("nobody_reads_this", y, 1000);
     return build.finish({{"classes", "7"}});
+}
+
+Network activation_network() {
+    Builder build("activations");
+    const Tensor points = build.input("points", points_of(4));
+    const network::Activation all[] = {
+        relu(),          leaky_relu(0.1f), network::tanh(),    network::sigmoid(), network::elu(), network::elu(0.5f),
+        network::gelu(), network::swish(), network::softplus()};
+    int i = 0;
+    for (const network::Activation& activation : all) {
+        const std::string name = "l" + std::to_string(i++);
+        const Tensor x = build.linear(name, points, 6, {.norm = true, .activation = activation});
+        build.output(name + "_points", x);
+        const Tensor y = build.linear(name + ".fc", build.max_points(name + ".pool", x), 5, {.activation = activation});
+        build.output(name + "_clouds", y);
+        build.output(name + "_alone", build.activation(name + ".alone", points, activation));
+    }
+    return build.finish();
 }
 
 Network transform_network() {
@@ -49,6 +71,9 @@ Network transform_network() {
     const Tensor rows = build.repeat("rows", x, 5);
     build.output("rows_out", build.transform("third", rows, twice_identity));
     build.output("matrix", read_twice);
+    const Tensor quaternion = build.linear("quaternion", pool, 4);
+    build.output("rotated", build.transform("turned", points, build.rotation("turn", quaternion, true)));
+    build.output("rotations", build.rotation("turns", build.repeat("quaternions", build.linear("of_points", x, 4), 2)));
     build.output("clouds_out", build.transform("fourth", build.max_points("pool2", x), normal));
     return build.finish();
 }
@@ -72,6 +97,7 @@ Network rows_network() {
     build.output("g", build.max_points("rows_max", x));
     build.output("h", build.reverse("turned_clouds", build.concat("clouds", {category, category})));
     build.output("i", build.slice("last", category, 5, 6));
+    build.output("j", build.multiply("product", points, build.slice("first", both, 6, 10)));
     return build.finish();
 }
 
@@ -119,6 +145,27 @@ Network index_network() {
     const Tensor given = build.input("given", {network::Level::point, 2, 1, true});
     build.output("from_given", build.gather("values", points, given));
     build.output("near", build.knn("knn", points, 5));
+    return build.finish();
+}
+
+Network sets_network() {
+    Builder build("sets");
+    const Tensor points = build.input("points", points_of(3));
+    const Tensor queries = build.input("queries", points_of(3, 1));
+    const Tensor shape = build.input("template", points_of(10, 2));
+    const Tensor near = build.knn("near", queries, points, 4);
+    build.output("indices", near);
+    build.output("neighbours", build.gather("values", points, near));
+    build.output("one", build.gather("nearest", points, build.knn("one_near", queries, points, 1)));
+    // Wide features, and neighbours within the second set.
+    const Tensor features = build.linear("features", queries, 10, {.activation = relu()});
+    build.output("wide", build.gather("wide_values", shape, build.knn("wide_near", features, shape, 3)));
+    build.output("edges", build.edge("edge", features, build.knn("own", queries, 5)));
+    const Tensor pool = build.max_points("pool", build.linear("conv", points, 6));
+    const Tensor spread = build.repeat_for_set("spread", pool, 1);
+    build.output("joined", build.concat("both", {spread, queries}));
+    build.output("for_template", build.linear("fc", build.repeat_for_set("to_template", pool, 2), 4));
+    build.output("sums", build.sum_points("sum", shape));
     return build.finish();
 }
 

@@ -19,9 +19,8 @@ float slope_of(const Activation& activation) {
     switch (activation.kind) {
         case ActivationKind::none: return 1;
         case ActivationKind::relu: return 0;
-        case ActivationKind::leaky_relu: return activation.slope;
+        default: return activation.slope;  // leaky_relu: chains have no others
     }
-    return 1;
 }
 
 /// The channel whose number is stored at position `k` of a row of 8-bit numbers (cuda/chain_wgmma.cu, store_rows).

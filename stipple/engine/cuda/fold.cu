@@ -21,8 +21,6 @@ __global__ void fold_small(RowSource t, const float* weight, int32_t out, int32_
     }
 }
 
-}  // namespace
-
 void run_fold_step(const StepCall& call) {
     const ValueView& y = call.out;
     const RowSource& t = call.inputs[0];
@@ -56,6 +54,14 @@ void run_fold_step(const StepCall& call) {
         launch_dense_tiles_fp32(a, call.stream);
     else
         launch_fold_tiles_mma(a, call.precision == Precision::tf32, call.stream);
+}
+
+constexpr StepLauncher kFoldSteps[] = {{StepKind::fold_matrix, run_fold_step}};
+
+}  // namespace
+
+std::span<const StepLauncher> fold_steps() {
+    return kFoldSteps;
 }
 
 }  // namespace stipple::engine::cuda

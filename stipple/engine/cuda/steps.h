@@ -16,6 +16,7 @@ struct ValueView {
     int32_t channels = 0;
     int32_t width = 1;  // rows of a point
     bool is_cloud = false;
+    int32_t set = 0;  // the point set of its rows
 
     const int32_t* indices() const { return reinterpret_cast<const int32_t*>(data); }
 };
@@ -34,7 +35,8 @@ struct StepCall {
     std::span<const RowSource> inputs;
     std::span<const ValueView> values;  // of the inputs
     ValueView out;
-    BatchView batch;
+    BatchView batch;                        // of the step's point set
+    std::span<const BatchView> batches;     // by point set
     Span span;                              // of the rows of the first input
     const float* weight = nullptr;          // fold_matrix
     Precision precision = Precision::fp32;  // of the engine
@@ -45,11 +47,17 @@ struct StepCall {
 /// Any kind but chain. Queues kernels only.
 void run_step(const StepCall& call);
 
-void run_row_step(const StepCall& call);     // copy, slice, gather, reverse, activation, add, couple, inject
-void run_group_step(const StepCall& call);   // edge_distance, softmax_rows, interpolate, log_softmax, max_rows
-void run_reduce_step(const StepCall& call);  // max_points, sum_points, sum_channels, log_det, gaussian_log_density
-void run_knn_step(const StepCall& call);     // knn
-void run_fold_step(const StepCall& call);    // fold_matrix
+struct StepLauncher {
+    StepKind kind = StepKind::copy;
+    void (*run)(const StepCall& call) = nullptr;
+};
+
+/// The kinds of each file; steps.cu knows the files.
+std::span<const StepLauncher> row_steps();     // steps_rows.cu
+std::span<const StepLauncher> group_steps();   // steps_group.cu
+std::span<const StepLauncher> reduce_steps();  // steps_reduce.cu
+std::span<const StepLauncher> knn_steps();     // knn.cu
+std::span<const StepLauncher> fold_steps();    // fold.cu
 
 /// Of knn.
 constexpr int64_t kMaxNeighbours = 128, kMaxNeighbourChannels = 128;

@@ -80,37 +80,57 @@ __global__ void gaussian_log_density(RowSource z, BatchView batch, int32_t width
     if (threadIdx.x == 0) out.data[cloud * out.stride] = static_cast<float>(partial[0]);
 }
 
+int column_tiles_of(const StepCall& call) {
+    return (call.inputs[0].channels + kColumns - 1) / kColumns;
+}
+
+void run_max_points(const StepCall& call) {
+    const ValueView& out = call.out;
+    const int column_tiles = column_tiles_of(call);
+    STIPPLE_ASSERT(out.stride == out.channels);
+    begin_max(out.data, out.rows * out.channels, call.stream);
+    max_of_tiles<<<static_cast<unsigned>(call.span.tiles * column_tiles), kThreads, 0, call.stream>>>(
+        call.span, call.inputs[0], column_tiles, reinterpret_cast<int*>(out.data));
+    STIPPLE_CHECK_LAUNCH(max_of_tiles);
+    finish_max(out.data, out.rows, out.channels, nullptr, {}, call.stream);
+}
+
+void run_sum_points(const StepCall& call) {
+    const int column_tiles = column_tiles_of(call);
+    sum_of_points<<<static_cast<unsigned>(call.out.rows * column_tiles), kThreads, 0, call.stream>>>(
+        call.inputs[0], call.batch, call.values[0].width, column_tiles, call.out);
+    STIPPLE_CHECK_LAUNCH(sum_of_points);
+}
+
+void run_sum_channels(const StepCall& call) {
+    sum_of_channels<<<grid_for(call.out.rows), kThreads, 0, call.stream>>>(call.inputs[0], space_of(call, call.out),
+                                                                           call.out);
+    STIPPLE_CHECK_LAUNCH(sum_of_channels);
+}
+
+void run_log_det(const StepCall& call) {
+    log_det<<<grid_for(call.out.rows), kThreads, 0, call.stream>>>(call.batch, call.step->factor, call.out);
+    STIPPLE_CHECK_LAUNCH(log_det);
+}
+
+void run_gaussian_log_density(const StepCall& call) {
+    gaussian_log_density<<<static_cast<unsigned>(call.out.rows), kThreads, 0, call.stream>>>(
+        call.inputs[0], call.batch, call.values[0].width, call.out);
+    STIPPLE_CHECK_LAUNCH(gaussian_log_density);
+}
+
+constexpr StepLauncher kReduceSteps[] = {
+    {StepKind::max_points, run_max_points},
+    {StepKind::sum_points, run_sum_points},
+    {StepKind::sum_channels, run_sum_channels},
+    {StepKind::log_det, run_log_det},
+    {StepKind::gaussian_log_density, run_gaussian_log_density},
+};
+
 }  // namespace
 
-void run_reduce_step(const StepCall& call) {
-    const Step& step = *call.step;
-    const ValueView& out = call.out;
-    const RowSource x = call.inputs.empty() ? RowSource{} : call.inputs[0];
-    const int column_tiles = (x.channels + kColumns - 1) / kColumns;
-    switch (step.kind) {
-        case StepKind::max_points:
-            STIPPLE_ASSERT(out.stride == out.channels);
-            begin_max(out.data, out.rows * out.channels, call.stream);
-            max_of_tiles<<<static_cast<unsigned>(call.span.tiles * column_tiles), kThreads, 0, call.stream>>>(
-                call.span, x, column_tiles, reinterpret_cast<int*>(out.data));
-            STIPPLE_CHECK_LAUNCH(max_of_tiles);
-            return finish_max(out.data, out.rows, out.channels, nullptr, {}, call.stream);
-        case StepKind::sum_points:
-            sum_of_points<<<static_cast<unsigned>(out.rows * column_tiles), kThreads, 0, call.stream>>>(
-                x, call.batch, call.values[0].width, column_tiles, out);
-            break;
-        case StepKind::sum_channels:
-            sum_of_channels<<<grid_for(out.rows), kThreads, 0, call.stream>>>(x, space_of(call, out), out);
-            break;
-        case StepKind::log_det:
-            log_det<<<grid_for(out.rows), kThreads, 0, call.stream>>>(call.batch, step.factor, out);
-            break;
-        default:
-            STIPPLE_ASSERT(step.kind == StepKind::gaussian_log_density);
-            gaussian_log_density<<<static_cast<unsigned>(out.rows), kThreads, 0, call.stream>>>(
-                x, call.batch, call.values[0].width, out);
-    }
-    STIPPLE_CHECK_LAUNCH(run_reduce_step);
+std::span<const StepLauncher> reduce_steps() {
+    return kReduceSteps;
 }
 
 }  // namespace stipple::engine::cuda

@@ -22,6 +22,15 @@ __global__ void copy_parts(const __grid_constant__ CopyArguments a, RowSpace spa
     }
 }
 
+/// Points of another set: `of_x` says where its clouds begin.
+__global__ void gather_points(RowSource x, BatchView of_x, const int32_t* indices, RowSpace space, ValueView out) {
+    STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
+        const int64_t row = i / out.channels, c = i - row * out.channels;
+        const int32_t cloud = space.batch.cloud_of(static_cast<int32_t>(row / space.width));
+        out.data[row * out.stride + c] = x.data[(of_x.begin(cloud) + indices[row]) * x.stride + c];
+    }
+}
+
 __global__ void reverse_channels(RowSource x, RowSpace space, ValueView out) {
     STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
         const int64_t row = i / out.channels;
@@ -30,10 +39,23 @@ __global__ void reverse_channels(RowSource x, RowSpace space, ValueView out) {
     }
 }
 
+/// Those of chains, and the others.
+__device__ float apply_any(const Activation& activation, float x) {
+    switch (activation.kind) {
+        case ActivationKind::tanh: return tanhf(x);
+        case ActivationKind::sigmoid: return 1 / (1 + expf(-x));
+        case ActivationKind::elu: return x < 0 ? activation.slope * expm1f(x) : x;
+        case ActivationKind::gelu: return 0.5f * x * erfcf(x * -0.70710678f);
+        case ActivationKind::swish: return x / (1 + expf(-x));
+        case ActivationKind::softplus: return (x > 0 ? x : 0) + log1pf(expf(-fabsf(x)));
+        default: return apply(activation, x);
+    }
+}
+
 __global__ void activate(RowSource x, RowSpace space, Activation activation, ValueView out) {
     STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
         const int64_t row = i / out.channels, c = i - row * out.channels;
-        out.data[row * out.stride + c] = apply(activation, source_row(x, space, row)[c]);
+        out.data[row * out.stride + c] = apply_any(activation, source_row(x, space, row)[c]);
     }
 }
 
@@ -48,6 +70,13 @@ __global__ void add_scaled(RowSource x, RowSource y, RowSpace space, int32_t beg
     }
 }
 
+__global__ void multiply(RowSource x, RowSource y, RowSpace space, ValueView out) {
+    STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
+        const int64_t row = i / out.channels, c = i - row * out.channels;
+        out.data[row * out.stride + c] = source_row(x, space, row)[c] * source_row(y, space, row)[c];
+    }
+}
+
 __global__ void inject(RowSource x, RowSource s, RowSource b, RowSpace space, bool inverse, ValueView out) {
     STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
         const int64_t row = i / out.channels, c = i - row * out.channels;
@@ -57,52 +86,122 @@ __global__ void inject(RowSource x, RowSource s, RowSource b, RowSpace space, bo
     }
 }
 
+/// As on the CPU (kinds/matrix.cpp).
+__global__ void rotations(RowSource quaternions, RowSpace space, bool inverse, ValueView out) {
+    STIPPLE_GRID_LOOP(row, out.rows) {
+        const float* q = source_row(quaternions, space, row);
+        float* to = out.data + row * out.stride;
+        constexpr float kTiny = 1.17549435e-38f;
+        const float largest = fmaxf(fmaxf(fmaxf(kTiny, fabsf(q[0])), fabsf(q[1])), fmaxf(fabsf(q[2]), fabsf(q[3])));
+        const float w = q[0] / largest, v[3] = {q[1] / largest, q[2] / largest, q[3] / largest};
+        const float factor = 2 / fmaxf(w * w + v[0] * v[0] + v[1] * v[1] + v[2] * v[2], kTiny);
+#pragma unroll
+        for (int i = 0; i < 3; ++i) {
+            const int j = (i + 1) % 3, k = (i + 2) % 3;
+            to[4 * i] = 1 - factor * (v[j] * v[j] + v[k] * v[k]);
+            const float same = factor * v[i] * v[j], turned = factor * w * v[k];
+            to[3 * i + j] = inverse ? same + turned : same - turned;
+            to[3 * j + i] = inverse ? same - turned : same + turned;
+        }
+    }
+}
+
+unsigned blocks_of(const StepCall& call) {
+    return grid_for(call.out.rows * call.out.channels);
+}
+
+void launch_copy(const StepCall& call, const CopyArguments& a) {
+    copy_parts<<<blocks_of(call), kThreads, 0, call.stream>>>(a, space_of(call, call.out), call.out);
+    STIPPLE_CHECK_LAUNCH(copy_parts);
+}
+
+void run_copy(const StepCall& call) {
+    CopyArguments a;
+    STIPPLE_REQUIRE(call.inputs.size() <= kMaxParts, "step {}: {} parts, {} at most", call.step->name,
+                    call.inputs.size(), kMaxParts);
+    for (const RowSource& input : call.inputs) a.parts[a.count++] = input;
+    launch_copy(call, a);
+}
+
+void run_slice(const StepCall& call) {
+    CopyArguments a;
+    a.count = 1;
+    a.parts[0] = call.inputs[0];
+    a.parts[0].data += call.step->begin;
+    a.parts[0].channels = call.out.channels;
+    launch_copy(call, a);
+}
+
+void run_gather(const StepCall& call) {
+    if (call.values[0].set != call.out.set) {
+        gather_points<<<blocks_of(call), kThreads, 0, call.stream>>>(
+            call.inputs[0], call.batches[static_cast<size_t>(call.values[0].set)], call.values[1].indices(),
+            space_of(call, call.out), call.out);
+        STIPPLE_CHECK_LAUNCH(gather_points);
+        return;
+    }
+    CopyArguments a;
+    a.count = 1;
+    a.parts[0] = call.inputs[0];
+    a.parts[0].access = Access::neighbour;
+    a.parts[0].indices = call.values[1].indices();
+    launch_copy(call, a);
+}
+
+void run_reverse(const StepCall& call) {
+    reverse_channels<<<blocks_of(call), kThreads, 0, call.stream>>>(call.inputs[0], space_of(call, call.out), call.out);
+    STIPPLE_CHECK_LAUNCH(reverse_channels);
+}
+
+void run_activation(const StepCall& call) {
+    activate<<<blocks_of(call), kThreads, 0, call.stream>>>(call.inputs[0], space_of(call, call.out),
+                                                            call.step->activation, call.out);
+    STIPPLE_CHECK_LAUNCH(activate);
+}
+
+void launch_add(const StepCall& call, int64_t begin) {
+    add_scaled<<<blocks_of(call), kThreads, 0, call.stream>>>(call.inputs[0], call.inputs[1], space_of(call, call.out),
+                                                              static_cast<int32_t>(begin), call.step->factor, call.out);
+    STIPPLE_CHECK_LAUNCH(add_scaled);
+}
+
+void run_add(const StepCall& call) {
+    launch_add(call, 0);
+}
+
+void run_couple(const StepCall& call) {
+    launch_add(call, call.step->begin);
+}
+
+void run_multiply(const StepCall& call) {
+    multiply<<<blocks_of(call), kThreads, 0, call.stream>>>(call.inputs[0], call.inputs[1], space_of(call, call.out),
+                                                            call.out);
+    STIPPLE_CHECK_LAUNCH(multiply);
+}
+
+void run_inject(const StepCall& call) {
+    inject<<<blocks_of(call), kThreads, 0, call.stream>>>(call.inputs[0], call.inputs[1], call.inputs[2],
+                                                          space_of(call, call.out), call.step->inverse, call.out);
+    STIPPLE_CHECK_LAUNCH(inject);
+}
+
+void run_rotation(const StepCall& call) {
+    rotations<<<grid_for(call.out.rows), kThreads, 0, call.stream>>>(call.inputs[0], space_of(call, call.out),
+                                                                     call.step->inverse, call.out);
+    STIPPLE_CHECK_LAUNCH(rotations);
+}
+
+constexpr StepLauncher kRowSteps[] = {
+    {StepKind::copy, run_copy},         {StepKind::slice, run_slice},           {StepKind::gather, run_gather},
+    {StepKind::reverse, run_reverse},   {StepKind::activation, run_activation}, {StepKind::add, run_add},
+    {StepKind::couple, run_couple},     {StepKind::inject, run_inject},         {StepKind::multiply, run_multiply},
+    {StepKind::rotation, run_rotation},
+};
+
 }  // namespace
 
-void run_row_step(const StepCall& call) {
-    const Step& step = *call.step;
-    const ValueView& out = call.out;
-    const RowSpace space = space_of(call, out);
-    const unsigned blocks = grid_for(out.rows * out.channels);
-    switch (step.kind) {
-        case StepKind::copy:
-        case StepKind::gather:
-        case StepKind::slice: {
-            CopyArguments a;
-            STIPPLE_REQUIRE(call.inputs.size() <= kMaxParts, "step {}: {} parts, {} at most", step.name,
-                            call.inputs.size(), kMaxParts);
-            for (const RowSource& input : call.inputs) a.parts[a.count++] = input;
-            if (step.kind == StepKind::slice) {
-                a.count = 1;
-                a.parts[0].data += step.begin;
-                a.parts[0].channels = out.channels;
-            }
-            if (step.kind == StepKind::gather) {
-                a.count = 1;
-                a.parts[0].access = Access::neighbour;
-                a.parts[0].indices = call.values[1].indices();
-            }
-            copy_parts<<<blocks, kThreads, 0, call.stream>>>(a, space, out);
-            break;
-        }
-        case StepKind::reverse:
-            reverse_channels<<<blocks, kThreads, 0, call.stream>>>(call.inputs[0], space, out);
-            break;
-        case StepKind::activation:
-            activate<<<blocks, kThreads, 0, call.stream>>>(call.inputs[0], space, step.activation, out);
-            break;
-        case StepKind::add:
-        case StepKind::couple:
-            add_scaled<<<blocks, kThreads, 0, call.stream>>>(
-                call.inputs[0], call.inputs[1], space,
-                step.kind == StepKind::couple ? static_cast<int32_t>(step.begin) : 0, step.factor, out);
-            break;
-        default:
-            STIPPLE_ASSERT(step.kind == StepKind::inject);
-            inject<<<blocks, kThreads, 0, call.stream>>>(call.inputs[0], call.inputs[1], call.inputs[2], space,
-                                                         step.inverse, out);
-    }
-    STIPPLE_CHECK_LAUNCH(run_row_step);
+std::span<const StepLauncher> row_steps() {
+    return kRowSteps;
 }
 
 }  // namespace stipple::engine::cuda

@@ -3,10 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include <limits>
+#include <optional>
 #include <span>
 
 #include "stipple/core/error.h"
 #include "stipple/core/json_walk.h"
+#include "stipple/engine/kinds/kind.h"
 #include "stipple/io/byte_source.h"
 
 namespace stipple::engine {
@@ -19,35 +21,10 @@ struct Word {
     Enum value;
     std::string_view text;
 };
-constexpr Word<StepKind> kStepKinds[] = {
-    {StepKind::chain, "chain"},
-    {StepKind::fold_matrix, "fold_matrix"},
-    {StepKind::knn, "knn"},
-    {StepKind::edge_distance, "edge_distance"},
-    {StepKind::gather, "gather"},
-    {StepKind::max_points, "max_points"},
-    {StepKind::max_rows, "max_rows"},
-    {StepKind::sum_points, "sum_points"},
-    {StepKind::sum_channels, "sum_channels"},
-    {StepKind::copy, "copy"},
-    {StepKind::slice, "slice"},
-    {StepKind::reverse, "reverse"},
-    {StepKind::softmax_rows, "softmax_rows"},
-    {StepKind::interpolate, "interpolate"},
-    {StepKind::log_softmax, "log_softmax"},
-    {StepKind::activation, "activation"},
-    {StepKind::add, "add"},
-    {StepKind::couple, "couple"},
-    {StepKind::inject, "inject"},
-    {StepKind::log_det, "log_det"},
-    {StepKind::gaussian_log_density, "gaussian_log_density"},
-};
 constexpr Word<Access> kAccesses[] = {
     {Access::row, "row"}, {Access::cloud, "cloud"}, {Access::point, "point"}, {Access::neighbour, "neighbour"}};
 constexpr Word<Reduce> kReduces[] = {
     {Reduce::none, "none"}, {Reduce::max_points, "max_points"}, {Reduce::max_rows, "max_rows"}};
-constexpr Word<ActivationKind> kActivations[] = {
-    {ActivationKind::none, "none"}, {ActivationKind::relu, "relu"}, {ActivationKind::leaky_relu, "leaky_relu"}};
 constexpr Word<Level> kLevels[] = {{Level::cloud, "cloud"}, {Level::point, "point"}};
 constexpr Word<Precision> kPrecisions[] = {{Precision::fp32, "fp32"}, {Precision::tf32, "tf32"},
                                            {Precision::fp16, "fp16"}, {Precision::bf16, "bf16"},
@@ -76,7 +53,7 @@ Json json_of(const std::vector<Source>& sources) {
 
 void put_activation(Json& object, const Activation& activation) {
     if (activation.kind == ActivationKind::none) return;
-    object["activation"] = text_of(kActivations, activation.kind);
+    object["activation"] = network::name_of(activation.kind);
     if (activation.slope != 0) object["slope"] = activation.slope;
 }
 
@@ -92,7 +69,7 @@ Json json_of(const Dense& layer) {
 }
 
 Json json_of(const Step& step) {
-    Json object = {{"kind", text_of(kStepKinds, step.kind)}, {"name", step.name}, {"output", step.output}};
+    Json object = {{"kind", step_type(step.kind).name}, {"name", step.name}, {"output", step.output}};
     if (!step.inputs.empty()) object["inputs"] = json_of(step.inputs);
     if (!step.layers.empty()) {
         object["layers"] = Json::array();
@@ -101,6 +78,7 @@ Json json_of(const Step& step) {
     if (step.reduce != Reduce::none) object["reduce"] = text_of(kReduces, step.reduce);
     if (step.level != Level::point) object["level"] = text_of(kLevels, step.level);
     if (step.width != 1) object["width"] = step.width;
+    if (step.set != 0) object["set"] = step.set;
     if (step.begin != 0) object["begin"] = step.begin;
     if (step.end != 0) object["end"] = step.end;
     if (step.factor != 1) object["factor"] = step.factor;
@@ -208,6 +186,26 @@ private:
         fail("is no word that belongs there");
     }
 
+    void take(StepKind& to) const {
+        require_leaf();
+        if (value_->kind == JsonValue::Kind::string)
+            for (const StepType* known : step_types())
+                if (known->name == value_->text) {
+                    to = known->kind;
+                    return;
+                }
+        fail("is no word that belongs there");
+    }
+    void take(ActivationKind& to) const {
+        require_leaf();
+        if (value_->kind == JsonValue::Kind::string)
+            if (const std::optional<ActivationKind> known = network::activation_named(value_->text)) {
+                to = *known;
+                return;
+            }
+        fail("is no word that belongs there");
+    }
+
     void visit_value(ValueInfo& info) {
         const std::string_view key = word();
         if (key == "name")
@@ -220,6 +218,12 @@ private:
             take(info.type.channels);
         else if (key == "index")
             take(info.type.is_index);
+        else if (key == "set")
+            take(info.type.set);
+        else if (key == "of")
+            take(info.type.of);
+        else if (key == "points")
+            take(info.type.points);
         else
             fail("is not known");
     }
@@ -249,7 +253,7 @@ private:
     void visit_step(Step& step) {
         const std::string_view key = word();
         if (key == "kind")
-            take(kStepKinds, step.kind);
+            take(step.kind);
         else if (key == "name")
             take(step.name);
         else if (key == "output")
@@ -264,6 +268,8 @@ private:
             take(kLevels, step.level);
         else if (key == "width")
             take(step.width);
+        else if (key == "set")
+            take(step.set);
         else if (key == "begin")
             take(step.begin);
         else if (key == "end")
@@ -273,7 +279,7 @@ private:
         else if (key == "inverse")
             take(step.inverse);
         else if (key == "activation")
-            take(kActivations, step.activation.kind);
+            take(step.activation.kind);
         else if (key == "slope")
             take(step.activation.slope);
         else
@@ -295,7 +301,7 @@ private:
         else if (key == "matrix")
             take(layer.matrix);
         else if (key == "activation")
-            take(kActivations, layer.activation.kind);
+            take(layer.activation.kind);
         else if (key == "slope")
             take(layer.activation.slope);
         else if (key == "precision")
@@ -321,6 +327,9 @@ std::string plan_json(const Program& program) {
         if (value.type.width != 1) item["width"] = value.type.width;
         item["channels"] = value.type.channels;
         if (value.type.is_index) item["index"] = true;
+        if (value.type.set != 0) item["set"] = value.type.set;
+        if (value.type.of != 0) item["of"] = value.type.of;
+        if (value.type.points != 0) item["points"] = value.type.points;
         plan["values"].push_back(std::move(item));
     }
     plan["steps"] = Json::array();

@@ -1,44 +1,15 @@
 #include "stipple/engine/program.h"
 
 #include "stipple/core/error.h"
+#include "stipple/engine/kinds/kind.h"
 
 namespace stipple::engine {
 namespace {
 
-std::string_view name_of(StepKind kind) {
-    switch (kind) {
-        case StepKind::chain: return "chain";
-        case StepKind::fold_matrix: return "fold_matrix";
-        case StepKind::knn: return "knn";
-        case StepKind::edge_distance: return "edge_distance";
-        case StepKind::gather: return "gather";
-        case StepKind::max_points: return "max_points";
-        case StepKind::max_rows: return "max_rows";
-        case StepKind::sum_points: return "sum_points";
-        case StepKind::sum_channels: return "sum_channels";
-        case StepKind::copy: return "copy";
-        case StepKind::slice: return "slice";
-        case StepKind::reverse: return "reverse";
-        case StepKind::softmax_rows: return "softmax_rows";
-        case StepKind::interpolate: return "interpolate";
-        case StepKind::log_softmax: return "log_softmax";
-        case StepKind::activation: return "activation";
-        case StepKind::add: return "add";
-        case StepKind::couple: return "couple";
-        case StepKind::inject: return "inject";
-        case StepKind::log_det: return "log_det";
-        case StepKind::gaussian_log_density: return "gaussian_log_density";
-    }
-    return "?";
-}
-
 std::string text_of(const Activation& activation) {
-    switch (activation.kind) {
-        case ActivationKind::none: return "";
-        case ActivationKind::relu: return "relu";
-        case ActivationKind::leaky_relu: return fmt::format("leaky_relu {}", activation.slope);
-    }
-    return "";
+    if (activation.kind == ActivationKind::none) return "";
+    const std::string name(network::name_of(activation.kind));
+    return activation.slope == 0 ? name : fmt::format("{} {}", name, activation.slope);
 }
 
 std::string text_of(const Program& program, Value value) {
@@ -85,7 +56,7 @@ std::string options_of(const Step& step) {
 }
 
 int64_t rows_of(const TensorType& type, int64_t n) {
-    return type.level == Level::cloud ? 1 : n * type.width;
+    return type.level == Level::cloud ? 1 : (type.points > 0 ? type.points : n) * type.width;
 }
 
 int64_t multiply_adds(const Program& program, const Step& step, int64_t n) {
@@ -93,7 +64,8 @@ int64_t multiply_adds(const Program& program, const Step& step, int64_t n) {
     if (step.kind == StepKind::chain) {
         int64_t of_row = 0;
         for (const Dense& dense : step.layers) of_row += dense.in * dense.out;
-        return of_row * rows_of({step.level, step.width}, n);
+        const int64_t points = point_sets(program)[static_cast<size_t>(step.set)].points;
+        return of_row * rows_of({step.level, step.width, 1, false, step.set, 0, points}, n);
     }
     if (step.kind == StepKind::fold_matrix && !step.weight.empty()) {
         const int64_t k2 = program.values[static_cast<size_t>(step.inputs[0].value)].type.channels;
@@ -110,6 +82,17 @@ int64_t multiply_adds(const Program& program, const Step& step, int64_t n) {
 
 }  // namespace
 
+std::vector<PointSet> point_sets(const Program& program) {
+    std::vector<PointSet> sets(1);
+    for (const ValueInfo& value : program.values) {
+        if (value.type.level != Level::point) continue;
+        const auto set = static_cast<size_t>(value.type.set);
+        if (set >= sets.size()) sets.resize(set + 1);
+        sets[set] = {value.type.points, true};
+    }
+    return sets;
+}
+
 int64_t multiply_adds(const Program& program, int64_t n) {
     int64_t sum = 0;
     for (const Step& step : program.steps) sum += multiply_adds(program, step, n);
@@ -122,7 +105,7 @@ std::string to_text(const Program& program) {
         text += fmt::format("input {}: %{} {}\n", input.name, input.value,
                             network::to_string(program.values[static_cast<size_t>(input.value)].type));
     for (const Step& step : program.steps) {
-        text += fmt::format("%{} {} = {}{}", step.output, step.name, name_of(step.kind), options_of(step));
+        text += fmt::format("%{} {} = {}{}", step.output, step.name, step_type(step.kind).name, options_of(step));
         if (step.reduce != Reduce::none) text += step.reduce == Reduce::max_points ? " max_points" : " max_rows";
         if (!step.inputs.empty()) text += " of " + text_of(program, step.inputs, ", ");
         text += " " + network::to_string(program.values[static_cast<size_t>(step.output)].type) + "\n";

@@ -9,6 +9,7 @@
 #include "stipple/network/describe.h"
 #include "stipple/network/diagram/graph_layout.h"
 #include "stipple/network/diagram/xml.h"
+#include "stipple/network/kinds/kind.h"
 
 namespace stipple::network {
 namespace {
@@ -25,6 +26,7 @@ struct Group {
     const char* strong;
     const char* pale;
 };
+// In the order of KindGroup.
 constexpr std::array<Group, 8> kGroups = {{
     {"inputs and outputs", "#3c4858", "#e9edf2"},
     {"products", "#2f6fdb", "#eaf1fd"},
@@ -35,43 +37,7 @@ constexpr std::array<Group, 8> kGroups = {{
     {"arithmetic", "#14919b", "#e3f5f6"},
     {"flows", "#c23a78", "#fceaf2"},
 }};
-constexpr size_t kOutputGroup = 0;
-
-size_t group_of(Kind kind) {
-    switch (kind) {
-        case Kind::input: return kOutputGroup;
-        case Kind::linear: return 1;
-        case Kind::transform:
-        case Kind::add_identity: return 2;
-        case Kind::max_points:
-        case Kind::sum_points:
-        case Kind::max_rows:
-        case Kind::sum_channels: return 3;
-        case Kind::concat:
-        case Kind::slice:
-        case Kind::reverse:
-        case Kind::repeat: return 4;
-        case Kind::knn:
-        case Kind::gather:
-        case Kind::edge:
-        case Kind::edge_distance:
-        case Kind::interpolate: return 5;
-        case Kind::activation:
-        case Kind::dropout:
-        case Kind::softmax_rows:
-        case Kind::log_softmax:
-        case Kind::add:
-        case Kind::subtract:
-        case Kind::scale: return 6;
-        case Kind::actnorm:
-        case Kind::mix:
-        case Kind::couple:
-        case Kind::inject:
-        case Kind::flow_log_det:
-        case Kind::gaussian_log_density: return 7;
-    }
-    return kOutputGroup;
-}
+constexpr auto kOutputGroup = static_cast<size_t>(KindGroup::ends);
 
 // Lines that pass ranks, so that the eye can follow them.
 constexpr std::array<const char*, 8> kLongLines = {"#5b7fc7", "#c2803d", "#4f9d69", "#a05aa8",
@@ -108,7 +74,7 @@ std::vector<Box> boxes_of(const Network& network) {
         box.name = layer.name;
         box.type = to_string(layer.type);
         box.detail = with_kind(layer, brief_options_text(layer));
-        box.group = group_of(layer.kind);
+        box.group = static_cast<size_t>(kind_of(layer).group);
         const int64_t count_here = count(parameters_of(network, layer)).trained;
         const bool is_shared = layer.parameters != layer.name;
         if (count_here > 0) box.count = is_shared ? "shared" : grouped(count_here);

@@ -1,5 +1,6 @@
 #pragma once
-// The export while it runs, for the files onnx*.cpp: the model as written so far, and how nodes and constants join it.
+// The export while it runs, for onnx.cpp and the kinds of layers: the model as written so far, and how nodes and
+// constants join it.
 
 #include <initializer_list>
 #include <set>
@@ -18,10 +19,11 @@ struct OnnxExport {
     const Weights& weights;
     const OnnxOptions& options;
     OnnxModel model = {};
-    std::vector<std::string> values = {};  // by layer: the name of its output; empty when it is not needed
-    std::vector<int> readers = {};         // by layer: how many layers and outputs read it
-    std::set<std::string> names = {};      // of all values so far
-    std::string points_count = {};         // the value that holds N, once somebody has asked
+    std::vector<std::string> values = {};   // by layer: the name of its output; empty when it is not needed
+    std::vector<int> readers = {};          // by layer: how many layers and outputs read it
+    std::vector<bool> takes_identity = {};  // by layer: a linear one whose bias takes in the identity that follows
+    std::set<std::string> names = {};       // of all values so far
+    std::map<int32_t, std::string> points_count = {};  // by point set: the value that holds N, once asked for
     /// By value: the same with its channels in dimension 1, [B, C, N] or [B, C, N, w] (onnx/layout.cpp).
     std::map<std::string, std::string> twins = {};
 
@@ -46,8 +48,9 @@ struct OnnxExport {
     std::string with_rows(const Layer& layer, const std::string& value, const TensorType& type);
     std::string without_rows(const Layer& layer, const std::string& value, const TensorType& type);
 
-    /// [N] as int64. Throws Error{bad_argument} that names the layer when no input of the network has points.
-    const std::string& count_points(const Layer& layer);
+    /// [N] of the set of `type`, as int64. Throws Error{bad_argument} that names the layer when no input of the network
+    /// has points of that set.
+    std::string count_points(const Layer& layer, const TensorType& type);
 
     std::string unique(std::string name);
 
@@ -72,11 +75,5 @@ void remove_unread(OnnxModel& model);
 
 /// True for an add_identity that joins the bias of the linear layer before it.
 bool joins_bias(const OnnxExport& out, const Layer& layer);
-
-/// Each writes the nodes of one layer and returns the name of its output (an input's name where nothing is to be done).
-std::string export_linear(OnnxExport& out, const Layer& layer, bool with_identity);  // onnx/linear.cpp
-std::string export_activation(OnnxExport& out, const Layer& layer, const std::string& x);
-std::string export_flow(OnnxExport& out, const Layer& layer);        // onnx/flow.cpp: actnorm .. gaussian_log_density
-std::string export_neighbours(OnnxExport& out, const Layer& layer);  // onnx/neighbours.cpp: knn .. interpolate
 
 }  // namespace stipple::network

@@ -6,133 +6,12 @@
 #include <cmath>
 
 #include "stipple/core/error.h"
+#include "stipple/network/kinds/kind.h"
 #include "stipple/network/onnx/export.h"
 
 namespace stipple::network {
 
 namespace {
-
-std::string export_repeat(OnnxExport& out, const Layer& layer) {
-    const TensorType& type = out.type_of_input(layer, 0);
-    const std::string& x = out.input_of(layer, 0);
-    if (type.level == Level::cloud) {
-        const std::string rows = out.node(layer, "Unsqueeze", {x, out.integers({1})});
-        const std::string one = out.integers({1});
-        const std::string shape =
-            out.node(layer, "Concat", {one, out.count_points(layer), one}, {{"axis", int64_t{0}}});
-        return out.node(layer, "Expand", {rows, shape});
-    }
-    if (layer.type.width == 1) return x;
-    const std::string rows = out.node(layer, "Unsqueeze", {x, out.integers({2})});
-    return out.node(layer, "Expand", {rows, out.integers({1, 1, layer.type.width, 1})});
-}
-
-std::string export_transform(OnnxExport& out, const Layer& layer) {
-    const TensorType& type = out.type_of_input(layer, 0);
-    const int64_t k = type.channels;
-    std::vector<int64_t> shape = {-1, k, k};
-    if (type.width > 1) shape.insert(shape.begin() + 1, 1);
-    const std::string matrix = out.node(layer, "Reshape", {out.input_of(layer, 1), out.integers(shape)});
-    if (type.level == Level::point) return out.node(layer, "MatMul", {out.input_of(layer, 0), matrix});
-    const std::string rows = out.node(layer, "Unsqueeze", {out.input_of(layer, 0), out.integers({1})});
-    return out.node(layer, "Squeeze", {out.node(layer, "MatMul", {rows, matrix}), out.integers({1})});
-}
-
-std::string export_add_identity(OnnxExport& out, const Layer& layer) {
-    const std::string& x = out.input_of(layer, 0);
-    if (joins_bias(out, layer)) return x;
-    int64_t k = 1;
-    while (k * k < layer.type.channels) ++k;
-    std::vector<float> identity(static_cast<size_t>(k * k));
-    for (int64_t i = 0; i < k; ++i) identity[static_cast<size_t>(i * k + i)] = 1;
-    return out.node(layer, "Add", {x, out.floats(layer.name + ".identity", {k * k}, identity)});
-}
-
-std::string export_slice(OnnxExport& out, const Layer& layer) {
-    const int64_t begin = layer.options.begin, end = layer.options.end;
-    return out.node(layer, "Slice",
-                    {out.input_of(layer, 0), out.integers({begin}), out.integers({end}), out.integers({-1})});
-}
-
-std::string export_reverse(OnnxExport& out, const Layer& layer) {
-    std::vector<int64_t> order;
-    for (int64_t i = layer.type.channels; i-- > 0;) order.push_back(i);
-    return out.node(layer, "Gather", {out.input_of(layer, 0), out.integers(order)},
-                    {{"axis", channel_axis(layer.type)}});
-}
-
-std::string export_concat(OnnxExport& out, const Layer& layer) {
-    std::vector<std::string> parts;
-    bool has_twin = false;
-    for (size_t i = 0; i < layer.inputs.size(); ++i) {
-        parts.push_back(out.input_of(layer, i));
-        has_twin |= out.twins.contains(parts.back());
-    }
-    if (has_twin) {
-        for (std::string& part : parts) part = channels_first(out, layer, part, layer.type);
-        return channels_last(out, layer, out.node(layer, "Concat", parts, {{"axis", int64_t{1}}}), layer.type);
-    }
-    return out.node(layer, "Concat", parts, {{"axis", channel_axis(layer.type)}});
-}
-
-// Opset 17: ReduceSum takes its axes as an input, ReduceMax as an attribute.
-std::string export_max(OnnxExport& out, const Layer& layer) {
-    const std::string& x = out.input_of(layer, 0);
-    const bool has_rows = out.type_of_input(layer, 0).width > 1, is_of_points = layer.kind == Kind::max_points;
-    if (!is_of_points && !has_rows) return x;
-    std::vector<int64_t> axes;
-    if (is_of_points) axes.push_back(1);
-    if (has_rows) axes.push_back(2);
-    const auto twin = out.twins.find(x);
-    const bool is_twin = twin != out.twins.end();
-    for (int64_t& axis : axes) axis += is_twin;
-    const std::string most =
-        out.node(layer, "ReduceMax", {is_twin ? twin->second : x}, {{"axes", axes}, {"keepdims", int64_t{0}}});
-    return is_twin && !is_of_points ? channels_last(out, layer, most, layer.type) : most;
-}
-
-std::string export_layer(OnnxExport& out, const Layer& layer) {
-    const auto input = [&](size_t i) -> const std::string& { return out.input_of(layer, i); };
-    switch (layer.kind) {
-        case Kind::input: return layer.name;
-        case Kind::linear: return {};  // export_layers
-        case Kind::activation: return export_activation(out, layer, input(0));
-        case Kind::dropout: return input(0);
-        case Kind::transform: return export_transform(out, layer);
-        case Kind::add_identity: return export_add_identity(out, layer);
-        case Kind::max_points:
-        case Kind::max_rows: return export_max(out, layer);
-        case Kind::sum_points: {
-            const bool has_rows = out.type_of_input(layer, 0).width > 1;
-            const std::string axes = out.integers(has_rows ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1});
-            return out.node(layer, "ReduceSum", {input(0), axes}, {{"keepdims", int64_t{0}}});
-        }
-        case Kind::sum_channels:
-            return out.node(layer, "ReduceSum", {input(0), out.integers({-1})}, {{"keepdims", int64_t{1}}});
-        case Kind::concat: return export_concat(out, layer);
-        case Kind::slice: return export_slice(out, layer);
-        case Kind::reverse: return export_reverse(out, layer);
-        case Kind::repeat: return export_repeat(out, layer);
-        case Kind::log_softmax: return out.node(layer, "LogSoftmax", {input(0)}, {{"axis", int64_t{-1}}});
-        case Kind::add: return out.node(layer, "Add", {input(0), input(1)});
-        case Kind::subtract: return out.node(layer, "Sub", {input(0), input(1)});
-        case Kind::scale: return out.node(layer, "Mul", {input(0), out.number(layer.options.factor)});
-        case Kind::knn:
-        case Kind::gather:
-        case Kind::edge:
-        case Kind::edge_distance:
-        case Kind::softmax_rows:
-        case Kind::interpolate: return export_neighbours(out, layer);
-        case Kind::actnorm:
-        case Kind::mix:
-        case Kind::couple:
-        case Kind::inject:
-        case Kind::flow_log_det:
-        case Kind::gaussian_log_density: return export_flow(out, layer);
-    }
-    throw Error(ErrorCode::bad_argument,
-                fmt::format("onnx: layer {}: no export of kind {}", layer.name, static_cast<int>(layer.kind)));
-}
 
 OnnxValue value_of(const std::string& name, const TensorType& type) {
     return {name, type.is_index ? OnnxType::int32 : OnnxType::float32, dims_of(type)};
@@ -174,11 +53,10 @@ void check_ranges(const Network& network, const OnnxOptions& options) {
 void export_layers(OnnxExport& out) {
     const Network& network = out.network;
     const std::vector<bool> is_needed = find_needed(out);
-    // The linear layers whose bias takes in the identity that follows.
-    std::vector<bool> has_identity(network.layers.size());
+    out.takes_identity.assign(network.layers.size(), false);
     for (size_t i = 0; i < network.layers.size(); ++i) {
         const Layer& layer = network.layers[i];
-        if (is_needed[i] && joins_bias(out, layer)) has_identity[static_cast<size_t>(layer.inputs[0])] = true;
+        if (is_needed[i] && joins_bias(out, layer)) out.takes_identity[static_cast<size_t>(layer.inputs[0])] = true;
     }
     out.values.resize(network.layers.size());
     for (const Layer& layer : network.layers) {
@@ -188,9 +66,7 @@ void export_layers(OnnxExport& out) {
     }
     for (size_t i = 0; i < network.layers.size(); ++i) {
         if (!is_needed[i]) continue;
-        const Layer& layer = network.layers[i];
-        out.values[i] =
-            layer.kind == Kind::linear ? export_linear(out, layer, has_identity[i]) : export_layer(out, layer);
+        out.values[i] = kind_of(network.layers[i]).onnx(out, network.layers[i]);
     }
 }
 
@@ -248,14 +124,7 @@ std::map<std::string, float> ranges_for_onnx(const Network& network, const std::
         if (layer.kind != Kind::linear || range == ranges.end()) continue;
         Tensor input = layer.inputs[0];
         while (network[input].kind == Kind::dropout) input = network[input].inputs[0];
-        switch (network[input].kind) {
-            case Kind::input:
-            case Kind::linear:
-            case Kind::activation:
-            case Kind::max_points:
-            case Kind::max_rows: kept.insert(*range); break;
-            default: break;
-        }
+        if (kind_of(network[input]).is_stored) kept.insert(*range);
     }
     return kept;
 }

@@ -40,9 +40,8 @@ Float4 activate(Float4 x, ActivationKind kind, Float4 slope) {
     switch (kind) {
         case ActivationKind::none: return x;
         case ActivationKind::relu: return x > zero ? x : zero;
-        case ActivationKind::leaky_relu: return x > zero ? x : slope * x;
+        default: return x > zero ? x : slope * x;  // leaky_relu: chains have no others
     }
-    return x;
 }
 
 template <bool kScaled, ActivationKind kKind>
@@ -102,7 +101,7 @@ void finish_rows_with(const float* rows, int64_t stride, const AddedRows& added,
     switch (activation.kind) {
         case ActivationKind::none: return finish(finish_rows_as<kAdded, ActivationKind::none>);
         case ActivationKind::relu: return finish(finish_rows_as<kAdded, ActivationKind::relu>);
-        case ActivationKind::leaky_relu: return finish(finish_rows_as<kAdded, ActivationKind::leaky_relu>);
+        default: return finish(finish_rows_as<kAdded, ActivationKind::leaky_relu>);
     }
 }
 
@@ -166,7 +165,7 @@ void finish_sums(float* values, int64_t channels, const float* scale, const floa
             return finish_any<ActivationKind::none>(values, channels, scale, bias, activation.slope);
         case ActivationKind::relu:
             return finish_any<ActivationKind::relu>(values, channels, scale, bias, activation.slope);
-        case ActivationKind::leaky_relu:
+        default:
             return finish_any<ActivationKind::leaky_relu>(values, channels, scale, bias, activation.slope);
     }
 }

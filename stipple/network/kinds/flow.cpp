@@ -1,10 +1,12 @@
-// Flow layers: what depends on the weights alone (exponentials, inverses, determinants) is a constant of the file.
+// Flow layers. In ONNX, what depends on the weights alone (exponentials, inverses, determinants) is a constant of the
+// file.
 
 #include <cmath>
 #include <numbers>
 #include <optional>
 
-#include "stipple/core/error.h"
+#include "stipple/core/checked.h"
+#include "stipple/network/kinds/kind.h"
 #include "stipple/network/onnx/export.h"
 
 namespace stipple::network {
@@ -57,7 +59,7 @@ Factored factor_weight(const OnnxExport& out, const Layer& layer, size_t channel
     return *std::move(factored);
 }
 
-std::string export_actnorm(OnnxExport& out, const Layer& layer) {
+std::string actnorm_onnx(OnnxExport& out, const Layer& layer) {
     const std::string& x = out.input_of(layer, 0);
     const std::string& prefix = layer.parameters;
     const std::vector<int64_t> dims = {layer.type.channels};
@@ -71,7 +73,7 @@ std::string export_actnorm(OnnxExport& out, const Layer& layer) {
     return out.node(layer, "Add", {out.node(layer, "Mul", {x, factor_name}), bias});
 }
 
-std::string export_mix(OnnxExport& out, const Layer& layer) {
+std::string mix_onnx(OnnxExport& out, const Layer& layer) {
     const size_t n = static_cast<size_t>(layer.type.channels);
     const auto weight = out.parameter(layer.parameters + ".weight");
     std::vector<double> matrix(weight.begin(), weight.end());
@@ -84,7 +86,7 @@ std::string export_mix(OnnxExport& out, const Layer& layer) {
                     {out.input_of(layer, 0), out.floats(name, {layer.type.channels, layer.type.channels}, transposed)});
 }
 
-std::string export_couple(OnnxExport& out, const Layer& layer) {
+std::string couple_onnx(OnnxExport& out, const Layer& layer) {
     const std::string &x = out.input_of(layer, 0), &t = out.input_of(layer, 1);
     const std::string_view op = layer.options.inverse ? "Add" : "Sub";
     const int64_t begin = layer.options.begin;
@@ -97,7 +99,7 @@ std::string export_couple(OnnxExport& out, const Layer& layer) {
     return out.node(layer, "Concat", {kept, moved}, {{"axis", channel_axis(layer.type)}});
 }
 
-std::string export_inject(OnnxExport& out, const Layer& layer) {
+std::string inject_onnx(OnnxExport& out, const Layer& layer) {
     const std::string &x = out.input_of(layer, 0), &s = out.input_of(layer, 1), &b = out.input_of(layer, 2);
     if (layer.options.inverse)
         return out.node(layer, "Add", {out.node(layer, "Mul", {x, out.node(layer, "Exp", {s})}), b});
@@ -105,7 +107,7 @@ std::string export_inject(OnnxExport& out, const Layer& layer) {
     return out.node(layer, "Mul", {out.node(layer, "Sub", {x, b}), factor_name});
 }
 
-std::string export_flow_log_det(OnnxExport& out, const Layer& layer) {
+std::string flow_log_det_onnx(OnnxExport& out, const Layer& layer) {
     const std::string& x = out.input_of(layer, 0);
     const TensorType& type = out.type_of_input(layer, 0);
     double of_a_row = 0;
@@ -124,7 +126,7 @@ std::string export_flow_log_det(OnnxExport& out, const Layer& layer) {
     return out.node(layer, "Expand", {sum, shape});
 }
 
-std::string export_gaussian_log_density(OnnxExport& out, const Layer& layer) {
+std::string gaussian_log_density_onnx(OnnxExport& out, const Layer& layer) {
     const std::string& z = out.input_of(layer, 0);
     const float log_two_pi = static_cast<float>(std::log(2 * std::numbers::pi));
     const std::string squares = out.node(layer, "Mul", {z, z});
@@ -137,17 +139,104 @@ std::string export_gaussian_log_density(OnnxExport& out, const Layer& layer) {
     return out.node(layer, "Mul", {sum, out.number(-0.5f)});
 }
 
+// === Types and parameters
+
+TensorType type_of_couple(const Rules& rules) {
+    rules.same_rows(0, 1);
+    const int64_t channels = rules.type(0).channels, begin = rules.layer.options.begin;
+    if (begin < 0 || begin >= channels) rules.fail("begin is {}, must be inside the channels; {}", begin, rules.got(0));
+    if (rules.type(1).channels != channels - begin)
+        rules.fail("needs {} channels to add from channel {} on, {}", channels - begin, begin, rules.got(1));
+    return rules.type(0);
+}
+
+TensorType type_of_inject(const Rules& rules) {
+    rules.same_types(0, 1);
+    rules.same_types(0, 2);
+    return rules.type(0);
+}
+
+TensorType type_of_flow_log_det(const Rules& rules) {
+    rules.points(0);
+    const Layer* owner = owner_of(rules.network, rules.layer.parameters);
+    if (!owner || (owner->kind != Kind::actnorm && owner->kind != Kind::mix))
+        rules.fail("needs the name of an actnorm or mix, got '{}'", rules.layer.parameters);
+    if (owner->type.channels != rules.type(0).channels)
+        rules.fail("{} has {} channels, {}", label_of(*owner), owner->type.channels, rules.got(0));
+    return clouds_of(1);
+}
+
+TensorType type_of_gaussian_log_density(const Rules& rules) {
+    rules.points(0);
+    return clouds_of(1);
+}
+
+std::vector<Parameter> actnorm_parameters(const Network& network, const Layer& layer) {
+    const int64_t c = input_channels(network, layer);
+    return {{layer.parameters + ".logs", {c}, Initialiser::zeros, true, layer.name},
+            {layer.parameters + ".bias", {c}, Initialiser::zeros, true, layer.name}};
+}
+
+std::vector<Parameter> mix_parameters(const Network& network, const Layer& layer) {
+    const int64_t c = input_channels(network, layer);
+    return {{layer.parameters + ".weight", {c, c}, layer.options.weights, true, layer.name}};
+}
+
+std::vector<Parameter> flow_log_det_parameters(const Network& network, const Layer& layer) {
+    const Layer* owner = owner_of(network, layer.parameters);
+    STIPPLE_REQUIRE(owner, "{}: no layer is named '{}'", label_of(layer), layer.parameters);
+    return parameters_of(network, *owner);
+}
+
+int64_t mix_multiply_adds(const Network&, const Layer& layer) {
+    return checked_mul(layer.type.channels, layer.type.channels);
+}
+
+constexpr LayerKind kFlowKinds[] = {
+    {.kind = Kind::actnorm,
+     .name = "actnorm",
+     .group = KindGroup::flows,
+     .type = type_of_numbers,
+     .onnx = actnorm_onnx,
+     .parameters = actnorm_parameters},
+    {.kind = Kind::mix,
+     .name = "mix",
+     .group = KindGroup::flows,
+     .type = type_of_numbers,
+     .onnx = mix_onnx,
+     .parameters = mix_parameters,
+     .multiply_adds = mix_multiply_adds},
+    {.kind = Kind::couple,
+     .name = "couple",
+     .inputs = 2,
+     .group = KindGroup::flows,
+     .type = type_of_couple,
+     .onnx = couple_onnx,
+     .text = [](const LayerOptions& options) { return fmt::format("from channel {}", options.begin); }},
+    {.kind = Kind::inject,
+     .name = "inject",
+     .inputs = 3,
+     .group = KindGroup::flows,
+     .type = type_of_inject,
+     .onnx = inject_onnx},
+    {.kind = Kind::flow_log_det,
+     .name = "flow_log_det",
+     .group = KindGroup::flows,
+     .type = type_of_flow_log_det,
+     .onnx = flow_log_det_onnx,
+     .parameters = flow_log_det_parameters,
+     .owns_parameters = false},
+    {.kind = Kind::gaussian_log_density,
+     .name = "gaussian_log_density",
+     .group = KindGroup::flows,
+     .type = type_of_gaussian_log_density,
+     .onnx = gaussian_log_density_onnx},
+};
+
 }  // namespace
 
-std::string export_flow(OnnxExport& out, const Layer& layer) {
-    switch (layer.kind) {
-        case Kind::actnorm: return export_actnorm(out, layer);
-        case Kind::mix: return export_mix(out, layer);
-        case Kind::couple: return export_couple(out, layer);
-        case Kind::inject: return export_inject(out, layer);
-        case Kind::flow_log_det: return export_flow_log_det(out, layer);
-        default: return export_gaussian_log_density(out, layer);
-    }
+std::span<const LayerKind> flow_kinds() {
+    return kFlowKinds;
 }
 
 }  // namespace stipple::network

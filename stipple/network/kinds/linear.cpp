@@ -1,10 +1,12 @@
-// Linear layers: MatMul + Add (+ Relu) on [.., channels], which every runtime runs as one product over all rows, or a
-// convolution of one tap on [B, channels, ..].
+// Linear layers. In ONNX: MatMul + Add (+ Relu) on [.., channels], which every runtime runs as one product over all
+// rows, or a convolution of one tap on [B, channels, ..].
 
 #include <algorithm>
 #include <cmath>
 
-#include "stipple/core/error.h"
+#include "stipple/core/checked.h"
+#include "stipple/network/describe.h"
+#include "stipple/network/kinds/activation.h"
 #include "stipple/network/onnx/export.h"
 
 namespace stipple::network {
@@ -120,22 +122,11 @@ std::string export_convolution(OnnxExport& out, const Layer& layer, const Produc
         inputs.push_back(out.floats(layer.parameters + ".bias", {product.outputs}, product.bias));
     std::string x = out.node(layer, "Conv", inputs);
     if (has_norm) x = export_norm(out, layer, x);
-    return channels_last(out, layer, export_activation(out, layer, x), layer.type);
+    return channels_last(out, layer, activation_onnx(out, layer, x), layer.type);
 }
 
-}  // namespace
-
-std::string export_activation(OnnxExport& out, const Layer& layer, const std::string& x) {
-    const Activation& activation = layer.options.activation;
-    switch (activation.kind) {
-        case ActivationKind::none: return x;
-        case ActivationKind::relu: return out.node(layer, "Relu", {x});
-        case ActivationKind::leaky_relu: return out.node(layer, "LeakyRelu", {x}, {{"alpha", activation.slope}});
-    }
-    return x;
-}
-
-std::string export_linear(OnnxExport& out, const Layer& layer, bool with_identity) {
+std::string linear_onnx(OnnxExport& out, const Layer& layer) {
+    const bool with_identity = out.takes_identity[static_cast<size_t>(&layer - out.network.layers.data())];
     const auto range = out.options.ranges.find(layer.name);
     const bool is_quantised = range != out.options.ranges.end();
     const bool fold_norm = layer.options.norm && (out.options.fold_norm || is_quantised || with_identity);
@@ -155,7 +146,73 @@ std::string export_linear(OnnxExport& out, const Layer& layer, bool with_identit
     if (!product.bias.empty())
         x = out.node(layer, "Add", {x, out.floats(layer.parameters + ".bias", {product.outputs}, product.bias)});
     if (has_norm) x = export_norm_of_rows(out, layer, x);
-    return export_activation(out, layer, x);
+    return activation_onnx(out, layer, x);
+}
+
+// === Type, text, parameters
+
+TensorType type_of_linear(const Rules& rules) {
+    const LayerOptions& options = rules.layer.options;
+    rules.extent("channels", options.channels);
+    check_activation(rules, options.activation);
+    if (options.norm && !(options.norm_eps > 0 && std::isfinite(options.norm_eps)))
+        rules.fail("norm_eps is {}, must be positive", options.norm_eps);
+    if (options.norm && !(options.norm_momentum > 0 && options.norm_momentum <= 1))
+        rules.fail("norm_momentum is {}, must be above 0 and at most 1", options.norm_momentum);
+    return with_channels(rules.numbers(0), options.channels);
+}
+
+std::string linear_text(const LayerOptions& options) {
+    const LayerOptions usual;
+    std::string text = fmt::format("{}", options.channels);
+    if (!options.bias) text += ", no bias";
+    if (options.norm) text += ", norm";
+    if (options.norm && options.norm_eps != usual.norm_eps) text += fmt::format(" eps {}", options.norm_eps);
+    if (options.norm && options.norm_momentum != usual.norm_momentum)
+        text += fmt::format(" momentum {}", options.norm_momentum);
+    if (options.activation.kind != ActivationKind::none) text += ", " + activation_text(options.activation);
+    if (options.weights != usual.weights) text += fmt::format(", starts {}", name_of(options.weights));
+    return text;
+}
+
+std::vector<Parameter> linear_parameters(const Network& network, const Layer& layer) {
+    const LayerOptions& options = layer.options;
+    const int64_t in = input_channels(network, layer), out = options.channels;
+    const auto of = [&](const char* name, std::vector<int64_t> shape, Initialiser initialiser, bool is_trained = true) {
+        return Parameter{layer.parameters + name, std::move(shape), initialiser, is_trained, layer.name};
+    };
+    const Initialiser bias =
+        options.weights == Initialiser::fan_in_uniform ? Initialiser::fan_in_uniform : Initialiser::zeros;
+    std::vector<Parameter> all = {of(".weight", {out, in}, options.weights)};
+    if (options.bias) all.push_back(of(".bias", {out}, bias));
+    if (!options.norm) return all;
+    all.push_back(of(".norm.weight", {out}, Initialiser::ones));
+    all.push_back(of(".norm.bias", {out}, Initialiser::zeros));
+    all.push_back(of(".norm.running_mean", {out}, Initialiser::zeros, false));
+    all.push_back(of(".norm.running_var", {out}, Initialiser::ones, false));
+    return all;
+}
+
+int64_t linear_multiply_adds(const Network& network, const Layer& layer) {
+    return checked_mul(network[layer.inputs[0]].type.channels, layer.type.channels);
+}
+
+constexpr LayerKind kLinearKinds[] = {
+    {.kind = Kind::linear,
+     .name = "linear",
+     .group = KindGroup::products,
+     .type = type_of_linear,
+     .onnx = linear_onnx,
+     .text = linear_text,
+     .parameters = linear_parameters,
+     .multiply_adds = linear_multiply_adds,
+     .is_stored = true},
+};
+
+}  // namespace
+
+std::span<const LayerKind> linear_kinds() {
+    return kLinearKinds;
 }
 
 }  // namespace stipple::network

@@ -1,0 +1,105 @@
+// Numbers moved or repeated. As layers all of them are forms, which cost nothing; what could not be avoided becomes a
+// step (lower/moves.cpp).
+
+#include <numeric>
+
+#include "stipple/engine/cpu/piece.h"
+#include "stipple/engine/kinds/kind.h"
+#include "stipple/engine/lower/reader.h"
+#include "stipple/engine/program/check_program.h"
+
+namespace stipple::engine {
+namespace {
+
+using cpu::Piece;
+using lowering::Form;
+using lowering::NetworkReader;
+using network::Kind;
+using network::Layer;
+
+// === Layers
+
+Form lower_concat(NetworkReader& reader, const Layer& layer) {
+    Form out{layer.type, {}, std::vector<double>(static_cast<size_t>(layer.type.channels), 0.0)};
+    int64_t at = 0;
+    for (size_t i = 0; i < layer.inputs.size(); ++i) {
+        out = sum(std::move(out), placed(reader.form(layer, i), at, layer.type.channels));
+        at += reader.form(layer, i).type.channels;
+    }
+    return out;
+}
+
+Form lower_slice(NetworkReader& reader, const Layer& layer) {
+    std::vector<int64_t> channels(static_cast<size_t>(layer.type.channels));
+    std::iota(channels.begin(), channels.end(), layer.options.begin);
+    return selected(reader.form(layer, 0), channels);
+}
+
+Form lower_reverse(NetworkReader& reader, const Layer& layer) {
+    std::vector<int64_t> channels(static_cast<size_t>(layer.type.channels));
+    std::iota(channels.rbegin(), channels.rend(), int64_t{0});
+    return selected(reader.form(layer, 0), channels);
+}
+
+Form lower_repeat(NetworkReader& reader, const Layer& layer) {
+    const Level level = reader.form(layer, 0).type.level;
+    if (layer.type.width == 1 && level == Level::point) return reader.form(layer, 0);
+    return reader.seen_through(layer, {-1, level == Level::cloud ? Access::cloud : Access::point, -1});
+}
+
+// === Steps
+
+void check_copy(const ProgramCheck& check, const Step& step) {
+    const TensorType& to = check.output(step);
+    check.require(!to.is_index, "makes indices");
+    int64_t channels = 0;
+    for (const Source& source : step.inputs)
+        channels += check.number_source(source, ProgramCheck::rows_of(to)).channels;
+    check.expect(step, network::rows_of(to, to.width, channels));
+}
+
+void run_copy(const Piece& piece) {
+    cpu::Rows part = piece.out();
+    for (size_t i = 0; i < piece.step.inputs.size(); part.data += piece.channels(i++))
+        cpu::copy_rows(piece.input(i), piece.channels(i), part, piece.begin, piece.end);
+}
+
+void check_slice(const ProgramCheck& check, const Step& step) {
+    const TensorType& x = check.only_numbers(step);
+    check.require(0 <= step.begin && step.begin < step.end && step.end <= x.channels, "its slice is out of range");
+    check.expect(step, network::rows_of(x, x.width, step.end - step.begin));
+}
+
+void run_slice(const Piece& piece) {
+    cpu::RowSource x = piece.input(0);
+    x.data += piece.step.begin;
+    cpu::copy_rows(x, piece.out_channels(), piece.out(), piece.begin, piece.end);
+}
+
+void check_reverse(const ProgramCheck& check, const Step& step) {
+    check.expect(step, check.only_numbers(step));
+}
+
+void run_reverse(const Piece& piece) {
+    cpu::reverse(piece.input(0), piece.out_channels(), piece.out(), piece.begin, piece.end);
+}
+
+constexpr lowering::LayerLowering kChannelLayers[] = {
+    {Kind::concat, lower_concat},
+    {Kind::slice, lower_slice},
+    {Kind::reverse, lower_reverse},
+    {Kind::repeat, lower_repeat},
+};
+constexpr StepType kChannelSteps[] = {
+    {.kind = StepKind::copy, .name = "copy", .check = check_copy, .run = run_copy},
+    {.kind = StepKind::slice, .name = "slice", .check = check_slice, .run = run_slice},
+    {.kind = StepKind::reverse, .name = "reverse", .check = check_reverse, .run = run_reverse},
+};
+
+}  // namespace
+
+KindGroup channel_group() {
+    return {kChannelLayers, kChannelSteps};
+}
+
+}  // namespace stipple::engine

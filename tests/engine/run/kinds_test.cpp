@@ -1,0 +1,185 @@
+// Kinds of layers on every device, each in the places where lowering treats it differently: between products, of rows
+// that a cloud or a point shares, at the ends. Against the plain reading of the network.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "stipple/network/builder.h"
+#include "tests/engine/lowering.h"
+#include "tests/engine/run_engine.h"
+#include "tests/support/devices.h"
+#include "tests/support/reference_weights.h"
+
+namespace stipple::engine {
+namespace {
+
+using network::Builder;
+using network::clouds_of;
+using network::Network;
+using network::points_of;
+using network::relu;
+using network::rows_of;
+using network::Tensor;
+
+class Kinds : public test::OnDevice {
+protected:
+    /// Differences of every output are at most `tolerance` of its largest number, in dense and in ragged batches.
+    void expect_reference(const Network& network, double tolerance = 2e-6) const {
+        const network::Weights weights = test::random_weights(network, 3);
+        const Engine engine = compile(network, weights, {.device = device(), .max_batch = 4, .max_points = 300});
+        for (const ops::Batch& batch :
+             {ops::Batch::dense(3, 40), ops::Batch::ragged({0, 7, 207, 240}), ops::Batch::dense(1, 257)}) {
+            const test::RandomInputs inputs(network, batch);
+            const test::ReferenceRun expected = test::run_reference(network, weights, batch, inputs.inputs);
+            for (const auto& [name, got] : test::run_engine(engine, batch, inputs.inputs)) {
+                const test::ReferenceTensor& wanted = expected.output(name);
+                ASSERT_EQ(got.elements(), static_cast<int64_t>(wanted.values.size())) << name;
+                double largest = 1e-3, difference = 0;
+                for (const double value : wanted.values) largest = std::max(largest, std::abs(value));
+                for (int64_t i = 0; i < got.elements(); ++i) {
+                    const double d = std::abs(got.data()[i] - wanted.values[static_cast<size_t>(i)]);
+                    difference = std::isnan(d) ? INFINITY : std::max(difference, d);
+                }
+                EXPECT_LE(difference, tolerance * largest) << network.name << ", output " << name;
+            }
+        }
+    }
+};
+STIPPLE_ON_EVERY_DEVICE(Kinds);
+
+TEST_P(Kinds, Multiply) {
+    Builder build("multiply");
+    const Tensor points = build.input("points", points_of(5));
+    const Tensor cloud = build.input("cloud", clouds_of(5));
+    const Tensor rows = build.input("rows", rows_of(3, 5));
+    const Tensor hidden = build.linear("hidden", points, 5, {.activation = relu()});
+    build.output("points_out", build.multiply("a", points, hidden));
+    build.output("square", build.multiply("b", points, points));
+    // What a cloud or a point shares, on either side.
+    const Tensor of_cloud = build.repeat("of_cloud", cloud);
+    const Tensor of_point = build.repeat("of_point", points, 3);
+    build.output("by_cloud", build.multiply("c", points, of_cloud));
+    build.output("cloud_by", build.multiply("d", of_cloud, points));
+    const Tensor product = build.multiply("e", rows, of_point);
+    build.output("by_point", product);
+    build.output("both_shared", build.multiply("f", of_point, build.repeat("cloud_rows", of_cloud, 3)));
+    build.output("clouds", build.multiply("g", cloud, build.max_points("pool", hidden)));
+    const Tensor near = build.knn("near", points, 3);
+    build.output("gathered", build.multiply("h", rows, build.gather("neighbours", points, near)));
+    build.output("after", build.max_points("most", build.linear("last", product, 9)));
+    expect_reference(build.finish());
+}
+
+// Those that chains do not apply: between products, before a maximum (two of them are not monotone), on rows that a
+// cloud, a point or neighbours share, twice in a row, and as outputs.
+TEST_P(Kinds, Activations) {
+    for (const Activation& activation :
+         {network::tanh(), network::sigmoid(), network::elu(), network::elu(0.3f), network::gelu(), network::swish(),
+          network::softplus(), relu(), network::leaky_relu(0.2f)}) {
+        Builder build(std::string(name_of(activation.kind)));
+        const Tensor points = build.input("points", points_of(5));
+        const Tensor cloud = build.input("cloud", clouds_of(6));
+        Tensor x = build.linear("a", points, 7, {.norm = true, .activation = activation});
+        build.output("first", x);
+        x = build.linear("b", x, 9, {.activation = activation});
+        build.output("pool", build.max_points("max", x));
+        const Tensor near = build.knn("near", points, 4);
+        const Tensor rows = build.gather("gathered", x, near);
+        build.output("of_neighbours", build.activation("c", rows, activation));
+        build.output("most", build.max_rows("max_rows", build.linear("d", rows, 3, {.activation = activation})));
+        const Tensor shared = build.activation("e", build.repeat("spread", cloud), activation);
+        build.output("of_clouds", build.linear("f", shared, 4, {.activation = activation}));
+        build.output("twice", build.activation("h", build.activation("g", points, activation), activation));
+        build.output("of_points", build.activation("i", build.repeat("three", points, 3), activation));
+        expect_reference(build.finish());
+    }
+}
+
+TEST_P(Kinds, LayerNorm) {
+    Builder build("layer-norm");
+    const Tensor points = build.input("points", points_of(5));
+    const Tensor rows = build.input("rows", rows_of(3, 70));
+    build.output("of_points", build.layer_norm("a", points));
+    build.output("of_rows", build.layer_norm("b", rows, 0.1f));
+    // Its weight and bias join the product after it; a maximum comes after them.
+    const Tensor hidden = build.linear("conv", points, 33, {.activation = network::gelu()});
+    const Tensor normal = build.layer_norm("c", hidden);
+    build.output("between", build.linear("d", normal, 8, {.activation = relu()}));
+    const Tensor pool = build.max_points("pool", normal);
+    build.output("pooled", pool);
+    build.output("of_clouds", build.add("residual", pool, build.layer_norm("e", pool)));
+    build.output("of_shared", build.layer_norm("f", build.repeat("spread", pool)));
+    build.output("one_channel", build.layer_norm("g", build.slice("one", points, 2, 3)));
+    expect_reference(build.finish());
+}
+
+TEST_P(Kinds, Rotation) {
+    Builder build("rotation");
+    const Tensor points = build.input("points", points_of(3));
+    const Tensor quaternions = build.input("quaternions", rows_of(2, 4));
+    build.output("of_rows", build.rotation("a", quaternions));
+    const Tensor q = build.linear("q", build.max_points("pool", build.linear("conv", points, 8)), 4);
+    build.output("of_clouds", build.rotation("b", q));
+    const Tensor turned = build.transform("turned", points, build.rotation("c", q, true));
+    build.output("turned_points", turned);
+    build.output("after", build.linear("d", turned, 6, {.activation = relu()}));
+    expect_reference(build.finish());
+}
+
+// A quaternion of zeros is the identity; lengths, however small or large, do not matter.
+TEST_P(Kinds, RotationOfAnyLength) {
+    const float s = std::sqrt(0.5f);
+    const std::vector<std::array<float, 4>> quaternions = {{0, 0, 0, 0},         {s, 0, 0, s},   {1e-30f, 0, 0, 1e-30f},
+                                                           {1e30f, 0, 0, 1e30f}, {-3, 0, 0, -3}, {0, 0, 2, 0}};
+    const std::vector<std::array<float, 9>> expected = {{1, 0, 0, 0, 1, 0, 0, 0, 1},  {0, -1, 0, 1, 0, 0, 0, 0, 1},
+                                                        {0, -1, 0, 1, 0, 0, 0, 0, 1}, {0, -1, 0, 1, 0, 0, 0, 0, 1},
+                                                        {0, -1, 0, 1, 0, 0, 0, 0, 1}, {-1, 0, 0, 0, 1, 0, 0, 0, -1}};
+    const auto count = static_cast<int64_t>(quaternions.size());
+    Array<float, 2> points({count, 4});
+    for (int64_t i = 0; i < count; ++i)
+        std::copy_n(quaternions[static_cast<size_t>(i)].begin(), 4, points.data() + 4 * i);
+    Builder build("lengths");
+    build.output("y", build.rotation("a", build.input("points", points_of(4))));
+    const Engine engine = compile(build.finish(), {}, {.device = device(), .max_batch = 1, .max_points = count});
+    const auto outputs = test::run_engine(engine, ops::Batch::single(count), {{"points", points.view()}});
+    for (int64_t i = 0; i < count; ++i)
+        for (size_t c = 0; c < 9; ++c)
+            EXPECT_NEAR(outputs.at("y").view()(i, static_cast<int64_t>(c)), expected[static_cast<size_t>(i)][c], 2e-7)
+                << "quaternion " << i << ", entry " << c;
+}
+
+// Far outside of where they bend: no overflow, no number that is none.
+TEST_P(Kinds, ActivationsOfLargeNumbers) {
+    const std::vector<float> values = {-1e30f, -1e4f, -100, -89, -30, -1e-8f, 0, 1e-8f, 30, 89, 100, 1e4f, 1e30f};
+    Array<float, 2> points({static_cast<int64_t>(values.size()), 1});
+    std::copy(values.begin(), values.end(), points.data());
+    for (const Activation& activation : {network::tanh(), network::sigmoid(), network::elu(), network::gelu(),
+                                         network::swish(), network::softplus()}) {
+        Builder build("large");
+        build.output("y", build.activation("a", build.input("points", points_of(1)), activation));
+        const Network network = build.finish();
+        const Engine engine = compile(network, {}, {.device = device(), .max_batch = 1, .max_points = 64});
+        const auto outputs = test::run_engine(engine, ops::Batch::single(points.size(0)), {{"points", points.view()}});
+        const float* got = outputs.at("y").data();
+        for (size_t i = 0; i < values.size(); ++i) {
+            const double x = values[i];
+            double wanted = 0;
+            switch (activation.kind) {
+                case ActivationKind::tanh: wanted = std::tanh(x); break;
+                case ActivationKind::sigmoid: wanted = 1 / (1 + std::exp(-x)); break;
+                case ActivationKind::elu: wanted = x < 0 ? std::expm1(x) : x; break;
+                case ActivationKind::gelu: wanted = x / 2 * std::erfc(-x / std::numbers::sqrt2); break;
+                case ActivationKind::swish: wanted = x / (1 + std::exp(-x)); break;
+                default: wanted = x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); break;
+            }
+            EXPECT_NEAR(got[i], wanted, 2e-6 * std::abs(wanted) + 1e-37) << name_of(activation.kind) << " of " << x;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace stipple::engine
