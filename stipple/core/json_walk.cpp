@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "stipple/core/error.h"
+#include "stipple/core/quoted.h"
 
 namespace stipple {
 namespace {
 
-constexpr size_t kMaxDepth = 32;
-
 class Walker : public nlohmann::json_sax<nlohmann::json> {
 public:
-    explicit Walker(const std::function<void(std::string_view, const JsonValue&)>& visit) : visit_(visit) {}
+    Walker(const std::function<void(std::string_view, const JsonValue&)>& visit, int max_depth)
+        : visit_(visit), max_depth_(static_cast<size_t>(max_depth)) {}
 
     bool null() override { return value({}); }
     bool boolean(bool b) override { return value({JsonValue::Kind::boolean, b, 0, {}}); }
@@ -59,7 +59,7 @@ private:
         return true;
     }
     bool open(bool array) {
-        if (levels_.size() == kMaxDepth) return false;
+        if (levels_.size() == max_depth_) return false;
         count();
         if (!levels_.empty()) path_ += '/';
         levels_.push_back({path_.size(), array ? 0 : -1});
@@ -71,16 +71,18 @@ private:
     }
 
     const std::function<void(std::string_view, const JsonValue&)>& visit_;
+    const size_t max_depth_;
     std::string path_;
     std::vector<Level> levels_;
 };
 
 }  // namespace
 
-bool walk_json(std::string_view text, const std::function<void(std::string_view, const JsonValue&)>& visit) {
+bool walk_json(std::string_view text, const std::function<void(std::string_view, const JsonValue&)>& visit,
+               int max_depth) {
     // The parser takes a zero byte for the end of its input.
     if (text.find('\0') != std::string_view::npos) return false;
-    Walker walker(visit);
+    Walker walker(visit, max_depth);
     return nlohmann::json::sax_parse(text.begin(), text.end(), &walker);
 }
 
@@ -92,7 +94,7 @@ std::string json_string(std::string_view text) {
     try {
         return nlohmann::json(text).dump();
     } catch (const nlohmann::json::exception&) {
-        throw Error(ErrorCode::bad_argument, "text for JSON is not UTF-8");
+        throw Error(ErrorCode::bad_argument, fmt::format("{} is not UTF-8", quoted(text)));
     }
 }
 

@@ -1,12 +1,11 @@
 #include "stipple/io/safetensors.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <set>
 
 #include "stipple/core/checked.h"
 #include "stipple/core/error.h"
+#include "stipple/core/json_walk.h"
 
 namespace stipple::io {
 namespace {
@@ -34,15 +33,6 @@ void check_bool(const TensorHeader::Entry& entry, const Buffer& data, int64_t of
     if (bad != end)
         throw Error(ErrorCode::bad_file, Place{{}, {}, offset + (bad - bytes)},
                     fmt::format("tensor {}: a BOOL must be 0 or 1, found {}", io::quoted(entry.name), *bad));
-}
-
-// JSON text of a string; throws Error{bad_argument} when it is not UTF-8.
-std::string json_string(const std::string& text) {
-    try {
-        return nlohmann::json(text).dump();
-    } catch (const nlohmann::json::exception&) {
-        throw Error(ErrorCode::bad_argument, fmt::format("{} is not UTF-8", io::quoted(text)));
-    }
 }
 
 void check(const TensorFile& file) {
