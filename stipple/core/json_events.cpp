@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stipple/core/error.h"
+#include "stipple/core/quoted.h"
 
 namespace stipple {
 namespace {
@@ -42,7 +43,7 @@ std::string json_string(std::string_view text) {
     try {
         return nlohmann::json(text).dump();
     } catch (const nlohmann::json::exception&) {
-        throw Error(ErrorCode::bad_argument, "text for JSON is not UTF-8");
+        throw Error(ErrorCode::bad_argument, fmt::format("{} is not UTF-8", quoted(text)));
     }
 }
 

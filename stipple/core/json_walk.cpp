@@ -1,18 +1,19 @@
 #include "stipple/core/json_walk.h"
 
+#include <fmt/core.h>
+
 #include <limits>
 #include <vector>
 
-#include "stipple/core/error.h"
+#include "stipple/core/json_events.h"
 
 namespace stipple {
 namespace {
 
-constexpr size_t kMaxDepth = 32;
-
 class Walker : public JsonEvents {
 public:
-    explicit Walker(const std::function<void(std::string_view, const JsonValue&)>& visit) : visit_(visit) {}
+    Walker(const std::function<void(std::string_view, const JsonValue&)>& visit, int max_depth)
+        : visit_(visit), max_depth_(static_cast<size_t>(max_depth)) {}
 
     bool null() override { return value({}); }
     bool boolean(bool b) override { return value({JsonValue::Kind::boolean, b, 0, {}}); }
@@ -54,7 +55,7 @@ private:
         return true;
     }
     bool open(bool array) {
-        if (levels_.size() == kMaxDepth) return false;
+        if (levels_.size() == max_depth_) return false;
         count();
         if (!levels_.empty()) path_ += '/';
         levels_.push_back({path_.size(), array ? 0 : -1});
@@ -66,16 +67,18 @@ private:
     }
 
     const std::function<void(std::string_view, const JsonValue&)>& visit_;
+    const size_t max_depth_;
     std::string path_;
     std::vector<Level> levels_;
 };
 
 }  // namespace
 
-bool walk_json(std::string_view text, const std::function<void(std::string_view, const JsonValue&)>& visit) {
+bool walk_json(std::string_view text, const std::function<void(std::string_view, const JsonValue&)>& visit,
+               int max_depth) {
     // The parser takes a zero byte for the end of its input.
     if (text.find('\0') != std::string_view::npos) return false;
-    Walker walker(visit);
+    Walker walker(visit, max_depth);
     return parse_json(text, walker);
 }
 

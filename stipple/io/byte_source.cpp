@@ -241,14 +241,4 @@ void ByteReader::fail_line(std::string message, std::string hint) const {
     throw Error(ErrorCode::bad_file, Place{{}, line_number_, {}}, std::move(message), std::move(hint));
 }
 
-std::string quoted(std::string_view text) {
-    std::string result = "\"";
-    for (char c : text.substr(0, 40)) {
-        const auto byte = static_cast<unsigned char>(c);
-        result += byte < 0x20 || byte >= 0x7f ? '?' : c;
-    }
-    if (text.size() > 40) result += "...";
-    return result + "\"";
-}
-
 }  // namespace stipple::io

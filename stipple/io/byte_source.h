@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "stipple/core/buffer.h"
+#include "stipple/core/quoted.h"
 #include "stipple/io/limits.h"
 
 namespace stipple::io {
@@ -108,8 +109,7 @@ private:
     bool ended_ = false;
 };
 
-/// Bytes of a file as hostile text, fit for a message: at most 40 characters, quotes around, control characters out.
-std::string quoted(std::string_view text);
+using stipple::quoted;
 
 template <class T>
 T ByteReader::read_number(std::string_view what, bool big_endian) {

@@ -35,15 +35,6 @@ void check_bool(const TensorHeader::Entry& entry, const Buffer& data, int64_t of
                     fmt::format("tensor {}: a BOOL must be 0 or 1, found {}", io::quoted(entry.name), *bad));
 }
 
-// JSON text of a string; throws Error{bad_argument} when it is not UTF-8.
-std::string quoted_json(const std::string& text) {
-    try {
-        return json_string(text);
-    } catch (const Error&) {
-        throw Error(ErrorCode::bad_argument, fmt::format("{} is not UTF-8", io::quoted(text)));
-    }
-}
-
 void check(const TensorFile& file) {
     std::set<std::string_view> names;
     for (const Tensor& tensor : file.tensors) {
@@ -70,14 +61,14 @@ std::string header_text(const TensorFile& file, const std::vector<size_t>& order
     }
     std::string text = "{\"__metadata__\":{";
     if (!file.metadata.count("format")) text += "\"format\":\"pt\",";
-    for (const auto& [key, value] : file.metadata) text += quoted_json(key) + ":" + quoted_json(value) + ",";
+    for (const auto& [key, value] : file.metadata) text += json_string(key) + ":" + json_string(value) + ",";
     text.back() = '}';
     for (size_t i = 0; i < file.tensors.size(); ++i) {
         const Tensor& tensor = file.tensors[i];
         std::string shape;
         for (int64_t extent : tensor.shape) shape += fmt::format("{}{}", shape.empty() ? "" : ",", extent);
         text +=
-            fmt::format(",{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted_json(tensor.name),
+            fmt::format(",{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", json_string(tensor.name),
                         safetensors_dtype(tensor.dtype), shape, begins[i], begins[i] + tensor.data.bytes());
     }
     text += '}';

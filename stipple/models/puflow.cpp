@@ -85,8 +85,9 @@ Tensor flow_inverse(Builder& build, const std::string& prefix, Tensor z,
             return children == 1 ? x : build.repeat(name + what, x, children);
         };
         const BlockCondition& condition = conditions[static_cast<size_t>(block)];
-        z = build.inject(name + ".coupling2", z, for_children(".scale", condition.scale),
-                         for_children(".bias", condition.bias), true);
+        const Tensor scale = for_children(".scale", condition.scale);
+        const Tensor bias = for_children(".bias", condition.bias);
+        z = build.inject(name + ".coupling2", z, scale, bias, true);
         z = build.reverse(name + ".permutate2", z);
         z = coupling(build, prefix, block, z, for_children(".condition", condition.features), true);
         z = build.mix(name + ".permutate1.permutater", z, true, parameters + ".permutate1.permutater");

@@ -1,6 +1,10 @@
 #pragma once
 // Builder: writes a Network layer by layer. Every call infers the type at once, so a mistake is reported by the line
 // that makes it: Error{bad_argument} with the layer's name, what it needs and what it got.
+//
+// Layers are in the order of the calls, and compilers evaluate the arguments of a call in different orders: of the
+// arguments of one call, at most one may call the builder (a test looks for others). The parts of a braced list, as of
+// concat(), are evaluated from the left.
 
 #include "stipple/network/network.h"
 

@@ -1,5 +1,3 @@
-#include <nlohmann/json.hpp>
-
 #include <cmath>
 #include <cstring>
 
@@ -72,34 +70,6 @@ io::Tensor to_file(const std::string& name, const WeightTensor& tensor, DType dt
     return result;
 }
 
-// One object of texts, nothing deeper, no name twice.
-class ConfigReader : public nlohmann::json_sax<nlohmann::json> {
-public:
-    explicit ConfigReader(std::map<std::string, std::string>& config) : config_(config) {}
-
-    bool start_object(size_t) override { return !std::exchange(is_open_, true); }
-    bool key(string_t& text) override {
-        key_ = text;
-        return !config_.count(key_);
-    }
-    bool string(string_t& text) override { return is_open_ && config_.emplace(key_, text).second; }
-    bool end_object() override { return true; }
-    bool null() override { return false; }
-    bool boolean(bool) override { return false; }
-    bool number_integer(number_integer_t) override { return false; }
-    bool number_unsigned(number_unsigned_t) override { return false; }
-    bool number_float(number_float_t, const string_t&) override { return false; }
-    bool binary(binary_t&) override { return false; }
-    bool start_array(size_t) override { return false; }
-    bool end_array() override { return false; }
-    bool parse_error(size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
-
-private:
-    std::map<std::string, std::string>& config_;
-    std::string key_;
-    bool is_open_ = false;
-};
-
 }  // namespace
 
 Weights parse_weights(io::ByteReader& reader) {
@@ -124,8 +94,11 @@ std::map<std::string, std::string> config_of(const Weights& weights) {
     if (text == weights.metadata.end())
         throw Error(ErrorCode::bad_file, fmt::format("no '{}' in the metadata", kConfig));
     std::map<std::string, std::string> config;
-    ConfigReader reader(config);
-    if (!nlohmann::json::sax_parse(text->second, &reader))
+    bool is_of_texts = true;  // no name twice
+    const auto visit = [&](std::string_view key, const JsonValue& value) {
+        is_of_texts &= value.kind == JsonValue::Kind::string && config.emplace(key, value.text).second;
+    };
+    if (!walk_json(text->second, visit, 1) || !is_of_texts)
         throw Error(ErrorCode::bad_file, fmt::format("'{}' in the metadata is no JSON object of texts: {}", kConfig,
                                                      io::quoted(text->second)));
     return config;

@@ -71,8 +71,8 @@ TEST(NetworkBuilder, ParametersOfFlowsAreSharedWithTheirInverse) {
     const Tensor x = build.input("points", points_of(3));
     Tensor z = build.actnorm("norm", x);
     z = build.mix("turn", z);
-    const Tensor log_det = build.add("log_det", build.flow_log_det("log_det.norm", z, "norm"),
-                                     build.flow_log_det("log_det.turn", z, "turn"));
+    const Tensor of_norm = build.flow_log_det("log_det.norm", z, "norm");
+    const Tensor log_det = build.add("log_det", of_norm, build.flow_log_det("log_det.turn", z, "turn"));
     Tensor back = build.mix("turn.back", z, true, "turn");
     back = build.actnorm("norm.back", back, true, "norm");
     build.output("points", back);

@@ -181,13 +181,14 @@ Network flow_network() {
     x = build.inject("inject", x, s, b);
     build.output("z", x);
     Tensor rows = build.repeat("children", x, 4);
-    rows = build.inject("inject_back", rows, build.repeat("s_rows", s, 4), build.repeat("b_rows", b, 4), true);
+    const Tensor s_rows = build.repeat("s_rows", s, 4), b_rows = build.repeat("b_rows", b, 4);
+    rows = build.inject("inject_back", rows, s_rows, b_rows, true);
     rows = build.couple("couple_all_back", rows, build.repeat("whole_rows", whole, 4), 0, true);
     rows = build.couple("couple_back", rows, build.repeat("t_rows", t, 4), 1, true);
     rows = build.mix("mix_back", rows, true, "mix");
     build.output("back", build.actnorm("actnorm_back", rows, true, "actnorm"));
-    const Tensor det = build.add("det", build.flow_log_det("actnorm_det", points, "actnorm"),
-                                 build.flow_log_det("mix_det", points, "mix"));
+    const Tensor actnorm_det = build.flow_log_det("actnorm_det", points, "actnorm");
+    const Tensor det = build.add("det", actnorm_det, build.flow_log_det("mix_det", points, "mix"));
     build.output("log_det", det);
     build.output("density", build.gaussian_log_density("gauss", x));
     return build.finish();

@@ -20,7 +20,8 @@ namespace {
 
 constexpr int64_t kWidth = 3;
 
-/// Draws layers until it has enough; those that do not fit what was drawn are not added.
+/// Draws layers until it has enough; those that do not fit what was drawn are not added. Every call has at most one
+/// argument that draws, names or adds: compilers evaluate arguments in different orders.
 class Generator {
 public:
     explicit Generator(uint64_t seed) : rng_(seed), build_("random") {
@@ -68,8 +69,10 @@ private:
         switch (draw(19)) {
             case 0:
             case 1:
-            case 2:
-                return keep(build_.linear(name(), x, 1 + draw(6), {.bias = draw(2) == 0, .activation = activation()}));
+            case 2: {
+                const int64_t outputs = 1 + draw(6);
+                return keep(build_.linear(name(), x, outputs, {.bias = draw(2) == 0, .activation = activation()}));
+            }
             case 3: return keep(build_.activation(name(), x, relu()));
             case 4: {
                 if (channels > 4) return;
@@ -119,7 +122,9 @@ private:
             case 17: return keep(build_.scale(name(), x, draw(2) == 0 ? 0.5f : -2.0f));
             case 18: {
                 const int64_t begin = draw(static_cast<uint32_t>(channels));
-                return keep(build_.couple(name(), x, like(beside(x), channels - begin), begin, draw(2) == 0));
+                const std::string coupling = name();
+                const Tensor t = like(beside(x), channels - begin);
+                return keep(build_.couple(coupling, x, t, begin, draw(2) == 0));
             }
             default: return;
         }

@@ -1,11 +1,10 @@
 #include "stipple/network/onnx.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cmath>
 
 #include "stipple/core/error.h"
+#include "stipple/core/json_writer.h"
 #include "stipple/network/kinds/kind.h"
 #include "stipple/network/onnx/export.h"
 
@@ -141,7 +140,10 @@ std::vector<std::byte> to_onnx(const Network& network, const Weights& weights, c
     out.model.metadata = weights.metadata;
     out.model.metadata.erase("format");  // of safetensors
     out.model.metadata["stipple.model"] = network.name;
-    out.model.metadata["stipple.config"] = nlohmann::json(network.config).dump();
+    JsonWriter config;
+    config.begin_object();
+    for (const auto& [key, value] : network.config) config.field(key, value);
+    out.model.metadata["stipple.config"] = config.end_object().text();
     export_layers(out);
     export_outputs(out);
     export_shapes(out);

@@ -221,7 +221,8 @@ TEST(EngineLower, InterpolationAndSoftmax) {
     EXPECT_EQ(one([](Builder& b, Tensor x) {
                   const Tensor k = b.knn("k", x, 3);
                   const Tensor w = b.slice("s", b.linear("l", b.edge_distance("e", x, k), 5), 0, 2);
-                  return b.interpolate("i", b.softmax_rows("w", w), b.gather("g", x, k));
+                  const Tensor weights = b.softmax_rows("w", w);
+                  return b.interpolate("i", weights, b.gather("g", x, k));
               }),
               "knn\nedge_distance\nchain 13 -> 2\nsoftmax_rows\ngather\ninterpolate\n");
 }
@@ -240,8 +241,8 @@ TEST(EngineLower, Flows) {
     back = build.actnorm("unnorm", build.mix("unmix", back, true, "mix"), true, "norm");
     build.output("x", back);
     build.output("density", build.gaussian_log_density("density", y));
-    const Tensor det =
-        build.add("det", build.flow_log_det("det.norm", x, "norm"), build.flow_log_det("det.mix", x, "mix"));
+    const Tensor det_norm = build.flow_log_det("det.norm", x, "norm");
+    const Tensor det = build.add("det", det_norm, build.flow_log_det("det.mix", x, "mix"));
     build.output("det", det);
     build.output("half", build.scale("half", det, 0.5f));
     const Network network = build.finish();

@@ -79,7 +79,8 @@ TEST(NetworkDiagram, NamesAreEscaped) {
 TEST(NetworkDiagram, SharedParametersAreMarked) {
     Builder build("n");
     const Tensor x = build.input("x", points_of(3));
-    build.output("y", build.add("y", build.linear("a", x, 4), build.linear_sharing("b", x, 4, {}, "a")));
+    const Tensor a = build.linear("a", x, 4);
+    build.output("y", build.add("y", a, build.linear_sharing("b", x, 4, {}, "a")));
     const std::string svg = to_svg(build.finish());
     EXPECT_NE(svg.find(">shared<"), std::string::npos);
     EXPECT_NE(svg.find("weights of a"), std::string::npos);  // in its tooltip

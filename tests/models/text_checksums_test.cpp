@@ -1,0 +1,59 @@
+// The text of every registered model, as a checksum: every compiler builds the same network. A builder whose calls are
+// arguments of one call builds another one where arguments are evaluated from the right.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "stipple/models/registry.h"
+
+namespace stipple::models {
+namespace {
+
+/// FNV-1a.
+uint64_t fnv(const std::string& text) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return hash;
+}
+
+struct Case {
+    const char* model;
+    std::map<std::string, std::string> config;
+    uint64_t checksum;
+};
+
+const Case kCases[] = {
+    {"pointnet-classifier", {}, 0x14833457ed18ba21},
+    {"pointnet-classifier", {{"variant", "tf"}, {"classes", "10"}, {"dropout", "0.5"}}, 0x95175d3c1606a2ae},
+    {"pointnet-classifier", {{"input_transform", "false"}, {"feature_transform", "false"}}, 0x69c9e753c0781cac},
+    {"pointnet-part-segmenter", {}, 0x1f3441613f26c838},
+    {"pointnet-part-segmenter", {{"variant", "tf"}, {"classes", "50"}, {"categories", "3"}}, 0xf23ffd2be888035f},
+    {"pointnet-part-segmenter", {{"feature_transform", "false"}}, 0x5e5c00424d9dc410},
+    {"pointnet-segmenter", {}, 0x6e1f1209318eece5},
+    {"pointnet-segmenter", {{"variant", "tf"}, {"classes", "4"}}, 0x6eb430b15502b61b},
+    {"puflow", {}, 0x4f87ef6d06c89a22},
+    {"puflow", {{"ratio", "1"}, {"neighbours", "8"}}, 0xacf3cb71e948b555},
+    {"puflow", {{"ratio", "16"}, {"interpolation_neighbours", "4"}, {"stages", "true"}}, 0x22cfff6966a75f16},
+};
+
+TEST(ModelTexts, AreThoseOfEveryCompiler) {
+    for (const Case& one : kCases) {
+        const std::string text = to_text(build_model(one.model, one.config));
+        EXPECT_EQ(fnv(text), one.checksum)
+            << text << "\nwhere this text is meant, its checksum is 0x" << std::hex << fnv(text);
+    }
+}
+
+TEST(ModelTexts, AreOfEveryModel) {
+    for (const ModelEntry& entry : model_table()) {
+        int with_defaults = 0, with_options = 0;
+        for (const Case& one : kCases)
+            if (one.model == entry.name) ++(one.config.empty() ? with_defaults : with_options);
+        EXPECT_EQ(with_defaults, 1) << entry.name;
+        EXPECT_GE(with_options, 1) << entry.name;
+    }
+}
+
+}  // namespace
+}  // namespace stipple::models
