@@ -233,4 +233,24 @@ Step icp_step(const StepInput& input, const RigidTransform& present, const IcpOp
     return step;
 }
 
+IcpEvidence evidence_of(const StepInput& input, const RigidTransform& present, double near, double reach) {
+    IcpEvidence evidence;
+    evidence.near = near;
+    evidence.reach = reach;
+    const double window = std::min(4 * near, reach);
+    double along_sq = 0, all_sq = 0;
+    for (int64_t rank = 0; rank < input.pairs.size(); ++rank) {
+        const int32_t slot = input.pairs.slot(rank);
+        if (slot < 0) continue;
+        const Pair pair = pair_of(input, present, {}, rank, slot);
+        evidence.close += pair.distance_sq <= near * near;
+        evidence.around += pair.distance_sq <= window * window;
+        const double along = dot(pair.normal, pair.gap);
+        along_sq += along * along;
+        all_sq += pair.distance_sq;
+    }
+    if (all_sq > 0) evidence.across = along_sq / all_sq;
+    return evidence;
+}
+
 }  // namespace stipple::geometry

@@ -35,9 +35,23 @@ Svd svd_of(const Matrix3d& matrix) {
     return Svd(matrix, Eigen::ComputeFullU | Eigen::ComputeFullV);
 }
 
-/// The shortest turn of direction a into direction b.
+/// The shortest turn of direction a into direction b. As Eigen's FromTwoVectors, but that opposite directions turn
+/// about an axis found without a decomposition of its own, whose templates would take as long as all others here.
 Matrix3d turn(const Vector3d& a, const Vector3d& b) {
-    return Eigen::Quaterniond::FromTwoVectors(a, b).toRotationMatrix();
+    const Vector3d from = a.normalized(), to = b.normalized();
+    const double cosine = to.dot(from);
+    Eigen::Quaterniond quaternion;
+    if (cosine < -1 + Eigen::NumTraits<double>::dummy_precision()) {
+        Eigen::Index smallest = 0;
+        from.cwiseAbs().minCoeff(&smallest);
+        quaternion.w() = 0;
+        quaternion.vec() = from.cross(Vector3d::Unit(smallest)).normalized();
+        return quaternion.toRotationMatrix();
+    }
+    const double s = std::sqrt((1 + cosine) * 2);
+    quaternion.vec() = from.cross(to) * (1 / s);
+    quaternion.w() = s * 0.5;
+    return quaternion.toRotationMatrix();
 }
 
 }  // namespace
