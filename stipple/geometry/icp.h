@@ -64,6 +64,16 @@ struct IcpIteration {
 /// too_few    fewer pairs than the metric needs (3 or 6): the transform is that of the step before
 enum class IcpStop { converged, iterations, too_few };
 
+/// How closely the pairs lie at the end of the last level, from which judge() (registration_verdict.h) tells a true
+/// alignment from a wrong one that also has pairs.
+struct IcpEvidence {
+    double near = 0;     // twice the level's cells, or twice the median distance of neighbours in the target if larger
+    double reach = 0;    // the level's max_distance
+    int64_t close = 0;   // source points within `near` of the target
+    int64_t around = 0;  // within 4 * near, and within reach
+    double across = 0;   // share of the pairs' squared distances along the target's normals; 0 for IcpMetric::point
+};
+
 struct IcpResult {
     RigidTransform transform;  // source to target, world coordinates
     double fitness = 0;        // share of the source's finite points (of the last level) with a pair
@@ -73,6 +83,7 @@ struct IcpResult {
     IcpStop stop = IcpStop::converged;
     bool converged() const { return stop == IcpStop::converged; }
     std::vector<IcpIteration> history;
+    IcpEvidence evidence;  // zeros where the last level was not reached
 
     /// Directions of the last step that the pairs do not determine (three for a plane); the motion along them is 0.
     int undetermined = 0;

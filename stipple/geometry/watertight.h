@@ -21,7 +21,8 @@ struct WatertightOptions {
 /// a tenth of that on even ground. Open surfaces become shells of 2 * offset, looked at from both sides; their holes
 /// and all gaps wider than two voxels stay open, narrower ones may close. Cavities that cannot be reached are filled,
 /// what is inside them is lost, unless keep_inner. cap_holes makes the inside of a vessel solid where it is wider than
-/// the gap; lids are smooth and near the gap's narrowest place. Faces look outward.
+/// the gap; a greater value makes solid all that a smaller one does; lids are smooth and near the gap's narrowest
+/// place. Faces look outward.
 ///
 /// How: cells with a diagonal of one voxel; those that the input touches [Schwarz & Seidel 2010]; what can be reached
 /// from outside through faces of free cells; the boundary between, one vertex for each loop of surface around a cell
@@ -35,7 +36,13 @@ struct WatertightOptions {
 /// for what require_mesh refuses (non-finite vertices of faces among it), a mesh without faces or all at one point,
 /// options out of range, cap_holes with keep_inner, and voxels too small for float32 at these coordinates.
 /// Deterministic, threads do not matter. Time and memory about O(faces + the input's area in cells), and
-/// resolution^3 / 9 bytes; with cap_holes 4 * resolution^3.
+/// resolution^3 / 9 bytes; with cap_holes 13 * resolution^3.
 Mesh watertight(const MeshView& mesh, const WatertightOptions& options = {});
+
+/// The share of the space that the input encloses, as its winding number says, which is outside of `solid`, the result
+/// of watertight(): nearly 1 where holes of the input have let the outside in and the result is a shell with two walls,
+/// 0 where it is solid. 0 as well where the input encloses too little to tell, or its faces look all ways. By some
+/// thousand places; deterministic. CPU only.
+double hollow_share(const MeshView& input, const MeshView& solid);
 
 }  // namespace stipple::geometry

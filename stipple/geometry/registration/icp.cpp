@@ -1,11 +1,13 @@
 #include "stipple/geometry/icp.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
 #include "stipple/geometry/normals.h"
 #include "stipple/geometry/registration/icp_step.h"
+#include "stipple/ops/knn.h"
 #include "stipple/ops/voxel_grid.h"
 
 namespace stipple::geometry {
@@ -13,6 +15,7 @@ namespace stipple::geometry {
 struct IcpTarget::Level {
     PairTarget points;
     std::vector<std::array<float, 3>> normals;  // by slot
+    double spacing = 0;                         // median distance of neighbours
 };
 
 namespace {
@@ -106,10 +109,28 @@ std::array<float, 3> unit(const float* v) {
     return {static_cast<float>(v[0] / length), static_cast<float>(v[1] / length), static_cast<float>(v[2] / length)};
 }
 
+/// The median distance from a point to the nearest other one, by some of the points.
+double spacing_of(const PairTarget& target) {
+    constexpr int64_t kSome = 1024;
+    const int64_t n = target.size(), stride = (n + kSome - 1) / kSome;
+    if (n < 2) return 0;
+    const int64_t some = (n + stride - 1) / stride;
+    Array<float, 2> queries({some, 3}), distances_sq({some, 2});
+    Array<int32_t, 2> indices({some, 2});
+    for (int64_t i = 0; i < some; ++i)
+        for (int axis = 0; axis < 3; ++axis) queries.data()[3 * i + axis] = target.at(i * stride, axis);
+    ops::knn(target.index(), queries.view(), indices.view(), distances_sq.view());
+    std::vector<float> nearest(static_cast<size_t>(some));
+    for (int64_t i = 0; i < some; ++i) nearest[i] = distances_sq.data()[2 * i + 1];
+    std::nth_element(nearest.begin(), nearest.begin() + some / 2, nearest.end());
+    return std::sqrt(double{nearest[some / 2]});
+}
+
 std::shared_ptr<const IcpTarget::Level> make_level(const PointCloud& cloud, const IcpLevel& level,
                                                    const IcpOptions& options, const Attribute* normal) {
     Thinned thinned = thin(cloud, level.voxel, normal);
-    auto made = std::make_shared<IcpTarget::Level>(IcpTarget::Level{PairTarget(thinned.points.view()), {}});
+    auto made = std::make_shared<IcpTarget::Level>(IcpTarget::Level{PairTarget(thinned.points.view()), {}, 0});
+    made->spacing = spacing_of(made->points);
     if (options.metric == IcpMetric::point) return made;
     if (!normal) {
         thinned.normals = Array<float, 2>({thinned.points.size(0), 3});
@@ -157,7 +178,12 @@ void run_level(const PointCloud& source, const IcpTarget& target, int number, Ic
         result.center = step.center;
         result.undetermined = step.undetermined;
         if (!step.is_enough) result.stop = IcpStop::too_few;
-        if (result.stop != IcpStop::iterations || i == level.iterations) return;
+        if (result.stop != IcpStop::iterations || i == level.iterations) {
+            if (is_last)
+                result.evidence =
+                    evidence_of(input, present, 2 * std::max(level.voxel, to.spacing), level.max_distance);
+            return;
+        }
         present = step.motion * present;
         present.rotation = nearest_rotation(present.rotation);
         ++result.iterations;

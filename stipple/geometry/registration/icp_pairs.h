@@ -21,6 +21,7 @@ public:
     explicit PairTarget(View<const float, 2> points);
 
     int64_t size() const { return tree().leaves.size; }  // finite points
+    const ops::PointIndex& index() const { return index_; }
     const ops::cpu::CloudTree& tree() const { return index_.on_cpu().clouds[0]; }
     int32_t slot_of(int32_t index) const { return slots_[index]; }
     int32_t index_at(int64_t slot) const {

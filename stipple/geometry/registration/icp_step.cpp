@@ -1,25 +1,23 @@
 #include "stipple/geometry/registration/icp_step.h"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 
 #include "stipple/core/parallel.h"
+#include "stipple/geometry/registration/small_linear.h"
 
 namespace stipple::geometry {
 namespace {
-
-using Matrix6d = Eigen::Matrix<double, 6, 6>;
-using Vector6d = Eigen::Matrix<double, 6, 1>;
 
 constexpr int64_t kChunk = 4096;  // of ranks: the unit of sums, whatever the threads
 
 struct Sums {
     int64_t within = 0, used = 0;
     double distance_sq = 0;
-    RigidMoments moments;   // point: about the center
-    double spread[6] = {};  // point: xx, xy, xz, yy, yz, zz of the moved source about the center
-    double normal_matrix[21] = {}, right_side[6] = {};  // plane: upper triangle row by row
+    RigidMoments moments;           // point: about the center
+    double spread[6] = {};          // point: xx, xy, xz, yy, yz, zz of the moved source about the center
+    double normal_matrix[21] = {};  // plane: upper triangle row by row
+    Vector6 right_side = {};
 
     void add(const Sums& other) {
         within += other.within;
@@ -132,39 +130,69 @@ double scale_from_median(const StepInput& input, const RigidTransform& present, 
     return std::max(multiple * kDeviation * at_share(residuals, 0.5), least);
 }
 
-Matrix6d normal_matrix_of(const Sums& sums, IcpMetric metric) {
-    Matrix6d matrix = Matrix6d::Zero();
+Matrix6 normal_matrix_of(const Sums& sums, IcpMetric metric) {
+    Matrix6 matrix = {};
     if (metric == IcpMetric::plane) {
         int at = 0;
         for (int i = 0; i < 6; ++i)
-            for (int j = i; j < 6; ++j) matrix(i, j) = matrix(j, i) = sums.normal_matrix[at++];
+            for (int j = i; j < 6; ++j) matrix[i][j] = matrix[j][i] = sums.normal_matrix[at++];
         return matrix;
     }
     // J = (-[a]x, 1): the sums of [a]x^T [a]x = |a|^2 1 - a a^T, of [a]x, and of 1.
     const double* s = sums.spread;
     const Vector3& m = sums.moments.from;
-    matrix.topLeftCorner<3, 3>() << s[3] + s[5], -s[1], -s[2], -s[1], s[0] + s[5], -s[4], -s[2], -s[4], s[0] + s[3];
-    matrix.topRightCorner<3, 3>() << 0, -m[2], m[1], m[2], 0, -m[0], -m[1], m[0], 0;
-    matrix.bottomLeftCorner<3, 3>() = matrix.topRightCorner<3, 3>().transpose();
-    matrix.bottomRightCorner<3, 3>().diagonal().setConstant(sums.moments.weight);
+    const Matrix3 turns = {{{s[3] + s[5], -s[1], -s[2]}, {-s[1], s[0] + s[5], -s[4]}, {-s[2], -s[4], s[0] + s[3]}}};
+    const Matrix3 mixed = {{{0, -m[2], m[1]}, {m[2], 0, -m[0]}, {-m[1], m[0], 0}}};
+    for (int i = 0; i < 3; ++i) {
+        for (int j = 0; j < 3; ++j) {
+            matrix[i][j] = turns[i][j];
+            matrix[i][3 + j] = matrix[3 + j][i] = mixed[i][j];
+        }
+        matrix[3 + i][3 + i] = sums.moments.weight;
+    }
     return matrix;
 }
 
-/// Solves the normal equations with the least motion: turns scaled by the radius, so that all six numbers are lengths.
-RigidTransform solve_plane(const Sums& sums, const Eigen::SelfAdjointEigenSolver<Matrix6d>& scaled, double radius,
-                           double least, const Vector3& center) {
-    Vector6d right;
-    for (int i = 0; i < 6; ++i) right[i] = sums.right_side[i] / (i < 3 ? radius : 1);
-    Vector6d x = Vector6d::Zero();
-    for (int i = 0; i < 6; ++i) {
-        const double value = scaled.eigenvalues()[i];
-        if (value > least) x += scaled.eigenvectors().col(i) * (scaled.eigenvectors().col(i).dot(right) / value);
-    }
-    const Vector3 turn = {x[0] / radius, x[1] / radius, x[2] / radius};
+/// A turn about the center, then a shift.
+RigidTransform motion_of(const Vector6& x, const Vector3& center) {
+    const Vector3 turn = {x[0], x[1], x[2]};
     const double angle = std::sqrt(dot(turn, turn));
     RigidTransform motion = angle > 0 ? rotation_about(turn, angle, center) : RigidTransform{};
     for (int axis = 0; axis < 3; ++axis) motion.translation[axis] += x[3 + axis];
     return motion;
+}
+
+/// Sums over all pairs that count.
+Sums sums_of(const StepInput& input, const RigidTransform& present, const Vector3& center, const IcpOptions& options) {
+    const float farthest_sq = trimmed_distance_sq(input.pairs, options.trim);
+    double scale = options.kernel_scale;
+    if (options.kernel != RobustKernel::none && scale == 0)
+        scale = scale_from_median(input, present, center, options, farthest_sq);
+    const int64_t n = input.pairs.size();
+    std::vector<Sums> sums(static_cast<size_t>((n + kChunk - 1) / kChunk));
+    parallel_for(n, kChunk, [&](int64_t begin, int64_t end) {
+        Sums& sum = sums[begin / kChunk];
+        for (int64_t rank = begin; rank < end; ++rank) {
+            const int32_t slot = input.pairs.slot(rank);
+            if (slot < 0) continue;
+            const Pair pair = pair_of(input, present, center, rank, slot);
+            ++sum.within;
+            sum.distance_sq += pair.distance_sq;
+            if (input.pairs.distance_sq(rank) > farthest_sq) continue;
+            if (options.metric == IcpMetric::plane && is_zero(pair.normal)) continue;
+            const double residual = residual_of(pair, options.metric);
+            const double weight = kernel_weight(options.kernel, residual, scale);
+            if (weight == 0) continue;
+            ++sum.used;
+            if (options.metric == IcpMetric::plane)
+                add_plane(sum, pair, residual, weight);
+            else
+                add_point(sum, pair, weight);
+        }
+    });
+    Sums total;
+    for (const Sums& sum : sums) total.add(sum);
+    return total;
 }
 
 }  // namespace
@@ -184,51 +212,18 @@ double kernel_weight(RobustKernel kernel, double residual, double scale) {
 Step icp_step(const StepInput& input, const RigidTransform& present, const IcpOptions& options) {
     Step step;
     step.center = present(input.mean);
-    const float farthest_sq = trimmed_distance_sq(input.pairs, options.trim);
-    double scale = options.kernel_scale;
-    if (options.kernel != RobustKernel::none && scale == 0)
-        scale = scale_from_median(input, present, step.center, options, farthest_sq);
-    const int64_t n = input.pairs.size();
-    std::vector<Sums> sums(static_cast<size_t>((n + kChunk - 1) / kChunk));
-    parallel_for(n, kChunk, [&](int64_t begin, int64_t end) {
-        Sums& sum = sums[begin / kChunk];
-        for (int64_t rank = begin; rank < end; ++rank) {
-            const int32_t slot = input.pairs.slot(rank);
-            if (slot < 0) continue;
-            const Pair pair = pair_of(input, present, step.center, rank, slot);
-            ++sum.within;
-            sum.distance_sq += pair.distance_sq;
-            if (input.pairs.distance_sq(rank) > farthest_sq) continue;
-            if (options.metric == IcpMetric::plane && is_zero(pair.normal)) continue;
-            const double residual = residual_of(pair, options.metric);
-            const double weight = kernel_weight(options.kernel, residual, scale);
-            if (weight == 0) continue;
-            ++sum.used;
-            if (options.metric == IcpMetric::plane)
-                add_plane(sum, pair, residual, weight);
-            else
-                add_point(sum, pair, weight);
-        }
-    });
-    Sums total;
-    for (const Sums& sum : sums) total.add(sum);
+    const Sums total = sums_of(input, present, step.center, options);
     step.within = total.within;
     step.used = total.used;
     if (total.within > 0) step.rmse = std::sqrt(total.distance_sq / static_cast<double>(total.within));
     step.is_enough = total.used >= (options.metric == IcpMetric::plane ? 6 : 3);
     if (!step.is_enough) return step;
 
-    const Matrix6d matrix = normal_matrix_of(total, options.metric);
-    for (int i = 0; i < 6; ++i)
-        for (int j = 0; j < 6; ++j) step.information[i][j] = matrix(i, j);
-    const double radius = input.radius > 0 ? input.radius : 1;
-    Vector6d unit;
-    unit << Eigen::Vector3d::Constant(1 / radius), Eigen::Vector3d::Ones();
-    const Eigen::SelfAdjointEigenSolver<Matrix6d> scaled(unit.asDiagonal() * matrix * unit.asDiagonal());
-    constexpr double kDetermined = 1e-6;
-    const double least = kDetermined * scaled.eigenvalues()[5];
-    for (int i = 0; i < 6; ++i) step.undetermined += scaled.eigenvalues()[i] <= least;
-    step.motion = options.metric == IcpMetric::plane ? solve_plane(total, scaled, radius, least, step.center)
+    step.information = normal_matrix_of(total, options.metric);
+    const LeastMotion solved =
+        solve_least_motion(step.information, total.right_side, input.radius > 0 ? input.radius : 1);
+    step.undetermined = solved.undetermined;
+    step.motion = options.metric == IcpMetric::plane ? motion_of(solved.x, step.center)
                                                      : in_world(best_fit(total.moments), step.center, step.center);
     // Points about their mean turn by radius * angle in the mean of squares, at most.
     const Vector3 after = step.motion(step.center);
@@ -236,6 +231,26 @@ Step icp_step(const StepInput& input, const RigidTransform& present, const IcpOp
     const double turned = rotation_angle(step.motion) * input.radius;
     step.moved = std::sqrt(dot(shift, shift) + turned * turned);
     return step;
+}
+
+IcpEvidence evidence_of(const StepInput& input, const RigidTransform& present, double near, double reach) {
+    IcpEvidence evidence;
+    evidence.near = near;
+    evidence.reach = reach;
+    const double window = std::min(4 * near, reach);
+    double along_sq = 0, all_sq = 0;
+    for (int64_t rank = 0; rank < input.pairs.size(); ++rank) {
+        const int32_t slot = input.pairs.slot(rank);
+        if (slot < 0) continue;
+        const Pair pair = pair_of(input, present, {}, rank, slot);
+        evidence.close += pair.distance_sq <= near * near;
+        evidence.around += pair.distance_sq <= window * window;
+        const double along = dot(pair.normal, pair.gap);
+        along_sq += along * along;
+        all_sq += pair.distance_sq;
+    }
+    if (all_sq > 0) evidence.across = along_sq / all_sq;
+    return evidence;
 }
 
 }  // namespace stipple::geometry

@@ -31,4 +31,7 @@ struct Step {
 /// The step from `present`, which pairs.update() has seen last.
 Step icp_step(const StepInput& input, const RigidTransform& present, const IcpOptions& options);
 
+/// What the pairs of `present` tell; `near` and `reach` as in the result.
+IcpEvidence evidence_of(const StepInput& input, const RigidTransform& present, double near, double reach);
+
 }  // namespace stipple::geometry

@@ -1,43 +1,17 @@
 #include "stipple/geometry/rigid_transform.h"
 
-#include <Eigen/Dense>
 #include <cmath>
 
 #include "stipple/core/parallel.h"
+#include "stipple/geometry/registration/small_linear.h"
 #include "stipple/io/text.h"
 #include "stipple/ops/common/require.h"
 
 namespace stipple::geometry {
 namespace {
 
-using Eigen::Matrix3d;
-using Eigen::Vector3d;
-
-Matrix3d to_eigen(const Matrix3& m) {
-    Matrix3d e;
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j) e(i, j) = m[i][j];
-    return e;
-}
-
-Matrix3 from_eigen(const Matrix3d& e) {
-    Matrix3 m;
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j) m[i][j] = e(i, j);
-    return m;
-}
-
-Vector3d to_eigen(const Vector3& v) {
-    return {v[0], v[1], v[2]};
-}
-
 bool is_finite(const Vector3& v) {
     return std::isfinite(v[0]) && std::isfinite(v[1]) && std::isfinite(v[2]);
-}
-
-/// The shortest turn of direction a into direction b.
-Matrix3d turn(const Vector3d& a, const Vector3d& b) {
-    return Eigen::Quaterniond::FromTwoVectors(a, b).toRotationMatrix();
 }
 
 [[noreturn]] void bad_text(const std::string& what) {
@@ -68,10 +42,9 @@ RigidTransform inverse(const RigidTransform& transform) {
 }
 
 std::array<double, 4> to_quaternion(const RigidTransform& transform) {
-    Eigen::Quaterniond q(to_eigen(transform.rotation));
-    q.normalize();
-    const double sign = q.w() < 0 ? -1 : 1;
-    return {sign * q.w(), sign * q.x(), sign * q.y(), sign * q.z()};
+    const auto [w, x, y, z] = quaternion_of(transform.rotation);
+    const double sign = w < 0 ? -1 : 1;
+    return {sign * w, sign * x, sign * y, sign * z};
 }
 
 double rotation_angle(const RigidTransform& transform) {
@@ -80,16 +53,14 @@ double rotation_angle(const RigidTransform& transform) {
 }
 
 RigidTransform from_quaternion(const std::array<double, 4>& wxyz, const Vector3& translation) {
-    Eigen::Quaterniond q(wxyz[0], wxyz[1], wxyz[2], wxyz[3]);
-    const double length = q.norm();
+    const double length = norm(wxyz);
     STIPPLE_REQUIRE(length > 0 && std::isfinite(length), "from_quaternion: a quaternion of length {}", length);
     STIPPLE_REQUIRE(is_finite(translation), "from_quaternion: the translation is not finite");
-    q.normalize();
-    return {from_eigen(q.toRotationMatrix()), translation};
+    return {rotation_of(wxyz), translation};
 }
 
 RigidTransform rotation_about(const Vector3& axis, double radians, const Vector3& center) {
-    const double length = to_eigen(axis).norm();
+    const double length = norm(axis);
     STIPPLE_REQUIRE(length > 0 && std::isfinite(length), "rotation_about: an axis of length {}", length);
     const double s = std::sin(radians / 2) / length;
     RigidTransform turn_about = from_quaternion({std::cos(radians / 2), s * axis[0], s * axis[1], s * axis[2]});
@@ -99,14 +70,12 @@ RigidTransform rotation_about(const Vector3& axis, double radians, const Vector3
 }
 
 Matrix3 nearest_rotation(const Matrix3& matrix) {
-    const Matrix3d m = to_eigen(matrix);
-    STIPPLE_REQUIRE(m.allFinite(), "nearest_rotation: a number is not finite");
-    const double error = (m * m.transpose() - Matrix3d::Identity()).cwiseAbs().maxCoeff();
+    for (const Vector3& row : matrix) STIPPLE_REQUIRE(is_finite(row), "nearest_rotation: a number is not finite");
+    const double error = orthogonality_error(matrix);
     STIPPLE_REQUIRE(error <= 1e-3, "nearest_rotation: not a rotation, R R^T differs from 1 by {:.2g}", error);
-    STIPPLE_REQUIRE(m.determinant() > 0, "nearest_rotation: a reflection, not a rotation");
+    STIPPLE_REQUIRE(determinant(matrix) > 0, "nearest_rotation: a reflection, not a rotation");
     if (error <= 1e-15) return matrix;  // as near as float64 gets: text that we wrote reads back as it was
-    const Eigen::JacobiSVD<Matrix3d> svd(m, Eigen::ComputeFullU | Eigen::ComputeFullV);
-    return from_eigen(svd.matrixU() * svd.matrixV().transpose());
+    return nearest_orthogonal(matrix);
 }
 
 PointCloud transformed(const PointCloud& cloud, const RigidTransform& transform) {
@@ -226,27 +195,7 @@ void RigidMoments::add(const RigidMoments& other) {
 }
 
 RigidTransform best_fit(const RigidMoments& moments) {
-    RigidTransform fit;
-    if (!(moments.weight > 0)) return fit;
-    const Vector3d from = to_eigen(moments.from) / moments.weight, to = to_eigen(moments.to) / moments.weight;
-    const Matrix3d covariance = to_eigen(moments.cross) - moments.weight * from * to.transpose();
-    const Eigen::JacobiSVD<Matrix3d> svd(covariance, Eigen::ComputeFullU | Eigen::ComputeFullV);
-    const Vector3d values = svd.singularValues();
-    // What is below the rounding of the sums is none: it would turn the points any way.
-    constexpr double kRounding = 1e-13;
-    const double none = kRounding * to_eigen(moments.cross).norm();
-    Matrix3d rotation = Matrix3d::Identity();
-    if (values[0] > none && values[1] <= std::max(none, 1e-9 * values[0])) {
-        rotation = turn(svd.matrixU().col(0), svd.matrixV().col(0));
-    } else if (values[0] > none) {
-        const Matrix3d v = svd.matrixV(), u = svd.matrixU();
-        const double mirrored = (v * u.transpose()).determinant() < 0 ? -1 : 1;
-        rotation = v * Vector3d(1, 1, mirrored).asDiagonal() * u.transpose();
-    }
-    const Vector3d translation = to - rotation * from;
-    fit.rotation = from_eigen(rotation);
-    fit.translation = {translation[0], translation[1], translation[2]};
-    return fit;
+    return moments.weight > 0 ? fit_moments(moments) : RigidTransform{};
 }
 
 RigidTransform best_fit(View<const float, 2> from, View<const float, 2> to, std::span<const double> weights) {

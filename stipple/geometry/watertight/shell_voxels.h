@@ -43,9 +43,9 @@ ShellVoxels voxelize_shell(const MeshView& mesh, double step, bool all_blocks);
 /// Marks as outside what is reached from the border through faces of voxels.
 void reach_from_outside(ShellVoxels& voxels);
 
-/// The same, but through gaps of at least `width` voxels only; what lies between outside and enclosed voxels goes to
-/// the nearer. Wants all blocks.
-void reach_from_outside(ShellVoxels& voxels, const MeshView& mesh, int32_t width);
+/// The same, but not through gaps narrower than `width` voxels into what is wider than they are; gaps wider than 1.5 *
+/// width stay open. What is outside for a width is outside for every smaller one. Wants all blocks.
+void reach_through_gaps(ShellVoxels& voxels, double width);
 
 /// Marks every voxel as outside that the input does not touch.
 void reach_everything(ShellVoxels& voxels);

@@ -58,7 +58,7 @@ Mesh watertight(const MeshView& mesh, const WatertightOptions& options) {
     if (options.keep_inner) {
         reach_everything(voxels);
     } else if (options.cap_holes > 0) {
-        reach_from_outside(voxels, mesh, static_cast<int32_t>(std::ceil(kCellsPerVoxel * options.cap_holes)));
+        reach_through_gaps(voxels, kCellsPerVoxel * options.cap_holes);
     } else {
         reach_from_outside(voxels);
     }

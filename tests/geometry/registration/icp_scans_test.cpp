@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "stipple/geometry/icp.h"
+#include "stipple/geometry/registration_verdict.h"
 #include "tests/geometry/scans.h"
 #include "tests/support/data_sets.h"
 
@@ -18,6 +18,7 @@ TEST(GeometryIcpScans, TheLidarPairMeetsItsGroundTruth) {
     const geometry::RigidTransform off = geometry::inverse(pair.truth) * found.transform;
     EXPECT_LE(std::hypot(off.translation[0], off.translation[1], off.translation[2]), 0.1);
     EXPECT_LE(geometry::rotation_angle(off) * 180 / M_PI, 0.3);
+    EXPECT_EQ(geometry::judge(found).text(), "");
 }
 
 TEST(GeometryIcpScans, BunnyScansReturnToTheirPoses) {
@@ -31,6 +32,7 @@ TEST(GeometryIcpScans, BunnyScansReturnToTheirPoses) {
         const geometry::IcpResult found = geometry::icp(scans[i].cloud, other_scans(scans, i), {}, start);
         EXPECT_TRUE(found.converged());
         EXPECT_LE(displacement(scans[i].cloud, found.transform, scans[i].pose).rms, 0.0006);
+        EXPECT_EQ(geometry::judge(found).text(), "");
     }
 }
 

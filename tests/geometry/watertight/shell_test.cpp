@@ -140,6 +140,52 @@ TEST(ShellVoxels, OutsideIsWhatAPlainSearchReaches) {
     }
 }
 
+/// Hollow balls of many sizes, one over the other, each with a hole of its own width; all blocks have bits.
+ShellVoxels punctured_balls(std::array<int32_t, 3> size, uint64_t seed) {
+    ShellVoxels voxels = random_voxels(size, 1, 0);
+    for (auto& block : voxels.blocks) block.touched = {};
+    const Rng rng(seed);
+    for (uint64_t ball = 0; ball < 6; ++ball) {
+        double middle[3], way[3], length = 0;
+        for (int k = 0; k < 3; ++k) {
+            middle[k] = 8 * size[k] * (0.3 + 0.4 * rng.uniform(16 * ball + k));
+            way[k] = rng.normal(16 * ball + 4 + k);
+            length += way[k] * way[k];
+        }
+        const double radius = 4 + 8 * rng.uniform(16 * ball + 8), opening = 0.7 + 0.3 * rng.uniform(16 * ball + 9);
+        for_each_voxel(voxels, [&](Voxel at) {
+            double d[3], along = 0;
+            for (int k = 0; k < 3; ++k) d[k] = at[k] + 0.5 - middle[k], along += d[k] * way[k] / std::sqrt(length);
+            const double distance = std::hypot(d[0], d[1], d[2]);
+            if (std::abs(distance - radius) > 0.9 || along > opening * radius) return;
+            const int32_t slot = voxels.slot(at[0] >> 3, at[1] >> 3, at[2] >> 3);
+            voxels.blocks[slot].touched[at[2] & 7] |= uint64_t{1} << (8 * (at[1] & 7) + (at[0] & 7));
+        });
+    }
+    return voxels;
+}
+
+TEST(ShellVoxels, WhatIsOutsideForAWidthIsOutsideForASmallerOne) {
+    int64_t closed = 0;
+    for (uint64_t seed = 0; seed < 8; ++seed) {
+        ShellVoxels voxels = punctured_balls({5, 6, 5}, seed);
+        geometry::reach_from_outside(voxels);
+        std::vector<ShellVoxels> by_width = {voxels};
+        for (double width : {0.5, 1.75, 3.0, 4.5, 6.0, 9.0, 14.0, 30.0}) {
+            geometry::reach_through_gaps(voxels, width);
+            by_width.push_back(voxels);
+        }
+        for_each_voxel(voxels, [&](Voxel at) {
+            for (size_t i = 1; i < by_width.size(); ++i) {
+                const bool now = is(by_width[i], What::outside, at), before = is(by_width[i - 1], What::outside, at);
+                ASSERT_TRUE(!now || (before && !is(voxels, What::touched, at))) << seed << " " << i;
+                closed += before && !now;
+            }
+        });
+    }
+    EXPECT_GT(closed, 10000);
+}
+
 Mesh to_mesh(const geometry::ShellMesh& shell) {
     Mesh mesh;
     mesh.vertices = PointCloud(static_cast<int64_t>(shell.positions.size()));

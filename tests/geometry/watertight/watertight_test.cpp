@@ -11,6 +11,7 @@
 #include "tests/geometry/geometry.h"
 #include "tests/geometry/shell_quality.h"
 #include "tests/support/clouds.h"
+#include "tests/support/data_sets.h"
 
 namespace stipple::test {
 namespace {
@@ -118,6 +119,58 @@ TEST(Watertight, HolesAreCappedWhereAsked) {
     EXPECT_NEAR(check.volume, 4 * M_PI / 3, 0.05 * 4 * M_PI / 3);
     options.cap_holes = 4;
     EXPECT_LT(check_mesh(watertight(open, options)).volume, 0.2);
+}
+
+TEST(Watertight, AGreaterCapClosesAllThatASmallerOneDoes) {
+    // The hole is 10 voxels wide, the inside 32: caps of the width of the inside used to close nothing.
+    const Mesh open = bowl(0.9);
+    double before = 0;
+    for (int32_t cap : {2, 6, 9, 12, 16, 24, 31, 32}) {
+        WatertightOptions options = at_resolution(32);
+        options.cap_holes = cap;
+        const Mesh capped = watertight(open, options);
+        const MeshCheck check = check_mesh(capped);
+        EXPECT_TRUE(check.is_watertight(capped)) << cap;
+        EXPECT_GE(check.volume, 0.999 * before) << cap;
+        if (cap >= 12) {
+            EXPECT_NEAR(check.volume, 4 * M_PI / 3, 0.05 * 4 * M_PI / 3) << cap;
+        }
+        before = check.volume;
+    }
+}
+
+TEST(Watertight, HollowResultsAreKnown) {
+    const auto hollow = [](const Mesh& mesh, int32_t cap) {
+        WatertightOptions options = at_resolution(32);
+        options.cap_holes = cap;
+        return geometry::hollow_share(mesh, watertight(mesh, options));
+    };
+    EXPECT_GT(hollow(bowl(0.9), 0), 0.9);
+    EXPECT_EQ(hollow(bowl(0.9), 12), 0);
+    EXPECT_EQ(hollow(sphere(4), 0), 0);
+    EXPECT_EQ(hollow(cube(), 0), 0);
+    EXPECT_EQ(hollow(make_mesh({0, 0, 0, 1, 0, 0, 0.3f, 0.8f, 0.1f}, {0, 1, 2}), 0), 0);  // encloses nothing
+}
+
+TEST(Watertight, TheScannedBunnyIsHollowUntilItsHolesAreCapped) {
+    STIPPLE_NEEDS_DATA("scans/bunny/bun_zipper_res3.ply");
+    io::Warnings warnings;
+    const Mesh bunny = io::load(*data_file("scans/bunny/bun_zipper_res3.ply"), {}, warnings);
+    const Mesh shell = watertight(bunny);
+    EXPECT_GT(geometry::hollow_share(bunny, shell), 0.9);
+    double before = check_mesh(shell).volume;
+    for (int32_t cap : {4, 8, 16, 32, 64}) {
+        WatertightOptions options;
+        options.cap_holes = cap;
+        const Mesh capped = watertight(bunny, options);
+        const MeshCheck check = check_mesh(capped);
+        EXPECT_TRUE(check.is_watertight(capped)) << cap;
+        EXPECT_GE(check.volume, 0.999 * before) << cap;
+        before = check.volume;
+        if (cap >= 16) {
+            EXPECT_LT(geometry::hollow_share(bunny, capped), 0.02) << cap;
+        }
+    }
 }
 
 TEST(Watertight, CavitiesAreFilledUnlessKept) {
