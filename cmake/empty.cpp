@@ -1,1 +1,4 @@
 // The source of targets that exist for their precompiled header.
+int main() {
+    return 0;
+}
