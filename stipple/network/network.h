@@ -68,6 +68,7 @@ using Tensor = int32_t;
 
 enum class Kind {
     input,          // points or other data of the caller
+    learned,        // [B, c]: numbers that are learned, the same row for every cloud
     linear,         // x W^T + b, then batch norm, then the activation: each but the product is optional
     activation,     // the activation alone
     dropout,        // while training; otherwise passes x on
@@ -82,6 +83,7 @@ enum class Kind {
     slice,          // channels [begin, end)
     reverse,        // channels in reversed order
     repeat,         // [B, c] -> [B, N, c] (width 1) for the points of a set, or [B, N, c] -> [B, N, width, c]
+    unflatten,      // [B, m c] -> [B, m, c]: points of a set that it makes, m of every cloud
     knn,            // points [B, N, c] -> the `width` nearest of the same cloud, nearest first, itself included;
                     // (queries [B, N, c], points [B, M, c]) -> of each query the nearest points of its cloud
     gather,         // (x [B, M, c], indices [B, N, k] of x's set) -> [B, N, k, c]
@@ -166,20 +168,20 @@ enum class Initialiser {
 
 /// What a kind needs beside its inputs. Fields that a kind does not name are left as they are here.
 struct LayerOptions {
-    int64_t channels = 0;                               // linear: outputs. input: see type
+    int64_t channels = 0;                               // linear, learned: outputs. unflatten: of a point
     TensorType type = {};                               // input
     bool bias = true;                                   // linear
     bool norm = false;                                  // linear: batch norm over all rows
     float norm_eps = 1e-5f;                             // linear with norm, layer_norm
     float norm_momentum = 0.1f;                         // linear with norm, while training
     Activation activation;                              // linear, activation
-    Initialiser weights = Initialiser::fan_in_uniform;  // linear, mix
+    Initialiser weights = Initialiser::fan_in_uniform;  // linear, mix, learned
     float rate = 0;                                     // dropout: probability of a zero
     int64_t begin = 0, end = 0;                         // slice; couple (begin)
     int64_t width = 1;                                  // repeat, knn
-    int32_t set = 0;                                    // repeat of clouds: the set whose points get them
-    float factor = 1;                                   // scale
-    bool inverse = false;                               // actnorm, mix, couple, inject, rotation
+    int32_t set = 0;       // repeat of clouds: the set whose points get them; unflatten: its own
+    float factor = 1;      // scale
+    bool inverse = false;  // actnorm, mix, couple, inject, rotation
 };
 
 struct Layer {
@@ -214,9 +216,9 @@ struct Parameter {
     std::string layer;       // the first that uses it
 };
 
-/// Parameters of one layer, in order. linear: weight [out, in], bias [out], norm.weight, norm.bias, norm.running_mean,
-/// norm.running_var [out]. layer_norm: weight [c], bias [c]. actnorm: logs [c], bias [c]. mix: weight [c, c].
-/// flow_log_det: those of its name.
+/// Parameters of one layer, in order. learned: value [c]. linear: weight [out, in], bias [out], norm.weight, norm.bias,
+/// norm.running_mean, norm.running_var [out]. layer_norm: weight [c], bias [c]. actnorm: logs [c], bias [c]. mix:
+/// weight [c, c]. flow_log_det: those of its name.
 std::vector<Parameter> parameters_of(const Network& network, const Layer& layer);
 /// Of the whole network, each name once.
 std::vector<Parameter> parameters_of(const Network& network);

@@ -25,6 +25,12 @@ Form lower_input(NetworkReader& reader, const Layer& layer) {
         reader.graph.add(lowering::make_node(lowering::NodeKind::input, layer.name, layer.type)));
 }
 
+/// Becomes part of what reads it; a step only where rows of it are wanted.
+Form lower_learned(NetworkReader& reader, const Layer& layer) {
+    const std::vector<float>& value = reader.weights.tensors.at(layer.parameters + ".value").values;
+    return {layer.type, {}, {value.begin(), value.end()}};
+}
+
 Form activated(NetworkReader& reader, const Layer& layer, const Form& x) {
     const Activation& activation = layer.options.activation;
     if (is_of_chains(activation)) return reader.graph.dense(layer.name, x, activation);
@@ -123,15 +129,32 @@ void run_activation(const cpu::Piece& piece) {
     cpu::activate(piece.input(0), piece.out_channels(), piece.step.activation, piece.out(), piece.begin, piece.end);
 }
 
+// === constant
+
+void check_constant(const ProgramCheck& check, const Step& step) {
+    check.need_inputs(step, 0);
+    check.require(!step.weight.empty(), "has no numbers");
+    check.finite(step.weight);
+    check.expect(step, network::clouds_of(static_cast<int64_t>(step.weight.size())));
+}
+
+void run_constant(const cpu::Piece& piece) {
+    std::copy(piece.step.weight.begin(), piece.step.weight.end(), piece.out().data);
+}
+
 constexpr lowering::LayerLowering kDenseLayers[] = {
-    {Kind::input, lower_input},
-    {Kind::linear, lower_linear},
-    {Kind::activation, lower_activation},
-    {Kind::dropout, lower_dropout},
+    {Kind::input, lower_input},           {Kind::learned, lower_learned}, {Kind::linear, lower_linear},
+    {Kind::activation, lower_activation}, {Kind::dropout, lower_dropout},
 };
 constexpr StepType kDenseSteps[] = {
     {.kind = StepKind::chain, .name = "chain", .check = check_chain, .cut = cpu::Cut::own},
     {.kind = StepKind::activation, .name = "activation", .check = check_activation, .run = run_activation},
+    {.kind = StepKind::constant,
+     .name = "constant",
+     .check = check_constant,
+     .cut = cpu::Cut::cloud,
+     .run = run_constant,
+     .has_weight = true},
 };
 
 }  // namespace
