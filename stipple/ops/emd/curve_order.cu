@@ -1,6 +1,6 @@
 #include <cub/block/block_radix_sort.cuh>
-#include <cub/device/device_radix_sort.cuh>
 
+#include "stipple/ops/common/radix_sort.h"
 #include "stipple/ops/emd/auction.h"
 #include "stipple/ops/emd/curve_order.h"
 
@@ -142,14 +142,7 @@ void sort_all(const Pairs& pairs, const Ordered& ordered, cudaStream_t stream) {
     STIPPLE_CHECK_LAUNCH(emd_key_kernel);
     int bits = assignment::kCurveBits;
     while (bits < 63 && (2 * clouds - 1) >> (bits - assignment::kCurveBits) != 0) ++bits;
-    const auto sort = [&](void* memory, size_t& bytes) {  // stable
-        STIPPLE_CHECK_CUDA(cub::DeviceRadixSort::SortPairs(memory, bytes, keys.get(), keys.get() + count, indices.get(),
-                                                           ordered.order, count, 0, bits, stream));
-    };
-    size_t bytes = 0;
-    sort(nullptr, bytes);
-    const Scratch<std::byte> scratch(static_cast<int64_t>(bytes), stream);
-    sort(scratch.get(), bytes);
+    sort_pairs(keys.get(), keys.get() + count, indices.get(), ordered.order, count, bits, stream);
     emd_gather_kernel<<<blocks, kRowThreads, 0, stream>>>(pairs, keys.get() + count, ordered);
     STIPPLE_CHECK_LAUNCH(emd_gather_kernel);
 }

@@ -1,5 +1,6 @@
 #include <bit>
-#include <cub/cub.cuh>
+#include <cub/block/block_radix_sort.cuh>
+#include <cub/device/device_radix_sort.cuh>
 
 #include "stipple/ops/common/cuda_launch.h"
 #include "stipple/ops/invert_index.h"

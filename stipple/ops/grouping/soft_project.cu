@@ -1,4 +1,4 @@
-#include <cub/cub.cuh>
+#include <cub/block/block_reduce.cuh>
 
 #include "stipple/ops/grouping/grouping_cuda.h"
 #include "stipple/ops/grouping/soft_project_row.h"

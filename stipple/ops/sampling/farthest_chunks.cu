@@ -1,7 +1,6 @@
 // The chunks of farthest_chunks.h, in the order of a space-filling curve.
 
-#include <cub/device/device_radix_sort.cuh>
-
+#include "stipple/ops/common/radix_sort.h"
 #include "stipple/ops/sampling/farthest_chunks.h"
 #include "stipple/ops/space_curve.h"
 
@@ -172,15 +171,8 @@ ChunkMemory::ChunkMemory(const FarthestTask& task, const Batch& points, cudaStre
     find_keys<<<blocks_for(std::min<int64_t>(rows, 1 << 22), kThreads), kThreads, 0, stream>>>(
         task, bounds.get(), axis_bits, keys.get(), indices.get());
     STIPPLE_CHECK_LAUNCH(find_keys);
-    size_t bytes = 0;
-    const auto sort = [&](void* scratch) {
-        STIPPLE_CHECK_CUDA(cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.get(), sorted_keys.get(), indices.get(),
-                                                           sorted_indices.get(), rows, 0, cloud_bits + 3 * axis_bits,
-                                                           stream));
-    };
-    sort(nullptr);
-    const Scratch<char> scratch(static_cast<int64_t>(bytes), stream);
-    sort(scratch.get());
+    sort_pairs(keys.get(), sorted_keys.get(), indices.get(), sorted_indices.get(), rows, cloud_bits + 3 * axis_bits,
+               stream);
     fill_chunks<<<static_cast<unsigned>(std::min<int64_t>(n_chunks, 1 << 20)), kChunk, 0, stream>>>(
         task, sorted_indices.get(), chunks_);
     STIPPLE_CHECK_LAUNCH(fill_chunks);

@@ -1,6 +1,4 @@
-#include <cub/cub.cuh>
-
-#include "stipple/ops/common/cuda_launch.h"
+#include "stipple/ops/common/radix_sort.h"
 #include "stipple/ops/sampling/inverse_density_key.h"
 
 namespace stipple::ops::cuda {
@@ -42,16 +40,9 @@ void smallest_keys(View<const uint64_t, 1> keys, View<int32_t, 1> indices, bool&
     const Scratch<int32_t> rows(2 * n, on);
     number_rows<<<blocks_for(n, kThreads), kThreads, 0, on>>>(rows.get(), n);
     STIPPLE_CHECK_LAUNCH(number_rows);
-    size_t pair_bytes = 0, index_bytes = 0;  // the sort is stable: equal keys stay by ascending index
-    STIPPLE_CHECK_CUDA(cub::DeviceRadixSort::SortPairs(nullptr, pair_bytes, keys.data(), sorted.get(), rows.get(),
-                                                       rows.get() + n, n, 0, 64, on));
-    STIPPLE_CHECK_CUDA(
-        cub::DeviceRadixSort::SortKeys(nullptr, index_bytes, rows.get() + n, indices.data(), m, 0, 32, on));
-    const Scratch<char> temporary(static_cast<int64_t>(std::max(pair_bytes, index_bytes)), on);
-    STIPPLE_CHECK_CUDA(cub::DeviceRadixSort::SortPairs(temporary.get(), pair_bytes, keys.data(), sorted.get(),
-                                                       rows.get(), rows.get() + n, n, 0, 64, on));
-    STIPPLE_CHECK_CUDA(
-        cub::DeviceRadixSort::SortKeys(temporary.get(), index_bytes, rows.get() + n, indices.data(), m, 0, 32, on));
+    // The sort is stable: equal keys stay by ascending index.
+    sort_pairs(keys.data(), sorted.get(), rows.get(), rows.get() + n, n, 64, on);
+    sort_keys(rows.get() + n, indices.data(), m, on);
     uint64_t last = 0;
     STIPPLE_CHECK_CUDA(cudaMemcpyAsync(&last, sorted.get() + (m - 1), sizeof last, cudaMemcpyDeviceToHost, on));
     STIPPLE_CHECK_CUDA(cudaStreamSynchronize(on));

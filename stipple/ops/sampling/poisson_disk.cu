@@ -2,9 +2,8 @@
 // the sequential result is in poisson_weight.h. Sums are integers, so atomics are exact in any order.
 
 #include <cooperative_groups.h>
-#include <cub/cub.cuh>
 
-#include "stipple/ops/common/cuda_launch.h"
+#include "stipple/ops/common/radix_sort.h"
 #include "stipple/ops/sampling/poisson_weight.h"
 
 namespace stipple::ops::cuda {
@@ -293,15 +292,8 @@ void poisson_disk(View<const float, 2> points, int32_t* out, int64_t m, float ra
         }
     }
     // Stable and descending: equal keys go by ascending index, as they would one after the other. The last m stay.
-    size_t order_bytes = 0, index_bytes = 0;
-    int32_t* kept = indices.get() + n + (n - m);
-    STIPPLE_CHECK_CUDA(cub::DeviceRadixSort::SortPairsDescending(nullptr, order_bytes, keys.get(), keys.get() + n,
-                                                                 indices.get(), indices.get() + n, n, 0, 64, on));
-    STIPPLE_CHECK_CUDA(cub::DeviceRadixSort::SortKeys(nullptr, index_bytes, kept, out, m, 0, 32, on));
-    const Scratch<char> temporary(static_cast<int64_t>(std::max(order_bytes, index_bytes)), on);
-    STIPPLE_CHECK_CUDA(cub::DeviceRadixSort::SortPairsDescending(
-        temporary.get(), order_bytes, keys.get(), keys.get() + n, indices.get(), indices.get() + n, n, 0, 64, on));
-    STIPPLE_CHECK_CUDA(cub::DeviceRadixSort::SortKeys(temporary.get(), index_bytes, kept, out, m, 0, 32, on));
+    sort_pairs_descending(keys.get(), keys.get() + n, indices.get(), indices.get() + n, n, on);
+    sort_keys(indices.get() + n + (n - m), out, m, on);
 }
 
 }  // namespace stipple::ops::cuda

@@ -1,9 +1,8 @@
 // Points to cells on CUDA: the same keys as on the CPU, a radix sort (CUB, stable), then cells where the key changes.
 // Nothing is summed with atomics; minima and maxima are exact in any order.
 
-#include <cub/cub.cuh>
-
-#include "stipple/ops/common/cuda_launch.h"
+#include "stipple/ops/common/prefix_sum.h"
+#include "stipple/ops/common/radix_sort.h"
 #include "stipple/ops/sampling/voxel_cell.h"
 
 namespace stipple::ops::cuda {
@@ -326,17 +325,11 @@ void voxel_grid(const Clouds& points, VoxelGrid& grid, Stream stream) {
                                                scale, keys.get(), rows.get());
         STIPPLE_CHECK_LAUNCH(make_keys);
         const int bits = bits_of(sorted.none);
-        size_t sort_bytes = 0, scan_bytes = 0;
-        STIPPLE_CHECK_CUDA(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, keys.get(), keys.get() + n, rows.get(),
-                                                           rows.get() + n, n, 0, bits, on));
-        STIPPLE_CHECK_CUDA(cub::DeviceScan::InclusiveSum(nullptr, scan_bytes, starts.get(), starts.get(), n, on));
-        const Scratch<char> temporary(static_cast<int64_t>(std::max(sort_bytes, scan_bytes)), on);
-        STIPPLE_CHECK_CUDA(cub::DeviceRadixSort::SortPairs(temporary.get(), sort_bytes, keys.get(), keys.get() + n,
-                                                           rows.get(), rows.get() + n, n, 0, bits, on));
+        auto* const values = reinterpret_cast<int32_t*>(rows.get());  // moved as they are
+        sort_pairs(keys.get(), keys.get() + n, values, values + n, n, bits, on);
         mark_starts<<<blocks, kThreads, 0, on>>>(sorted, starts.get());
         STIPPLE_CHECK_LAUNCH(mark_starts);
-        STIPPLE_CHECK_CUDA(
-            cub::DeviceScan::InclusiveSum(temporary.get(), scan_bytes, starts.get(), starts.get(), n, on));
+        inclusive_sum(starts.get(), n, on);
         summarize<<<blocks, kThreads, 0, on>>>(sorted, starts.get(), boxes.get(), clouds, device_summary.get());
         STIPPLE_CHECK_LAUNCH(summarize);
         STIPPLE_CHECK_CUDA(cudaMemcpyAsync(summary.data(), device_summary.get(), summary.size() * sizeof(int64_t),

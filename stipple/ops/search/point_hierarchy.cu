@@ -2,8 +2,8 @@
 #include <bit>
 #include <cstring>
 #include <cub/block/block_radix_sort.cuh>
-#include <cub/device/device_radix_sort.cuh>
 
+#include "stipple/ops/common/radix_sort.h"
 #include "stipple/ops/common/warp.cuh"
 #include "stipple/ops/search/neighbours_cuda.h"
 #include "stipple/ops/search/point_hierarchy.h"
@@ -259,36 +259,32 @@ void sort_on_device(const Build& build, cudaStream_t stream) {
     const int bits = std::min(kDeviceBits, (64 - cloud_bits) / 3);
     auto aligned = [](int64_t bytes) { return (bytes + 255) / 256 * 256; };
 
-    // Sizes first, with null buffers, so that one allocation holds all.
-    size_t sort_bytes = 0;
-    cub::DoubleBuffer<uint64_t> codes;
-    cub::DoubleBuffer<int32_t> order;
-    STIPPLE_CHECK_CUDA(
-        cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, codes, order, rows, 0, 3 * bits + cloud_bits, stream));
+    // Sizes first, so that one allocation holds all.
+    const int64_t sort_bytes = sort_pairs_bytes(rows, 3 * bits + cloud_bits, stream);
     const int64_t bounds_bytes = aligned(int64_t{build.to.clouds} * 6 * sizeof(uint32_t));
     const int64_t code_bytes = aligned(rows * sizeof(uint64_t)), order_bytes = aligned(rows * sizeof(int32_t));
-    const Scratch<std::byte> scratch(bounds_bytes + 2 * code_bytes + 2 * order_bytes + static_cast<int64_t>(sort_bytes),
-                                     stream);
+    const Scratch<std::byte> scratch(bounds_bytes + 2 * code_bytes + 2 * order_bytes + sort_bytes, stream);
     std::byte* at = scratch.get();
     auto take = [&at](int64_t bytes) {
         at += bytes;
         return at - bytes;
     };
     auto* bounds = reinterpret_cast<uint32_t*>(take(bounds_bytes));
-    codes.d_buffers[0] = reinterpret_cast<uint64_t*>(take(code_bytes));
-    codes.d_buffers[1] = reinterpret_cast<uint64_t*>(take(code_bytes));
-    order.d_buffers[0] = reinterpret_cast<int32_t*>(take(order_bytes));
-    order.d_buffers[1] = reinterpret_cast<int32_t*>(take(order_bytes));
+    SortBuffer<uint64_t> codes;
+    SortBuffer<int32_t> order;
+    codes.current = reinterpret_cast<uint64_t*>(take(code_bytes));
+    codes.spare = reinterpret_cast<uint64_t*>(take(code_bytes));
+    order.current = reinterpret_cast<int32_t*>(take(order_bytes));
+    order.spare = reinterpret_cast<int32_t*>(take(order_bytes));
 
     STIPPLE_CHECK_CUDA(cudaMemsetAsync(bounds, 0xff, static_cast<size_t>(bounds_bytes), stream));
     find_bounds<<<blocks_for(rows, kThreads * kRowsPerThread), kThreads, 0, stream>>>(build, bounds);
     STIPPLE_CHECK_LAUNCH(find_bounds);
-    compute_codes<<<blocks_for(rows, kThreads), kThreads, 0, stream>>>(build, bounds, bits, codes.Current(),
-                                                                       order.Current());
+    compute_codes<<<blocks_for(rows, kThreads), kThreads, 0, stream>>>(build, bounds, bits, codes.current,
+                                                                       order.current);
     STIPPLE_CHECK_LAUNCH(compute_codes);
-    STIPPLE_CHECK_CUDA(
-        cub::DeviceRadixSort::SortPairs(at, sort_bytes, codes, order, rows, 0, 3 * bits + cloud_bits, stream));
-    write_leaves<<<blocks_for(build.to.leaves, kWarps), kThreads, 0, stream>>>(build, order.Current());
+    sort_pairs(at, sort_bytes, codes, order, rows, 3 * bits + cloud_bits, stream);
+    write_leaves<<<blocks_for(build.to.leaves, kWarps), kThreads, 0, stream>>>(build, order.current);
     STIPPLE_CHECK_LAUNCH(write_leaves);
 }
 

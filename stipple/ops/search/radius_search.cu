@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <cfloat>
-#include <cub/device/device_scan.cuh>
-#include <thrust/iterator/transform_iterator.h>
 
+#include "stipple/ops/common/prefix_sum.h"
 #include "stipple/ops/common/segment_sort.h"
 #include "stipple/ops/radius_search.h"
 #include "stipple/ops/search/neighbours_cuda.h"
@@ -74,10 +73,6 @@ __global__ void __launch_bounds__(kThreads)
     if (distances) distances[i] = __uint_as_float(by_index ? low : high);
 }
 
-struct Widen {
-    __host__ __device__ int64_t operator()(int32_t value) const { return value; }
-};
-
 }  // namespace
 
 void radius_count(const PointIndex& index, const Clouds& queries, float radius, View<int32_t, 1> counts,
@@ -92,14 +87,7 @@ int64_t radius_offsets(View<const int32_t, 1> counts, View<int64_t, 1> offsets, 
     const CurrentDevice current(offsets.device());
     const int64_t m = counts.size(0);
     STIPPLE_CHECK_CUDA(cudaMemsetAsync(offsets.data(), 0, sizeof(int64_t), raw(stream)));
-    if (m > 0) {
-        const auto wide = thrust::make_transform_iterator(counts.data(), Widen{});  // sums need 64 bits
-        size_t bytes = 0;
-        STIPPLE_CHECK_CUDA(cub::DeviceScan::InclusiveSum(nullptr, bytes, wide, offsets.data() + 1, m, raw(stream)));
-        const Scratch<std::byte> scratch(static_cast<int64_t>(bytes), raw(stream));
-        STIPPLE_CHECK_CUDA(
-            cub::DeviceScan::InclusiveSum(scratch.get(), bytes, wide, offsets.data() + 1, m, raw(stream)));
-    }
+    if (m > 0) inclusive_sum(counts.data(), offsets.data() + 1, m, raw(stream));
     int64_t total = 0;
     STIPPLE_CHECK_CUDA(
         cudaMemcpyAsync(&total, offsets.data() + m, sizeof(int64_t), cudaMemcpyDeviceToHost, raw(stream)));
