@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <thread>
@@ -72,3 +73,9 @@ Device parse_device(std::string_view text) {
 }
 
 }  // namespace stipple
+
+fmt::format_context::iterator fmt::formatter<stipple::Device>::format(stipple::Device device,
+                                                                      fmt::format_context& context) const {
+    const std::string text = stipple::to_string(device);
+    return std::copy(text.begin(), text.end(), context.out());
+}

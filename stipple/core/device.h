@@ -50,8 +50,7 @@ struct Stream {
 #endif
 
 template <>
-struct fmt::formatter<stipple::Device> : fmt::formatter<std::string> {
-    auto format(stipple::Device device, fmt::format_context& context) const {
-        return fmt::formatter<std::string>::format(stipple::to_string(device), context);
-    }
+struct fmt::formatter<stipple::Device> {
+    constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+    fmt::format_context::iterator format(stipple::Device device, fmt::format_context& context) const;
 };

@@ -77,9 +77,9 @@ View<float, 2> rows_of(const Program& program, const Binding& binding, const Out
 
 /// Fills `views` in the order of the bindings; those that are not given stay empty.
 template <class Given, class T>
-void bind(const char* what, const Program& program, const std::vector<Binding>& bindings,
-          const std::vector<Given>& given, const std::vector<ops::Batch>& batches, Device device,
-          std::vector<View<T, 2>>& views) {
+void bind_rows(const char* what, const Program& program, const std::vector<Binding>& bindings,
+               const std::vector<Given>& given, const std::vector<ops::Batch>& batches, Device device,
+               std::vector<View<T, 2>>& views) {
     std::fill(views.begin(), views.end(), View<T, 2>());
     for (size_t g = 0; g < given.size(); ++g) {
         const auto binding = std::find_if(bindings.begin(), bindings.end(),
@@ -218,8 +218,8 @@ void Context::run_batches(std::span<const ops::Batch> batches, const std::vector
     bind_batches(batches);
     const Program& program = backend_->program();
     const Device device = backend_->options().device;
-    bind("input", program, program.inputs, inputs, batches_, device, inputs_);
-    bind("output", program, program.outputs, outputs, batches_, device, outputs_);
+    bind_rows("input", program, program.inputs, inputs, batches_, device, inputs_);
+    bind_rows("output", program, program.outputs, outputs, batches_, device, outputs_);
     for (const Binding& binding : program.inputs)
         STIPPLE_REQUIRE(
             std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.name == binding.name; }),
