@@ -1,8 +1,8 @@
 #include "stipple/core/device.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <thread>
@@ -76,6 +76,5 @@ Device parse_device(std::string_view text) {
 
 fmt::format_context::iterator fmt::formatter<stipple::Device>::format(stipple::Device device,
                                                                       fmt::format_context& context) const {
-    const std::string text = stipple::to_string(device);
-    return std::copy(text.begin(), text.end(), context.out());
+    return fmt::formatter<fmt::string_view>::format(stipple::to_string(device), context);
 }

@@ -50,7 +50,6 @@ struct Stream {
 #endif
 
 template <>
-struct fmt::formatter<stipple::Device> {
-    constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+struct fmt::formatter<stipple::Device> : fmt::formatter<fmt::string_view> {
     fmt::format_context::iterator format(stipple::Device device, fmt::format_context& context) const;
 };
