@@ -10,6 +10,7 @@
 #include "stipple/cli/options.h"
 #include "stipple/core/atomic_file.h"
 #include "stipple/core/device.h"
+#include "stipple/core/number_text.h"
 #include "stipple/core/progress.h"
 #include "stipple/io/format.h"
 
@@ -35,6 +36,7 @@ struct Result {
     io::Warnings warnings;
     bool stdout_taken = false;          // the command has written its data to standard output: print nothing
     std::optional<Error> failure = {};  // of a check that the user asked for: the result is printed, then this
+    std::vector<Error> errors = {};     // of single inputs; the others are done. `failure` counts them
 };
 
 /// A command: its options live in the object that add_NAME makes, `run` does the work. A group of commands has no run.
@@ -44,6 +46,8 @@ struct Command {
     std::vector<Option> required = {};   // checked when the configuration file has had its say
     std::vector<Command> commands = {};  // of a group
 };
+
+ProgressMode progress_mode(const Common& common);
 
 /// Writes to standard output; throws ClosedPipe when nobody reads, Error{cannot_write} when it cannot be written. A
 /// report of an interrupt is itself not `interruptible`.
@@ -56,21 +60,37 @@ public:
     void write(const void* data, int64_t bytes) override;
 };
 
+/// A progress bar for each file that is read, begun with its first bytes, when their total is known.
+class FileProgress {
+public:
+    explicit FileProgress(const Common& common) : mode_(progress_mode(common)) {}
+    void show(const std::string& path, int64_t done, int64_t total);
+
+private:
+    ProgressMode mode_;
+    std::string path_;
+    std::optional<Progress> bar_;
+    int64_t shown_ = 0;
+};
+
 /// Loads with a progress bar; `from` is the name of a format, or empty. `used` receives the format that was read.
 Mesh load_with_progress(const std::string& path, const std::string& from, int64_t item, const Common& common,
                         io::Warnings& warnings, io::Format* used = nullptr);
 
-ProgressMode progress_mode(const Common& common);
+/// Whether an error is about one input, so that the others can be done.
+bool is_of_one_input(const Error& error);
+/// Where result.errors has any: the failure that counts them, with the code of the first. `what` names all `inputs`:
+/// "files".
+void count_errors(int64_t inputs, std::string_view what, Result& result);
+/// Does the work for every input, by its index. One of several that fails goes into result.errors, and the others are
+/// done.
+void for_each_input(size_t inputs, std::string_view what, Result& result,
+                    const std::function<void(size_t index)>& work);
 
 /// Throws Error{bad_argument} when standard input is named twice: the second would find it read.
 void require_one_stdin(const std::vector<std::string>& inputs);
 
 /// Throws Error{bad_argument} when both the data and --json want standard output.
 void require_free_stdout(const std::string& output, const Common& common);
-
-/// "40,256"
-std::string grouped(int64_t number);
-/// "1.2 MB"
-std::string bytes_text(int64_t bytes);
 
 }  // namespace stipple::cli

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "stipple/cli/toml.h"
 #include "stipple/core/error.h"
 #include "stipple/core/nearest_name.h"
+#include "stipple/core/toml.h"
 #include "stipple/io/byte_source.h"
 
 namespace stipple::cli {

@@ -46,7 +46,7 @@ Result run_convert(const Options& options, const Common& common) {
     Result result;
     result.fields["inputs"] = options.inputs;
     Table table{{"file", "format", "points", "faces", "written"}, {}};
-    for (size_t i = 0; i < options.inputs.size(); ++i) {
+    for_each_input(options.inputs.size(), "files", result, [&](size_t i) {
         Mesh mesh = load_with_progress(options.inputs[i], options.from, options.item, common, result.warnings);
         if (options.drop_nonfinite) {
             if (mesh.faces() > 0)
@@ -65,7 +65,7 @@ Result run_convert(const Options& options, const Common& common) {
         save_output(mesh, outputs[i], formats[i], what, common, result);
         table.rows.push_back(
             {outputs[i].path, io::info_of(formats[i]).name, mesh.vertices.size(), mesh.faces(), !common.dry_run});
-    }
+    });
     if (!common.table.empty()) result.text = format_table(table, common.table);
     return result;
 }

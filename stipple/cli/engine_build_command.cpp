@@ -1,8 +1,10 @@
 #include "stipple/cli/calibration_report.h"
 #include "stipple/cli/engine_commands.h"
-#include "stipple/cli/engine_model.h"
-#include "stipple/cli/network_clouds.h"
+#include "stipple/cli/network_options.h"
 #include "stipple/core/terminal.h"
+#include "stipple/engine/engine_file.h"
+#include "stipple/models/registry.h"
+#include "stipple/tasks/weights.h"
 
 namespace stipple::cli {
 namespace {
@@ -12,7 +14,7 @@ struct Options {
     int64_t max_batch = 32, max_points = 1024, calibrate_clouds = 256;
     double percentile = 99.99, max_error = 0.05;
     std::vector<std::string> calibrate;
-    CloudOptions clouds;
+    CloudArguments clouds;
 };
 
 engine::CalibrationOptions calibration_options(const Options& options, engine::Precision precision) {
@@ -31,10 +33,10 @@ Result run_build(const Options& options, const Common& common) {
     STIPPLE_REQUIRE(options.save_model.empty() || !options.calibrate.empty(),
                     "--save-model keeps a new calibration: it needs --calibrate");
     const engine::CalibrationOptions how = calibration_options(options, scaled ? precision : engine::Precision::int8);
-    require_sense(options.clouds);
+    const tasks::CloudOptions clouds = cloud_options(options.clouds, common);
     require_writable(options.output, common.overwrite_mode());
     if (!options.save_model.empty()) require_writable(options.save_model, common.overwrite_mode());
-    models::Model model = models::load_model(options.model);
+    models::Model model = models::load_model(tasks::find_weights(options.model));
 
     Result result;
     result.fields["inputs"] = Json::array({options.model});
@@ -44,9 +46,9 @@ Result run_build(const Options& options, const Common& common) {
     wanted.max_batch = options.max_batch;
     wanted.max_points = options.max_points;
     if (!options.calibrate.empty()) {
-        CloudOptions clouds = options.clouds;
-        const CloudBatch batch =
-            load_batch(list_clouds(options.calibrate), options.calibrate_clouds, clouds, common, result.warnings);
+        const tasks::CloudBatch batch = load_clouds(data::list_clouds(options.calibrate), options.calibrate_clouds,
+                                                    clouds, options.clouds, common, result.warnings)
+                                            .clouds;
         wanted.calibration = engine::calibrate(model.network, model.weights, {batch.view(), batch.batch()}, how);
         engine::set_calibration(model.weights, *wanted.calibration);
     } else if (scaled) {

@@ -1,17 +1,18 @@
 #include "stipple/cli/engine_commands.h"
-#include "stipple/cli/engine_model.h"
 #include "stipple/cli/files.h"
+#include "stipple/cli/network_options.h"
 #include "stipple/cli/table.h"
 #include "stipple/core/terminal.h"
 #include "stipple/network/diagram.h"
+#include "stipple/tasks/model_file.h"
 
 namespace stipple::cli {
 namespace {
 
 struct Options {
-    std::string model, precision = "fp32", diagram;
+    std::string model, diagram;
+    PrecisionArgument precision;
     int64_t max_batch = 32, max_points = 1024;
-    Option precision_option;
 };
 
 Json layers_json(const network::Network& net) {
@@ -56,15 +57,16 @@ Result run_inspect(const Options& options, const Common& common) {
                         "{}: diagrams are SVG, name it .svg", options.diagram);
         require_writable(options.diagram, common.overwrite_mode());
     }
-    const ModelOrEngine source = load_model_or_engine(options.model);
+    const tasks::ModelOrEngine source = tasks::load_model_or_engine(options.model);
     STIPPLE_REQUIRE(options.diagram.empty() || source.model,
                     "--diagram draws the network: give the model, not what was built from it");
     engine::Options wanted;
-    wanted.device = device_for(source, common);
-    wanted.precision = engine::parse_precision(options.precision);
+    wanted.device = tasks::device_for(source, common.device);
+    const std::optional<engine::Precision> precision = options.precision.wanted();
+    wanted.precision = precision.value_or(engine::Precision::fp32);
     wanted.max_batch = options.max_batch;
     wanted.max_points = options.max_points;
-    const engine::Engine engine = compile_any(source, wanted, options.precision_option.given());
+    const engine::Engine engine = tasks::compile(source, wanted, precision.has_value());
     const engine::Program& program = engine.program();
     const engine::Options& used = engine.options();
     const int64_t points = used.max_points, computed = engine::multiply_adds(program, points);
@@ -126,8 +128,7 @@ Command add_engine_inspect(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
     Arguments& app = group.command("inspect", "Show layers, steps, kernels, cost and memory of a network");
     Option model = app.option("MODEL", options->model, "Weights (.safetensors) or a built engine");
-    options->precision_option =
-        app.option("--precision", options->precision, "fp32, tf32, fp16, bf16, int8, fp8").show_default();
+    add_precision(app, options->precision);
     app.option("--max-batch", options->max_batch, "Clouds at a time, which memory is planned for")
         .between(1, 1 << 24)
         .show_default()

@@ -1,7 +1,5 @@
 #include "stipple/cli/files.h"
 
-#include <sys/stat.h>
-
 #include <cmath>
 
 #include "stipple/core/terminal.h"
@@ -9,18 +7,6 @@
 #include "stipple/io/text.h"
 
 namespace stipple::cli {
-
-bool is_folder(const std::string& path) {
-    struct stat status {};
-    return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-std::string stem_of(const std::string& path) {
-    const size_t slash = path.rfind('/');
-    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-    const size_t dot = name.rfind('.');
-    return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
-}
 
 std::pair<int64_t, int64_t> parse_size(const std::string& text) {
     const size_t cross = text.find('x');

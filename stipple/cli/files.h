@@ -2,6 +2,7 @@
 // The files of a command: how they are named on the command line, checked before any work, read, written and reported.
 
 #include "stipple/cli/command.h"
+#include "stipple/core/folder.h"
 #include "stipple/core/image.h"
 
 namespace stipple::cli {
@@ -17,10 +18,6 @@ struct OutputFile {
     std::string path, format;
     bool ascii = false, compressed = false;
 };
-
-bool is_folder(const std::string& path);
-/// "a/b/scan.las" -> "scan"
-std::string stem_of(const std::string& path);
 
 /// --size: "800x600", or "800" for a square. Throws Error{bad_argument} for anything else.
 std::pair<int64_t, int64_t> parse_size(const std::string& text);

@@ -1,5 +1,5 @@
 #include "stipple/cli/commands.h"
-#include "stipple/cli/describe.h"
+#include "stipple/cli/description.h"
 #include "stipple/cli/table.h"
 #include "stipple/core/parallel.h"
 #include "stipple/core/terminal.h"
@@ -127,14 +127,20 @@ Result run_info(const Options& options, const Common& common) {
     result.fields["inputs"] = options.inputs;
     result.fields["files"] = Json::array();
     Table table{{"file", "format", "points", "faces", "non-finite", "size (bytes)", "attributes"}, {}};
-    for (const std::string& path : options.inputs) {
-        Description description = describe_file(path, options.from, options.item, common, result.warnings);
+    for_each_input(options.inputs.size(), "files", result, [&](size_t i) {
+        const std::string& path = options.inputs[i];
+        FileProgress progress(common);
+        io::ReadOptions reading;
+        reading.item = options.item;
+        reading.on_progress = [&](int64_t done, int64_t total) { progress.show(path, done, total); };
+        const tasks::FileSummary file = tasks::describe_file(path, options.from, reading, result.warnings);
+        Description description = description_of(path, file);
         result.text += (result.text.empty() ? "" : "\n") + printable(path) + "\n" + format_pairs(description.pairs, 2);
-        table.rows.push_back({path, description.format, description.fields.value("points"),
-                              description.fields.value("faces"), description.fields.value("non_finite"),
-                              description.fields.value("file_bytes"), description.summary});
+        table.rows.push_back({path, file.format, description.fields.value("points"), description.fields.value("faces"),
+                              description.fields.value("non_finite"), description.fields.value("file_bytes"),
+                              description.summary});
         result.fields["files"].push_back(std::move(description.fields));
-    }
+    });
     if (!common.table.empty()) result.text = format_table(table, common.table);
     return result;
 }

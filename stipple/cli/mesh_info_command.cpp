@@ -1,4 +1,4 @@
-#include "stipple/cli/describe.h"
+#include "stipple/cli/description.h"
 #include "stipple/cli/mesh_commands.h"
 #include "stipple/cli/table.h"
 #include "stipple/core/terminal.h"
@@ -19,13 +19,14 @@ Result run_mesh_info(const Options& options, const Common& common) {
     Table table{{"file", "vertices", "faces", "watertight", "components", "boundary edges", "non-manifold edges",
                  "misoriented edges", "non-manifold vertices", "area", "volume"},
                 {}};
-    for (const std::string& path : options.inputs) {
+    for_each_input(options.inputs.size(), "meshes", result, [&](size_t i) {
+        const std::string& path = options.inputs[i];
         const Mesh mesh = load_faces({path, options.input.from, options.input.item}, common, result);
         const geometry::MeshCheck check = about_file(path, [&] { return geometry::check_mesh(mesh); });
         Description description;
         description.pairs = {{"vertices", grouped(mesh.vertices.size())}, {"faces", grouped(mesh.faces())}};
         description.fields = {{"path", path}, {"vertices", mesh.vertices.size()}, {"faces", mesh.faces()}};
-        describe_bounds(mesh.vertices, description);
+        add_bounds(bounds_of(mesh.vertices), mesh.vertices.origin, description);
         const Json fields = check_json(mesh, check);
         description.fields.update(fields);
         result.text += (result.text.empty() ? "" : "\n") + printable(path) + "\n";
@@ -35,7 +36,7 @@ Result run_mesh_info(const Options& options, const Common& common) {
                               check.components, check.boundary_edges, check.nonmanifold_edges, check.misoriented_edges,
                               check.nonmanifold_vertices, check.area, fields.value("volume")});
         result.fields["meshes"].push_back(std::move(description.fields));
-    }
+    });
     if (!common.table.empty()) result.text = format_table(table, common.table);
     return result;
 }

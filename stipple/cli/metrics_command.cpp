@@ -65,14 +65,14 @@ Plan plan_of(const Options& options, const Common& common) {
 }
 
 /// Where the errors of each pair go: nowhere, into the file named, or into one a shape inside the folder named.
-std::vector<OutputFile> error_outputs(const Options& options, const std::vector<MetricsPair>& pairs) {
+std::vector<OutputFile> error_outputs(const Options& options, const std::vector<data::ShapePair>& pairs) {
     std::vector<OutputFile> outputs;
     if (options.errors.empty()) return outputs;
     const bool folder = is_folder(options.errors);
     STIPPLE_REQUIRE(folder || pairs.size() == 1, "--errors-to {}: {} shapes need a folder that exists", options.errors,
                     pairs.size());
     const std::string separator = options.errors.back() == '/' ? "" : "/";
-    for (const MetricsPair& pair : pairs)
+    for (const data::ShapePair& pair : pairs)
         outputs.push_back({folder ? options.errors + separator + pair.shape + ".ply" : options.errors, ""});
     return outputs;
 }
@@ -92,7 +92,7 @@ PointCloud load_cloud(const std::string& path, const Options& options, const Com
     return std::move(mesh.vertices);
 }
 
-metrics::Evaluation evaluate_pair(const MetricsPair& pair, const PointCloud& prediction, const PointCloud& truth,
+metrics::Evaluation evaluate_pair(const data::ShapePair& pair, const PointCloud& prediction, const PointCloud& truth,
                                   const Plan& plan, const Common& common, Result& result) {
     Mesh mesh;
     if (!pair.mesh.empty()) mesh = load_faces({pair.mesh, "", -1}, common, result);
@@ -129,7 +129,7 @@ Mesh with_errors(PointCloud prediction, metrics::Evaluation& evaluation) {
     return mesh;
 }
 
-Image draw_errors(const std::vector<Mesh>& clouds, const std::vector<MetricsPair>& pairs, const std::string& up) {
+Image draw_errors(const std::vector<Mesh>& clouds, const std::vector<data::ShapePair>& pairs, const std::string& up) {
     std::vector<const PointCloud*> shapes;
     std::vector<std::string> captions;
     for (size_t i = 0; i < clouds.size(); ++i) {
@@ -151,7 +151,7 @@ Result run_metrics(const Options& options, const Common& common) {
     const Plan plan = plan_of(options, common);
     MetricsReport report;
     report.protocol = plan.protocol;
-    report.pairs = metrics_pairs(options.prediction, options.truth, options.mesh);
+    report.pairs = data::pair_shapes(options.prediction, options.truth, options.mesh);
     const std::vector<OutputFile> outputs = error_outputs(options, report.pairs);
     std::vector<io::Format> formats;
     for (const OutputFile& output : outputs) formats.push_back(require_output(output, common, "error_to_truth"));
@@ -170,7 +170,7 @@ Result run_metrics(const Options& options, const Common& common) {
         Progress progress("metrics", static_cast<int64_t>(report.pairs.size()), progress_mode(common), "shapes");
         for (size_t i = 0; i < report.pairs.size(); ++i) {
             check_interrupted();
-            const MetricsPair& pair = report.pairs[i];
+            const data::ShapePair& pair = report.pairs[i];
             PointCloud prediction = load_cloud(pair.prediction, options, each, result, with_faces);
             const PointCloud truth = load_cloud(pair.truth, options, each, result, with_faces);
             metrics::Evaluation shape = evaluate_pair(pair, prediction, truth, plan, each, result);

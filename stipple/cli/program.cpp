@@ -77,8 +77,10 @@ void print_result(const Result& result, const Common& common, Device device, con
         object["device"] = to_string(device);
         object["warnings"] = result.warnings;
         if (result.failure) object["error"] = error_json(*result.failure);
+        for (const Error& error : result.errors) object["errors"].push_back(error_json(error));
         print(object.pretty());
     }
+    for (const Error& error : result.errors) print_error_line(error);
     if (result.failure) print_error_line(*result.failure);
 }
 

@@ -2,12 +2,15 @@
 
 #include "stipple/cli/commands.h"
 #include "stipple/cli/files.h"
-#include "stipple/cli/sample_methods.h"
 #include "stipple/cli/table.h"
 #include "stipple/picture/figure.h"
+#include "stipple/tasks/sample.h"
 
 namespace stipple::cli {
 namespace {
+
+using tasks::SampleMethod;
+using tasks::SampleSettings;
 
 struct Options {
     InputFile input;
@@ -41,7 +44,7 @@ void require_own_options(const Options& options, SampleMethod method) {
 
 SampleSettings settings_of(const Options& options, const Common& common) {
     SampleSettings settings;
-    settings.method = sample_method_by_name(options.method);
+    settings.method = tasks::sample_method_by_name(options.method);
     settings.seed = common.seed;
     settings.start = options.start;
     settings.voxel = options.voxel;
@@ -90,8 +93,10 @@ Result run_sample(const Options& options, const Common& common) {
     if (options.ratio > 0)
         settings.count = std::max<int64_t>(1, std::llround(options.ratio * static_cast<double>(cloud.size())));
     Mesh sampled;
-    sampled.vertices =
-        about_file(options.input.path, [&] { return sample_cloud(cloud, settings, parse_device(common.device)); });
+    sampled.vertices = about_file(options.input.path, [&] {
+        STIPPLE_REQUIRE(settings.start < cloud.size(), "--start {} of {} points", settings.start, cloud.size());
+        return tasks::sample_cloud(cloud, settings, parse_device(common.device));
+    });
     const int64_t points = sampled.vertices.size();
     const std::string method(name_of(settings.method));
     result.fields["method"] = method;

@@ -1,11 +1,12 @@
 #pragma once
 // Categories of part segmenters: which parts each has.
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
-namespace stipple::cli {
+namespace stipple::data {
 
 struct PartCategory {
     std::string name;
@@ -18,7 +19,7 @@ struct PartCategory {
 std::vector<PartCategory> part_categories(const std::map<std::string, std::string>& metadata, int64_t categories,
                                           int64_t parts);
 
-/// By name, in any case, or by number. Throws Error{bad_argument} that lists the names.
+/// By name, in any case, or by number. Throws Error{bad_argument} that lists the names; for an empty text, too.
 size_t find_category(const std::vector<PartCategory>& categories, const std::string& text);
 
-}  // namespace stipple::cli
+}  // namespace stipple::data

@@ -1,13 +1,23 @@
-#include "stipple/cli/toml.h"
+#include "stipple/core/toml.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "stipple/core/error.h"
-#include "stipple/io/byte_source.h"
-#include "stipple/io/text.h"
+#include "stipple/core/terminal.h"
 
-namespace stipple::cli {
+namespace stipple {
 namespace {
+
+bool is_number(std::string_view word) {
+    if (!word.empty() && word[0] == '+') {
+        word.remove_prefix(1);
+        if (!word.empty() && (word[0] == '+' || word[0] == '-')) return false;
+    }
+    double number = 0;
+    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    return error == std::errc() && stop == word.data() + word.size();
+}
 
 bool is_key_character(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -92,7 +102,9 @@ private:
     /// What stands here, for messages.
     std::string rest() const {
         const std::string_view line = text_.substr(at_, std::min(text_.find('\n', at_), text_.size()) - at_);
-        return line.empty() ? "the end of the line" : io::quoted(line);
+        constexpr size_t kMost = 40;
+        if (line.empty()) return "the end of the line";
+        return fmt::format("\"{}{}\"", printable(line.substr(0, kMost)), line.size() > kMost ? "..." : "");
     }
 
     std::string read_key(const char* follows) {
@@ -137,8 +149,7 @@ private:
         std::string word(text_.substr(begin, at_ - begin));
         if (word == "true" || word == "false") return word;
         word.erase(std::remove(word.begin(), word.end(), '_'), word.end());  // 1_000_000
-        double number = 0;
-        if (word.empty() || !io::parse_number(word, number)) {
+        if (!is_number(word)) {
             at_ = begin;
             fail(fmt::format("expected a value, found {}; text needs quotes", rest()));
         }
@@ -206,4 +217,4 @@ std::string toml_string(std::string_view text) {
     return result + "\"";
 }
 
-}  // namespace stipple::cli
+}  // namespace stipple

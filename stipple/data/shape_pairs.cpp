@@ -1,4 +1,4 @@
-#include "stipple/cli/metrics_pairs.h"
+#include "stipple/data/shape_pairs.h"
 
 #include <sys/stat.h>
 
@@ -6,10 +6,10 @@
 #include <cstring>
 #include <map>
 
-#include "stipple/cli/files.h"
 #include "stipple/core/folder.h"
+#include "stipple/io/format.h"
 
-namespace stipple::cli {
+namespace stipple::data {
 namespace {
 
 using Shapes = std::map<std::string, std::string>;  // name without extension -> path
@@ -59,14 +59,13 @@ void require_all_of(const Shapes& wanted, const Shapes& there, const std::string
 
 }  // namespace
 
-std::vector<MetricsPair> metrics_pairs(const std::string& prediction, const std::string& truth,
-                                       const std::string& mesh) {
+std::vector<ShapePair> pair_shapes(const std::string& prediction, const std::string& truth, const std::string& mesh) {
     for (const std::string& path : {prediction, truth, mesh})
         if (!path.empty()) require_exists(path);
     const bool folders = is_folder(prediction);
     STIPPLE_REQUIRE(folders == is_folder(truth), "{} is a folder and {} is not: give two files or two folders",
                     folders ? prediction : truth, folders ? truth : prediction);
-    STIPPLE_REQUIRE(mesh.empty() || folders == is_folder(mesh), "--mesh {}: a {} is wanted, for {}", mesh,
+    STIPPLE_REQUIRE(mesh.empty() || folders == is_folder(mesh), "mesh {}: a {} is wanted, for {}", mesh,
                     folders ? "folder" : "file", folders ? "folders of clouds" : "one pair of clouds");
     if (!folders) return {{stem_of(prediction), prediction, truth, mesh}};
     const Shapes predictions = shapes_in(prediction, "clouds"), truths = shapes_in(truth, "clouds");
@@ -77,10 +76,10 @@ std::vector<MetricsPair> metrics_pairs(const std::string& prediction, const std:
         meshes = shapes_in(mesh, "meshes");
         require_all_of(predictions, meshes, mesh, "shapes");
     }
-    std::vector<MetricsPair> pairs;
+    std::vector<ShapePair> pairs;
     for (const auto& [shape, path] : predictions)
         pairs.push_back({shape, path, truths.at(shape), mesh.empty() ? "" : meshes.at(shape)});
     return pairs;
 }
 
-}  // namespace stipple::cli
+}  // namespace stipple::data

@@ -1,10 +1,10 @@
-#include "stipple/cli/part_categories.h"
+#include "stipple/data/part_categories.h"
 
 #include "stipple/core/error.h"
 #include "stipple/core/json_walk.h"
 #include "stipple/io/text.h"
 
-namespace stipple::cli {
+namespace stipple::data {
 namespace {
 
 constexpr int64_t kShapeNetParts = 50;
@@ -70,9 +70,9 @@ size_t find_category(const std::vector<PartCategory>& categories, const std::str
         names += (i ? ", " : "") + categories[i].name;
     }
     throw Error(ErrorCode::bad_argument,
-                text.empty() ? "this network wants to know what it sees: --category is missing"
-                             : fmt::format("--category {}: no such category", text),
+                text.empty() ? "this network wants to know what it sees: which category?"
+                             : fmt::format("{}: no such category", text),
                 "categories: " + names);
 }
 
-}  // namespace stipple::cli
+}  // namespace stipple::data

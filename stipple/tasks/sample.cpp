@@ -1,4 +1,4 @@
-#include "stipple/cli/sample_methods.h"
+#include "stipple/tasks/sample.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,7 +14,7 @@
 #include "stipple/ops/random_sample.h"
 #include "stipple/ops/voxel_grid.h"
 
-namespace stipple::cli {
+namespace stipple::tasks {
 namespace {
 
 using ops::Batch;
@@ -51,7 +51,7 @@ Indices choose(const PointCloud& cloud, const SampleSettings& settings, Device d
     Indices indices({m}, device);
     switch (settings.method) {
         case SampleMethod::fps: {
-            STIPPLE_REQUIRE(settings.start < n, "--start {} of {} points", settings.start, n);
+            STIPPLE_REQUIRE(settings.start < n, "start {} of {} points", settings.start, n);
             ops::FarthestPointOptions options;
             options.start = static_cast<int32_t>(settings.start);
             ops::farthest_point_sample(points, Batch::single(m), indices.view(), {}, options);
@@ -63,7 +63,7 @@ Indices choose(const PointCloud& cloud, const SampleSettings& settings, Device d
             break;
         case SampleMethod::inverse_density: {
             ops::InverseDensityOptions options{settings.k, settings.dimension};
-            STIPPLE_REQUIRE(options.k >= 1 && options.k <= 127, "--k must be 1 to 127, got {}", options.k);
+            STIPPLE_REQUIRE(options.k >= 1 && options.k <= 127, "k must be 1 to 127, got {}", options.k);
             options.k = static_cast<int>(std::min<int64_t>(options.k, n - 1));
             if (options.k == 0) return random_indices(n, m, settings.seed);  // a single point has no neighbours
             ops::inverse_density_sample(points, Batch::single(m), settings.seed, indices.view(), options);
@@ -134,7 +134,7 @@ Attributes cell_attributes(const PointCloud& cloud, const Cells& cells, const In
 
 PointCloud sample_by_voxels(const PointCloud& cloud, const SampleSettings& settings, Device device) {
     const auto size = static_cast<float>(settings.voxel);
-    STIPPLE_REQUIRE(size > 0 && std::isfinite(size), "--voxel must be above 0, got {}", settings.voxel);
+    STIPPLE_REQUIRE(size > 0 && std::isfinite(size), "voxel must be above 0, got {}", settings.voxel);
     // Cells begin at multiples of the size in the world, whatever origin the cloud was given.
     std::array<double, 3> origin;
     for (int axis = 0; axis < 3; ++axis) origin[axis] = -std::fmod(cloud.origin[axis], settings.voxel);
@@ -182,4 +182,4 @@ PointCloud sample_cloud(const PointCloud& cloud, const SampleSettings& settings,
     return select(cloud, choose(cloud, settings, device).view());
 }
 
-}  // namespace stipple::cli
+}  // namespace stipple::tasks

@@ -1,13 +1,13 @@
 #pragma once
 // The part of TOML that configuration files need: tables of keys, each with a string, a number, a boolean or an array
-// of those. CLI11's own reader merges repeated keys and cuts strings at '#'; here both would lose what a user wrote.
+// of those. Repeated keys are errors: either of them would lose what a user wrote.
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace stipple::cli {
+namespace stipple {
 
 struct TomlItem {
     std::string table;  // empty before the first table; "a.b" for a table in a table
@@ -23,4 +23,4 @@ std::vector<TomlItem> parse_toml(std::string_view text);
 /// A string in quotes that parse_toml reads back.
 std::string toml_string(std::string_view text);
 
-}  // namespace stipple::cli
+}  // namespace stipple

@@ -1,5 +1,5 @@
 #pragma once
-// What `stipple sample` does to a cloud, apart from options and files.
+// Fewer points of a cloud, by any method.
 
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 #include "stipple/core/point_cloud.h"
 
-namespace stipple::cli {
+namespace stipple::tasks {
 
 enum class SampleMethod { random, fps, voxel, poisson, inverse_density };
 
@@ -32,4 +32,4 @@ std::string_view name_of(SampleMethod method);
 /// Error{bad_argument} for a count above the cloud's and what the operations refuse.
 PointCloud sample_cloud(const PointCloud& cloud, const SampleSettings& settings, Device device);
 
-}  // namespace stipple::cli
+}  // namespace stipple::tasks

@@ -3,10 +3,10 @@
 
 #include <optional>
 
-#include "stipple/cli/network_clouds.h"
 #include "stipple/engine/engine.h"
+#include "stipple/tasks/network_clouds.h"
 
-namespace stipple::cli {
+namespace stipple::tasks {
 
 /// The answers of an engine to many clouds: rows of its output `logits`, or its first.
 struct Answers {
@@ -29,4 +29,4 @@ double accuracy_of(const Answers& answers, const std::vector<int64_t>& labels);
 std::vector<std::pair<std::string, Array<float, 2>>> other_inputs(const engine::Program& program,
                                                                   const ops::Batch& batch);
 
-}  // namespace stipple::cli
+}  // namespace stipple::tasks

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-namespace stipple::cli {
+namespace stipple::data {
 
-struct MetricsPair {
+struct ShapePair {
     std::string shape;                    // the name without folder and extension
     std::string prediction, truth, mesh;  // paths; no mesh when empty
 };
@@ -17,7 +17,6 @@ struct MetricsPair {
 /// Throws Error{bad_file} for what is not there, a folder without clouds, and a prediction without truth, a truth
 /// without prediction, a pair without mesh (the first of them by name, and how many); Error{bad_argument} for a folder
 /// against a file, and for two files of one folder that would be the same shape.
-std::vector<MetricsPair> metrics_pairs(const std::string& prediction, const std::string& truth,
-                                       const std::string& mesh);
+std::vector<ShapePair> pair_shapes(const std::string& prediction, const std::string& truth, const std::string& mesh);
 
-}  // namespace stipple::cli
+}  // namespace stipple::data

@@ -1,22 +1,20 @@
 #pragma once
-// Descriptions of files, for `stipple info`.
+// Descriptions of files for `stipple info` and `stipple mesh info`: for people and for --json.
 
 #include "stipple/cli/command.h"
+#include "stipple/tasks/describe.h"
 
 namespace stipple::cli {
 
 struct Description {
-    std::string format;                                      // "PLY", "PNG"
     std::string summary;                                     // attributes, tensors: one cell of a table
     std::vector<std::pair<std::string, std::string>> pairs;  // for people
     Json fields = Json::object();                            // for --json
 };
 
 /// x, y, z, diagonal and origin, as far as there are finite points.
-void describe_bounds(const PointCloud& cloud, Description& description);
+void add_bounds(const Bounds& bounds, const std::array<double, 3>& origin, Description& description);
 
-/// Any file that stipple reads. Throws as its reader does.
-Description describe_file(const std::string& path, const std::string& from, int64_t item, const Common& common,
-                          io::Warnings& warnings);
+Description description_of(const std::string& path, const tasks::FileSummary& file);
 
 }  // namespace stipple::cli

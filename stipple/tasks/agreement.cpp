@@ -1,11 +1,11 @@
-#include "stipple/cli/engine_compare.h"
+#include "stipple/tasks/agreement.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "stipple/engine/program.h"
 
-namespace stipple::cli {
+namespace stipple::tasks {
 namespace {
 
 int64_t winner_of(const float* row, int64_t channels) {
@@ -50,9 +50,7 @@ Answers answers_of(const engine::Engine& engine, const CloudBatch& clouds) {
         const int64_t first = clouds.offsets[static_cast<size_t>(begin)];
         for (int64_t i = begin; i <= end; ++i) offsets.push_back(clouds.offsets[static_cast<size_t>(i)] - first);
         const ops::Batch batch = ops::Batch::ragged(offsets);
-        Array<float, 2> points({batch.rows(), 3});
-        std::copy_n(clouds.rows.data() + 3 * first, 3 * batch.rows(), points.data());
-        points = points.to(device);
+        const Array<float, 2> points = clouds.points_on(device, begin, end);
         std::vector<std::pair<std::string, Array<float, 2>>> others = other_inputs(program, batch);
         std::vector<engine::Input> inputs = {{"points", points.view()}};
         for (auto& [name, rows] : others) {
@@ -99,4 +97,4 @@ double accuracy_of(const Answers& answers, const std::vector<int64_t>& labels) {
     return static_cast<double>(right) / static_cast<double>(labels.size());
 }
 
-}  // namespace stipple::cli
+}  // namespace stipple::tasks
