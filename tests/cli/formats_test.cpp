@@ -27,7 +27,7 @@ TEST_F(CliFormats, AProductThatTheFormatCannotHoldIsRefusedBeforeAnyWork) {
     }
     expect_error(stipple({"segment", "--model", folder / "no.safetensors", input, "-o", folder / "s.bin"}), 2,
                  "s.bin: KITTI cannot hold the attribute label");
-    expect_error(stipple({"metrics", none, none, "--errors-to", folder / "e.xyz"}), 2,
+    expect_error(stipple({"metrics", input, input, "--errors-to", folder / "e.xyz"}), 2,
                  "e.xyz: XYZ cannot hold the attribute error_to_truth");
     expect_error(stipple({"mesh", "distance", none, none, "-o", folder / "d.xyz"}), 2,
                  "d.xyz: XYZ cannot hold the attribute distance");
@@ -50,6 +50,7 @@ TEST_F(CliFormats, CloudsOfNoPointsAreReadAndWritten) {
         expect_success(stipple({"convert", folder / name, "-o", folder / "again.ply", "--overwrite"}));
     }
     expect_success(stipple({"convert", none, "-o", folder / "c.ply", "--drop-nonfinite"}));
+    expect_success(stipple({"normals", none, "-o", folder / "n.ply"}));
     expect_error(stipple({"convert", none, "-o", folder / "b.xyz"}), 2, "b.xyz: XYZ cannot hold a cloud of no points");
     EXPECT_FALSE(std::filesystem::exists(folder / "b.xyz"));
     expect_success(stipple({"picture", none, "-o", folder / "b.png", "--size", "64"}));
@@ -59,7 +60,6 @@ TEST_F(CliFormats, CommandsThatNeedPointsSaySoInOneLine) {
     const std::string none = no_points(), some = points();
     const std::vector<std::vector<std::string>> calls = {
         {"sample", none, "-n", "1", "-o", folder / "o.ply"},
-        {"normals", none, "-o", folder / "o.ply"},
         {"clean", none, "-o", folder / "o.ply"},
         {"register", none, some, "-o", folder / "o.ply"},
         {"register", some, none, "-o", folder / "o.ply"},
