@@ -127,6 +127,24 @@ TEST_P(Emd, KeepsItsGapBetweenDifferentShapes) {
     }
 }
 
+/// Two clusters of different sizes: prices far apart, long auctions and long paths.
+std::pair<Array<float, 2>, Array<float, 2>> clusters_far_apart(int64_t n) {
+    Array<float, 2> a = make_cloud(Kind::uniform, n, 8), b = make_cloud(Kind::uniform, n, 9);
+    for (int64_t i = 0; i < n; ++i) {
+        if (i % 5 < 3) a.data()[3 * i] += 20.0f;
+        if (i % 5 < 2) b.data()[3 * i] += 20.0f;
+    }
+    return {std::move(a), std::move(b)};
+}
+
+TEST_P(Emd, KeepsItsGapBetweenClustersFarApart) {
+    const auto [a, b] = clusters_far_apart(700);
+    for (const DistanceNorm norm : kNorms) {
+        const EmdOptions options{norm, 0.01f, 0.0f};
+        check_cloud(a, b, options, run_emd(a, b, options, device()));
+    }
+}
+
 TEST_P(Emd, GivesTheGapThatIsAskedFor) {
     const Array<float, 2> a = make_cloud(Kind::uniform, 700, 5), b = make_cloud(Kind::uniform, 700, 6);
     for (const float relative : {0.3f, 0.03f, 0.003f, 0.0003f, 0.0f}) {
@@ -152,8 +170,8 @@ TEST_P(Emd, ACloudAndAPermutationOfItCostNothing) {
     for (int64_t i = 0; i < n; ++i) EXPECT_EQ((result.matching.data()[i] * 37) % n, i);
 }
 
-/// The nearest objects cost nothing, so eps is at its finest from the beginning, and the way from one place to the
-/// other is longer than what a search writes down.
+/// The nearest objects cost nothing, so eps is at its finest from the beginning, and a path from one place to the other
+/// is longer than the longest that a search records.
 TEST_P(Emd, TwoPlacesInDifferentNumbers) {
     for (const int64_t n : {64, 304}) {
         SCOPED_TRACE(n);
@@ -182,12 +200,7 @@ TEST_P(EmdOfTwoDevices, CudaEqualsTheCpuBitForBit) {
             EXPECT_EQ(0, std::memcmp(cpu.bound.data(), here.bound.data(), sizeof(float)));
         }
     }
-    // Prices far apart: long auctions and long paths.
-    Array<float, 2> a = make_cloud(Kind::uniform, 700, 8), b = make_cloud(Kind::uniform, 700, 9);
-    for (int64_t i = 0; i < 700; ++i) {
-        if (i % 5 < 3) a.data()[3 * i] += 20.0f;
-        if (i % 5 < 2) b.data()[3 * i] += 20.0f;
-    }
+    const auto [a, b] = clusters_far_apart(700);
     for (const DistanceNorm norm : kNorms) {
         const EmdOptions options{norm, 0.01f, 0.0f};
         const Result cpu = run_emd(a, b, options, Device{}), here = run_emd(a, b, options, device());
