@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <set>
+
 #include "stipple/core/error.h"
 #include "stipple/core/nearest_name.h"
 #include "stipple/models/common/config.h"
@@ -87,7 +89,48 @@ Network build_model(std::string_view name, const Config& config) {
         near.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : fmt::format("did you mean {}?", near));
 }
 
-Model load_model(const std::string& path) {
+namespace {
+
+/// What becomes of a network's parameters in another one: "" where they are the same, else the first difference.
+std::string parameter_change(const Network& from, const Network& to) {
+    std::map<std::string, std::vector<int64_t>> wanted;
+    const std::vector<network::Parameter> after = network::parameters_of(to);
+    for (const network::Parameter& parameter : after) wanted[parameter.name] = parameter.shape;
+    std::set<std::string> there;
+    for (const network::Parameter& parameter : network::parameters_of(from)) {
+        there.insert(parameter.name);
+        const auto found = wanted.find(parameter.name);
+        if (found == wanted.end()) return fmt::format("there would be no {}", parameter.name);
+        if (found->second != parameter.shape)
+            return fmt::format("{} would be [{}], the file has [{}]", parameter.name, fmt::join(found->second, ", "),
+                               fmt::join(parameter.shape, ", "));
+    }
+    for (const network::Parameter& parameter : after)
+        if (!there.count(parameter.name))
+            return fmt::format("{} [{}] is not in the file", parameter.name, fmt::join(parameter.shape, ", "));
+    return "";
+}
+
+/// The network of a file with some options replaced; the weights' metadata follow.
+Network build_with_overrides(const Network& built, Weights& weights, const Config& overrides) {
+    Config config = built.config;
+    std::string changes;
+    for (const auto& [key, value] : overrides) {
+        config[key] = value;
+        changes += fmt::format("{}{} = {}", changes.empty() ? "" : ", ", key, value);
+    }
+    Network changed = build_model(built.name, config);
+    if (const std::string change = parameter_change(built, changed); !change.empty())
+        throw Error(ErrorCode::bad_config, fmt::format("{} does not fit the weights: {}", changes, change),
+                    "an option can change after training when all parameters keep their names and shapes");
+    if (changed.config != built.config) weights.metadata.erase("stipple.calibration");
+    network::set_config(weights, changed);
+    return changed;
+}
+
+}  // namespace
+
+Model load_model(const std::string& path, const Config& overrides) {
     Weights weights = network::load_weights(path);
     try {
         const auto name = weights.metadata.find("stipple.model");
@@ -96,6 +139,7 @@ Model load_model(const std::string& path) {
                         "scripts/pth_to_safetensors.py writes it for the checkpoints that it knows");
         Network built = build_model(name->second, network::config_of(weights));
         network::check_weights(built, weights);
+        if (!overrides.empty()) built = build_with_overrides(built, weights, overrides);
         return {std::move(built), std::move(weights)};
     } catch (const Error& error) {
         throw error.at_path(path);

@@ -29,6 +29,12 @@ struct Model {
 
 /// A weights file and the network its metadata name; the weights are checked against it. Throws Error{bad_file} that
 /// says what is wrong, Error{bad_config} as above with the file's path.
-Model load_model(const std::string& path);
+///
+/// overrides: options that replace those of the file, so that what training does not fix can be chosen later: the ratio
+/// and the neighbours of PU-Flow. The metadata of the result say what it became; a calibration in the file is of the
+/// file's own network, and goes where an override changes anything. Throws Error{bad_config} for an unknown key or
+/// value as above, and when a parameter would be another: it names the first tensor that would appear, disappear or
+/// change its shape.
+Model load_model(const std::string& path, const std::map<std::string, std::string>& overrides = {});
 
 }  // namespace stipple::models

@@ -144,5 +144,65 @@ TEST(Registry, AFileThatIsNoneSaysWhy) {
     expect(ErrorCode::bad_file, "head.fc3");
 }
 
+/// A file with the weights of a network, some of them calibrated.
+struct ModelFile {
+    explicit ModelFile(const Network& network) : weights(initial_weights(network, 1)) {
+        set_config(weights, network);
+        weights.metadata["stipple.calibration"] = "{}";
+        weights.metadata["stipple.classes"] = "a,b";
+        save_weights(path, weights, DType::f32, Overwrite::allow);
+    }
+    test::TemporaryFolder folder;
+    std::string path = folder / "model.safetensors";
+    network::Weights weights;
+};
+
+TEST(RegistryOverrides, ChangeWhatTrainingDoesNotFix) {
+    const ModelFile file(puflow({}));
+    const Model model =
+        load_model(file.path, {{"ratio", "16"}, {"neighbours", "24"}, {"interpolation_neighbours", "5"}});
+    EXPECT_EQ(all_of(model.network), all_of(puflow({.ratio = 16, .neighbours = 24, .interpolation_neighbours = 5})));
+    EXPECT_EQ(checksum(model.weights), checksum(file.weights));
+    // The metadata are those of the new network: saved, it is that model.
+    EXPECT_EQ(network::config_of(model.weights).at("ratio"), "16");
+    EXPECT_EQ(network::config_of(model.weights).at("neighbours"), "24");
+    EXPECT_EQ(network::config_of(model.weights).at("stages"), "false");
+    EXPECT_EQ(model.weights.metadata.at("stipple.classes"), "a,b");
+    save_weights(file.folder / "again.safetensors", model.weights, DType::f32, Overwrite::allow);
+    EXPECT_EQ(all_of(load_model(file.folder / "again.safetensors").network), all_of(model.network));
+}
+
+TEST(RegistryOverrides, ACalibrationIsOfTheNetworkItWasMadeWith) {
+    const ModelFile file(puflow({}));
+    EXPECT_EQ(load_model(file.path).weights.metadata.count("stipple.calibration"), 1u);
+    EXPECT_EQ(load_model(file.path, {{"ratio", "4"}}).weights.metadata.count("stipple.calibration"), 1u);
+    EXPECT_EQ(load_model(file.path, {{"ratio", "8"}}).weights.metadata.count("stipple.calibration"), 0u);
+}
+
+TEST(RegistryOverrides, RefuseWhatDoesNotFitTheWeights) {
+    const ModelFile file(pointnet_classifier({.classes = 3, .feature_transform = false}));
+    const auto expect = [&](const std::map<std::string, std::string>& overrides, const std::string& text,
+                            const std::string& hint) {
+        const Refusal refusal = refusal_of([&] { load_model(file.path, overrides); });
+        EXPECT_EQ(refusal.code, ErrorCode::bad_config) << refusal.text;
+        EXPECT_NE(refusal.text.find(file.path), std::string::npos) << refusal.text;
+        EXPECT_NE(refusal.text.find(text), std::string::npos) << refusal.text;
+        EXPECT_NE(refusal.hint.find(hint), std::string::npos) << refusal.hint;
+    };
+    const std::string names = "names and shapes";
+    expect({{"classes", "4"}},
+           "classes = 4 does not fit the weights: head.fc3.weight would be [4, 256], the file has [3, 256]", names);
+    expect({{"dropout", "0.5"}, {"input_transform", "false"}},
+           "dropout = 0.5, input_transform = false does not fit the weights: there would be no "
+           "input_transform.conv1.weight",
+           names);
+    expect({{"feature_transform", "true"}}, "feature_transform.conv1.weight [64, 64] is not in the file", names);
+    expect({{"clases", "3"}}, "pointnet-classifier has no option \"clases\"", "did you mean classes?");
+    expect({{"k", "3"}}, "pointnet-classifier has no option \"k\"", "it has variant, classes");
+    expect({{"dropout", "much"}}, "dropout must be a number, got \"much\"", "");
+    expect({{"dropout", "2"}}, "dropout must be at least 0 and below 1", "");
+    EXPECT_EQ(load_model(file.path, {{"dropout", "0.5"}}).network.config.at("dropout"), "0.5");
+}
+
 }  // namespace
 }  // namespace stipple::models
