@@ -14,9 +14,9 @@ namespace stipple::engine {
 class ContextState {
 public:
     virtual ~ContextState() = default;
-    /// inputs and outputs in the order of the program's bindings; a null view for an output that is not wanted.
-    /// Checked.
-    virtual void run(const ops::Batch& batch, const std::vector<View<const float, 2>>& inputs,
+    /// batches: by point set. inputs and outputs in the order of the program's bindings; a null view for an output that
+    /// is not wanted; indices [points, k] are int32 behind a view of float. Checked.
+    virtual void run(const std::vector<const ops::Batch*>& batches, const std::vector<View<const float, 2>>& inputs,
                      const std::vector<View<float, 2>>& outputs, Stream stream) = 0;
 };
 
@@ -29,11 +29,14 @@ public:
     virtual std::vector<std::string> describe() const = 0;  // one line a step
     const Program& program() const { return program_; }
     const Options& options() const { return options_; }
+    const std::vector<PointSet>& sets() const { return sets_; }
 
 protected:
-    Backend(Program program, Options options) : program_(std::move(program)), options_(std::move(options)) {}
+    Backend(Program program, Options options)
+        : program_(std::move(program)), options_(std::move(options)), sets_(point_sets(program_)) {}
     Program program_;
     Options options_;
+    std::vector<PointSet> sets_;
 };
 
 /// options.device names the device; layers' precisions are already set in the program.
