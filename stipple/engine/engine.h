@@ -112,7 +112,8 @@ private:
     // In the order of the program's bindings; kept, so that a run allocates nothing.
     std::vector<View<const float, 2>> inputs_;
     std::vector<View<float, 2>> outputs_;
-    std::vector<ops::Batch> batches_;  // by point set
+    std::vector<const ops::Batch*> batches_;  // by point set
+    std::vector<ops::Batch> made_;            // of the sets that the network makes, by set
 };
 
 }  // namespace stipple::engine

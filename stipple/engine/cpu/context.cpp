@@ -49,16 +49,16 @@ Context::Context(const Program& program, const Plan& plan, const Options& option
     partial_of_cloud_.resize(static_cast<size_t>(options.max_batch));
 }
 
-void Context::run(const std::vector<ops::Batch>& batches, const std::vector<View<const float, 2>>& inputs,
+void Context::run(const std::vector<const ops::Batch*>& batches, const std::vector<View<const float, 2>>& inputs,
                   const std::vector<View<float, 2>>& outputs, Stream) {
-    clouds_ = batches[0].clouds();
+    clouds_ = batches[0]->clouds();
     if (clouds_ == 0) return;
     batches_ = &batches;
     workers_ = std::min<int64_t>(threads(), slots_);
     by_cloud_ = true;
     slot_points_ = most_rows_ = 0;
     for (size_t set = 0; set < batches.size(); ++set) {
-        const ops::Batch& batch = batches[set];
+        const ops::Batch& batch = *batches[set];
         const int64_t neighbours = plan_.most_neighbours[set];
         for (int64_t cloud = 0; neighbours > 0 && cloud < clouds_; ++cloud)
             STIPPLE_REQUIRE(batch.size(cloud) >= neighbours, "cloud {} has {} points; {} needs {} neighbours", cloud,

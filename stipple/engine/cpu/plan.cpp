@@ -117,10 +117,13 @@ void plan_homes(const Program& program, const Options& options, Plan& plan) {
     for (const Binding& binding : program.inputs) plan.homes[static_cast<size_t>(binding.value)].kind = Home::caller;
     for (const Binding& binding : program.outputs) {
         Home& home = plan.homes[static_cast<size_t>(binding.value)];
-        // An output that is not wanted and that no step reads is not computed at all.
-        // Rows of indices are adjacent, which the caller's need not be.
+        // An output that is not wanted and that no step reads is not computed at all. Rows of indices are adjacent,
+        // which the caller's need not be: they are copied in the end.
         if (home.kind != Home::caller)
             home.kind = is_read[static_cast<size_t>(binding.value)] || home.is_index ? Home::shared : Home::caller;
+        if (home.is_index)
+            by_group[static_cast<size_t>(binding.value)] =
+                widened(by_group[static_cast<size_t>(binding.value)], static_cast<int32_t>(plan.groups.size()) - 1);
     }
     std::vector<int64_t> shared(n, 0);
     for (size_t v = 0; v < n; ++v) {

@@ -162,14 +162,14 @@ public:
     explicit CudaContext(std::shared_ptr<const CudaBackend> backend);
     ~CudaContext() override;
 
-    void run(const std::vector<ops::Batch>& batches, const std::vector<View<const float, 2>>& inputs,
+    void run(const std::vector<const ops::Batch*>& batches, const std::vector<View<const float, 2>>& inputs,
              const std::vector<View<float, 2>>& outputs, Stream stream) override;
 
 private:
     void place_values(const std::vector<View<const float, 2>>& inputs, const std::vector<View<float, 2>>& outputs);
     void queue_steps(cudaStream_t stream) const;
     void queue_step(size_t index, cudaStream_t stream) const;
-    void check_neighbours(const std::vector<ops::Batch>& batches) const;
+    void check_neighbours(const std::vector<const ops::Batch*>& batches) const;
     const DeviceBatch& batch(int32_t set) const { return *batches_[static_cast<size_t>(set)]; }
 
     std::shared_ptr<const CudaBackend> backend_;
@@ -208,20 +208,20 @@ CudaContext::~CudaContext() {
     cudaEventDestroy(done_);
 }
 
-void CudaContext::check_neighbours(const std::vector<ops::Batch>& batches) const {
+void CudaContext::check_neighbours(const std::vector<const ops::Batch*>& batches) const {
     for (const Step& step : backend_->program().steps) {
         if (step.kind != StepKind::knn) continue;
         const TensorType& type = backend_->type(step.output);
-        const ops::Batch& points = batches[static_cast<size_t>(type.of)];
+        const ops::Batch& points = *batches[static_cast<size_t>(type.of)];
         for (int64_t cloud = 0; cloud < (points.is_dense() ? 1 : points.clouds()); ++cloud)
             STIPPLE_REQUIRE(points.size(cloud) >= type.width, "{}: {} neighbours in a cloud of {} points", step.name,
                             type.width, points.size(cloud));
     }
 }
 
-void CudaContext::run(const std::vector<ops::Batch>& batches, const std::vector<View<const float, 2>>& inputs,
+void CudaContext::run(const std::vector<const ops::Batch*>& batches, const std::vector<View<const float, 2>>& inputs,
                       const std::vector<View<float, 2>>& outputs, Stream stream_handle) {
-    if (batches[0].clouds() == 0) return;
+    if (batches[0]->clouds() == 0) return;
     check_neighbours(batches);
     const CurrentDevice current(backend_->options().device);
     const cudaStream_t stream = ops::cuda::raw(stream_handle);
@@ -229,7 +229,7 @@ void CudaContext::run(const std::vector<ops::Batch>& batches, const std::vector<
 
     key_.sets.resize(batches.size());
     for (size_t set = 0; set < batches.size(); ++set) {
-        const ops::Batch& batch = batches[set];
+        const ops::Batch& batch = *batches[set];
         GraphKey::Points& key = key_.sets[set];
         key.is_dense = batch.is_dense();
         key.clouds = batch.clouds();
@@ -240,7 +240,7 @@ void CudaContext::run(const std::vector<ops::Batch>& batches, const std::vector<
     for (const auto& input : inputs) key_.pointers.emplace_back(input.data(), input.stride(0));
     for (const auto& output : outputs) key_.pointers.emplace_back(output.data(), output.stride(0));
 
-    for (size_t set = 0; set < batches.size(); ++set) batches_[set]->set(batches[set], stream);
+    for (size_t set = 0; set < batches.size(); ++set) batches_[set]->set(*batches[set], stream);
     const auto queue = [&](cudaStream_t where) {
         place_values(inputs, outputs);
         queue_steps(where);

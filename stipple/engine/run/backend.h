@@ -16,7 +16,7 @@ public:
     virtual ~ContextState() = default;
     /// batches: by point set. inputs and outputs in the order of the program's bindings; a null view for an output that
     /// is not wanted; indices [points, k] are int32 behind a view of float. Checked.
-    virtual void run(const std::vector<ops::Batch>& batches, const std::vector<View<const float, 2>>& inputs,
+    virtual void run(const std::vector<const ops::Batch*>& batches, const std::vector<View<const float, 2>>& inputs,
                      const std::vector<View<float, 2>>& outputs, Stream stream) = 0;
 };
 

@@ -40,12 +40,12 @@ std::string names_of(const std::vector<Binding>& bindings) {
 /// The view with its rows checked against the binding's type. Indices are a row of neighbours for each point.
 template <class T>
 void check_rows(const char* what, const Program& program, const Binding& binding, const View<T, 2>& rows,
-                const std::vector<ops::Batch>& batches, Device device) {
+                const std::vector<const ops::Batch*>& batches, Device device) {
     const TensorType& type = program.values[static_cast<size_t>(binding.value)].type;
-    const ops::Batch& batch = batches[static_cast<size_t>(type.set)];
+    const ops::Batch& batch = *batches[static_cast<size_t>(type.set)];
     const int64_t numbers = type.is_index ? type.width : type.channels;
     const int64_t expected =
-        type.level == Level::cloud ? batches[0].clouds() : batch.rows() * (type.is_index ? 1 : type.width);
+        type.level == Level::cloud ? batches[0]->clouds() : batch.rows() * (type.is_index ? 1 : type.width);
     STIPPLE_REQUIRE(rows.size(0) == expected && rows.size(1) == numbers,
                     "{} '{}' of {} is {}, must be [{}, {}] for {} clouds with {} points", what, binding.name,
                     program.name, shape_text(rows.shape().data(), 2), expected, numbers, batch.clouds(), batch.rows());
@@ -78,8 +78,8 @@ View<float, 2> rows_of(const Program& program, const Binding& binding, const Out
 /// Fills `views` in the order of the bindings; those that are not given stay empty.
 template <class Given, class T>
 void bind_rows(const char* what, const Program& program, const std::vector<Binding>& bindings,
-               const std::vector<Given>& given, const std::vector<ops::Batch>& batches, Device device,
-               std::vector<View<T, 2>>& views) {
+          const std::vector<Given>& given, const std::vector<const ops::Batch*>& batches, Device device,
+          std::vector<View<T, 2>>& views) {
     std::fill(views.begin(), views.end(), View<T, 2>());
     for (size_t g = 0; g < given.size(); ++g) {
         const auto binding = std::find_if(bindings.begin(), bindings.end(),
@@ -163,6 +163,7 @@ Context::Context(const Engine& engine) : backend_(engine.backend_), state_(backe
     inputs_.resize(backend_->program().inputs.size());
     outputs_.resize(backend_->program().outputs.size());
     batches_.resize(backend_->sets().size());
+    made_.resize(batches_.size());
 }
 
 Context::Context(Context&&) noexcept = default;
@@ -194,12 +195,10 @@ void Context::bind_batches(std::span<const ops::Batch> batches) {
     }
     size_t next = 0;
     for (size_t set = 0; set < sets.size(); ++set) {
-        if (wanted == 0 && set == 0 && sets[0].points == 0)
-            batches_[set] = batches[0];  // no points of the caller: the clouds count
-        else
-            batches_[set] =
-                of_caller(sets[set]) ? batches[next++] : ops::Batch::dense(batches[0].clouds(), sets[set].points);
+        made_[set] = ops::Batch::dense(batches[0].clouds(), sets[set].points);
+        batches_[set] = of_caller(sets[set]) ? &batches[next++] : &made_[set];
     }
+    if (wanted == 0 && sets[0].points == 0) batches_[0] = &batches[0];  // no points at all: the clouds count
 }
 
 void Context::run(const ops::Batch& batch, const std::vector<Input>& inputs, const std::vector<Output>& outputs,
