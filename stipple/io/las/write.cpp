@@ -349,7 +349,12 @@ Grid choose_grid(const PointCloud& cloud, Warnings& warnings) {
     double worst = 0;
     for (size_t a = 0; a < 3; ++a) {
         STIPPLE_REQUIRE(std::isfinite(cloud.origin[a]), "LAS cannot hold a non-finite origin");
-        float low = n > 0 ? positions[a] : 0, high = low;
+        if (n == 0) {
+            grid.scale[a] = 0.001;
+            grid.min[a] = grid.max[a] = 0;
+            continue;
+        }
+        float low = positions[a], high = positions[a];
         for (int64_t i = 0; i < n; ++i) {
             low = std::min(low, positions[3 * i + static_cast<int64_t>(a)]);
             high = std::max(high, positions[3 * i + static_cast<int64_t>(a)]);
