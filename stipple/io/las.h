@@ -22,14 +22,14 @@ namespace stipple::io {
 Mesh parse_las(ByteReader& reader, const ReadOptions& options, Warnings& warnings);
 
 /// LAS 1.2 with point format 0 to 3 where that holds everything, else 1.4 with 6 to 8, which a coordinate system in WKT
-/// needs too. Of the cloud's facts the time type, synthetic returns and the coordinate system are written; GeoTIFF keys
-/// only with 1.2, else they are dropped with a warning: the standard allows WKT alone there. An attribute that LAS has
-/// no field for, or whose values do not fit in it, goes into extra bytes; one of another type whose values fit goes
-/// into the field (color of uint8 times 257), and a record of ours restores type, order and origin when stipple reads
-/// the file again. The scale of each axis is the coarsest power of ten, else the power of two, that gives every float32
-/// position back exactly; where none does, a power of ten at least as fine as float32 at the largest coordinate, and
-/// the rounding is told in a warning. Throws Error{bad_argument} for a non-finite position. Dropped with a warning:
-/// faces, alpha, attributes whose name is longer than 32 bytes; float16 and bfloat16 become float32.
+/// alone needs too. Of the cloud's facts the time type, synthetic returns and the coordinate system are written;
+/// GeoTIFF keys only with 1.2, else they are dropped with a warning: the standard allows WKT alone there. An attribute
+/// that LAS has no field for, or whose values do not fit in it, goes into extra bytes; one of another type whose values
+/// fit goes into the field (color of uint8 times 257), and a record of ours restores type, order and origin when
+/// stipple reads the file again. The scale of each axis is the coarsest power of ten, else the power of two, that gives
+/// every float32 position back exactly; where none does, a power of ten at least as fine as float32 at the largest
+/// coordinate, and the rounding is told in a warning. Throws Error{bad_argument} for a non-finite position. Dropped
+/// with a warning: faces, alpha, attributes whose name is longer than 32 bytes; float16 and bfloat16 become float32.
 void write_las(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Warnings& warnings);
 
 }  // namespace stipple::io

@@ -315,6 +315,15 @@ TEST(Las, WktNeedsTheWidePointFormats) {
     EXPECT_EQ(get<uint8_t>(written, 104), 6);
     EXPECT_EQ(parse(io::parse_las, written).vertices.facts.coordinate_system, mesh.vertices.facts.coordinate_system);
 
+    // In both ways: what the point format allows is written, which tells as much.
+    bytes = with_vlr(with_vlr(foreign(2, 3, 5), "LASF_Projection", 2112, bytes_of("GEOGCS")), "LASF_Projection", 34735,
+                     bytes_of("keys"));
+    const Bytes narrow = write(io::write_las, parse(io::parse_las, bytes), &warnings);
+    EXPECT_TRUE(warnings.empty());
+    EXPECT_EQ(get<uint8_t>(narrow, 104), 3);
+    ASSERT_EQ(parse(io::parse_las, narrow).vertices.facts.coordinate_system.size(), 1u);
+    EXPECT_EQ(parse(io::parse_las, narrow).vertices.facts.coordinate_system[0].id, 34735);
+
     Mesh keys = standard_cloud(3, true);
     keys.vertices.facts.coordinate_system.push_back({"LASF_Projection", 34735, "", "keys"});
     write(io::write_las, keys, &warnings);

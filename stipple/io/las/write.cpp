@@ -142,9 +142,11 @@ const Attribute* fit(const Attribute& attribute, const Column& column, Attribute
     return small ? result : nullptr;
 }
 
-bool has_wkt(const FileFacts& facts) {
-    return std::any_of(facts.coordinate_system.begin(), facts.coordinate_system.end(),
-                       [](const FileFacts::Record& record) { return record.id == kWktRecord; });
+/// A coordinate system in WKT alone; many files have it in GeoTIFF keys as well.
+bool needs_wkt(const FileFacts& facts) {
+    const std::vector<FileFacts::Record>& records = facts.coordinate_system;
+    return !records.empty() && std::all_of(records.begin(), records.end(),
+                                           [](const FileFacts::Record& record) { return record.id == kWktRecord; });
 }
 
 /// The records of the coordinate system that the point format may have; see las.h.
@@ -163,7 +165,7 @@ int choose_format(const PointCloud& cloud) {
     const bool timed = find(cloud.attributes, "time"), colored = find(cloud.attributes, "color");
     const int narrow = timed ? (colored ? 3 : 1) : (colored ? 2 : 0);
     const int wide = find(cloud.attributes, "nir") ? 8 : colored ? 7 : 6;
-    if (cloud.size() > std::numeric_limits<uint32_t>::max() || has_wkt(cloud.facts)) return wide;
+    if (cloud.size() > std::numeric_limits<uint32_t>::max() || needs_wkt(cloud.facts)) return wide;
     const std::vector<Column> narrow_columns = columns_of(narrow);
     for (const Column& column : columns_of(wide)) {
         const Attribute* attribute = find(cloud.attributes, column.name);
@@ -347,7 +349,12 @@ Grid choose_grid(const PointCloud& cloud, Warnings& warnings) {
     double worst = 0;
     for (size_t a = 0; a < 3; ++a) {
         STIPPLE_REQUIRE(std::isfinite(cloud.origin[a]), "LAS cannot hold a non-finite origin");
-        float low = n > 0 ? positions[a] : 0, high = low;
+        if (n == 0) {
+            grid.scale[a] = 0.001;
+            grid.min[a] = grid.max[a] = 0;
+            continue;
+        }
+        float low = positions[a], high = positions[a];
         for (int64_t i = 0; i < n; ++i) {
             low = std::min(low, positions[3 * i + static_cast<int64_t>(a)]);
             high = std::max(high, positions[3 * i + static_cast<int64_t>(a)]);
