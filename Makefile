@@ -1,6 +1,6 @@
 # The two commands: make demo, make test. The rest is for those who work on stipple.
 
-.PHONY: demo test sanitize architectures fuzz bench format package clean help
+.PHONY: demo test tidy sanitize architectures fuzz bench format package clean help
 
 demo:  ## install what is missing, build the program, read, convert, describe and draw a scan
 	@scripts/demo.sh
@@ -10,6 +10,9 @@ test:  ## install what is missing, build everything, run every test
 
 sanitize:  ## every test of the library under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/sanitize.sh
+
+tidy:  ## clang-tidy over every source of the library, half an hour
+	@scripts/tidy.sh
 
 architectures:  ## every .cu for the oldest GPU and for each fast path; make test compiles for sm_90a alone, for its time
 	@cmake --preset cuda-check -B build/architectures '-DCMAKE_CUDA_ARCHITECTURES=75-virtual;80-virtual;90a' && \

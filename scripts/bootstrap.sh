@@ -10,7 +10,7 @@ set -euo pipefail
 
 build=(g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev
        zlib1g-dev libpng-dev libjpeg-dev libhdf5-dev libeigen3-dev libembree-dev)
-test=(libgtest-dev clang-14 clang-format-14 libclang-rt-14-dev python3 python3-numpy python3-h5py python3-open3d
+test=(libgtest-dev clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev python3 python3-numpy python3-h5py python3-open3d
       jq locales libfaketime util-linux procps dpkg-dev file git)
 bench=(libbenchmark-dev libpcl-dev libopen3d-dev libnanoflann-dev libflann-dev libcgal-dev liblz4-dev libtbb-dev python3-scipy)
 

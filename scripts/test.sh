@@ -54,14 +54,21 @@ package_check() {
         cmake -S examples/own_network -B build/own_network -DCMAKE_PREFIX_PATH="$PWD/build/installed" &&
         cmake --build build/own_network && build/own_network/own_network
 }
+# Every public header compiles alone against what is installed: there is no private header for it to include.
+headers_check() {
+    (cd build/installed/include && find stipple -name '*.h') | xargs -P "$(nproc)" -I{} sh -c \
+        'echo "#include \"{}\"" | g++ -std=c++20 -fsyntax-only -Wall -Wextra -Werror -DFMT_SHARED -x c++ -I build/installed/include - || { echo "stipple: {} does not compile alone"; exit 255; }'
+}
 deb_check() { (cd build/ci && cpack -G DEB && dpkg-deb --info ./*.deb); }
 
 say "packages"
 scripts/bootstrap.sh test || { echo "0 passed, 1 failed"; exit 1; }
 say "build and tests (preset ci)"
 step "format" format_check
+step "clang-tidy of the parsers" scripts/tidy.sh --quick stipple/io
 step "build ci" build ci && suite "tests" build/ci
 step "installed package" package_check
+step "public headers alone" headers_check
 step "deb" deb_check
 say "CUDA"
 if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then

@@ -46,10 +46,16 @@ struct Calibration {
     std::map<std::string, LayerRange> layers;  // by layer name
 };
 
-/// clouds: real ones, as the network's input `points`; at least 1, on the CPU. Runs on the CPU in fp32; the error of a
-/// layer is that of its input and weights rounded to the precision, everything else in fp32, on the first 16 clouds.
-/// The same for any number of threads. Throws Error{bad_argument} for a network with other inputs and for no clouds,
-/// Error{not_finite} when a point or a layer's input is not finite.
+struct Input;  // engine.h
+
+/// batch: at least 1 cloud, real ones. inputs: every input of the network by name, as Context::run takes them, on the
+/// CPU. Runs on the CPU in fp32; the error of a layer is that of its input and weights rounded to the precision,
+/// everything else in fp32, on the first 16 clouds. The same for any number of threads. Throws Error{bad_argument} for
+/// no clouds, an input that is unknown, missing or of another shape, Error{not_finite} when a number of an input or of
+/// a layer's input is not finite.
+Calibration calibrate(const network::Network& network, const network::Weights& weights, const ops::Batch& batch,
+                      const std::vector<Input>& inputs, const CalibrationOptions& options);
+/// Of a network whose only input is `points`.
 Calibration calibrate(const network::Network& network, const network::Weights& weights, const ops::Clouds& clouds,
                       const CalibrationOptions& options);
 

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "stipple/core/array.h"
-#include "tests/engine/program_reference.h"
+#include "stipple/core/parallel.h"
+#include "tests/support/reference_program.h"
 
 namespace stipple::test {
 
@@ -48,6 +50,22 @@ std::vector<std::vector<float>> run_on(Device device, const Program& program, co
     return outputs;
 }
 
+std::vector<std::vector<float>> expected_outputs(const Program& program, const ops::Batch& batch,
+                                                 const std::vector<std::vector<float>>& inputs) {
+    std::vector<ReferenceInput> in;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        const TensorType& type = program.values[static_cast<size_t>(program.inputs[i].value)].type;
+        in.push_back({program.inputs[i].name, {inputs[i].data(), {rows_in(type, batch), type.channels}}});
+    }
+    const std::vector<ReferenceTensor> values = run_reference(program, batch, in);
+    std::vector<std::vector<float>> outputs;
+    for (const Binding& output : program.outputs) {
+        const std::vector<double>& exact = values[static_cast<size_t>(output.value)].values;
+        outputs.emplace_back(exact.begin(), exact.end());
+    }
+    return outputs;
+}
+
 double difference_of(const std::vector<float>& found, const std::vector<float>& expected) {
     if (found.size() != expected.size()) return INFINITY;
     double largest = 0, difference = 0;
@@ -59,19 +77,38 @@ double difference_of(const std::vector<float>& found, const std::vector<float>& 
     return difference == 0 ? 0 : difference / largest;
 }
 
+namespace {
+
+/// run_on; on the CPU with 1 and with 3 threads, which must give the same bits.
+std::vector<std::vector<float>> run_on_threads(Device device, const Program& program, const ops::Batch& batch,
+                                               const std::vector<std::vector<float>>& inputs) {
+    if (device.type != DeviceType::cpu) return run_on(device, program, batch, inputs);
+    const int before = threads();
+    set_threads(1);
+    const std::vector<std::vector<float>> one = run_on(device, program, batch, inputs, 2);
+    set_threads(3);
+    const std::vector<std::vector<float>> three = run_on(device, program, batch, inputs, 2);
+    set_threads(before);
+    for (size_t i = 0; i < one.size(); ++i)
+        EXPECT_EQ(0, std::memcmp(one[i].data(), three[i].data(), one[i].size() * sizeof(float)))
+            << program.outputs[i].name << " with 1 and 3 threads";
+    return three;
+}
+
+}  // namespace
+
 void expect_on(Device device, const Program& program, const ops::Batch& batch,
                const std::vector<Tolerance>& tolerances) {
     SCOPED_TRACE(testing::Message() << batch.clouds() << " clouds of " << batch.rows() << " points"
                                     << (batch.is_dense() ? "" : ", ragged"));
     const std::vector<std::vector<float>> inputs =
         random_inputs(program, batch, static_cast<uint64_t>(batch.rows() * 100 + batch.clouds()));
-    const std::vector<std::vector<float>> expected = run_program_reference(program, batch, inputs);
+    const std::vector<std::vector<float>> expected = expected_outputs(program, batch, inputs);
     for (const Tolerance& tolerance : tolerances) {
-        const std::vector<std::vector<float>> outputs =
-            run_on(device, in_precision(program, tolerance.precision), batch, inputs);
+        const Program rounded = in_precision(program, tolerance.precision);
+        const std::vector<std::vector<float>> outputs = run_on_threads(device, rounded, batch, inputs);
         for (size_t i = 0; i < outputs.size(); ++i)
-            EXPECT_LE(difference_of(outputs[i], expected[static_cast<size_t>(program.outputs[i].value)]),
-                      tolerance.difference)
+            EXPECT_LE(difference_of(outputs[i], expected[i]), tolerance.difference)
                 << program.outputs[i].name << " in " << name_of(tolerance.precision);
     }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Programs run on any device, against the plain loops of program_reference.h.
+// Programs run on any device, against the plain loops of reference_program.h.
 
 #include "tests/engine/programs.h"
 
@@ -10,13 +10,17 @@ namespace stipple::test {
 std::vector<std::vector<float>> run_on(Device device, const engine::Program& program, const ops::Batch& batch,
                                        const std::vector<std::vector<float>>& inputs, int times = 3);
 
+/// The same outputs by the plain loops of reference_program.h, rounded to float32 at the end.
+std::vector<std::vector<float>> expected_outputs(const engine::Program& program, const ops::Batch& batch,
+                                                 const std::vector<std::vector<float>>& inputs);
+
 struct Tolerance {
     engine::Precision precision;
     double difference;  // of the largest number of an output
 };
 
-/// Expects what the reference gives in float32, on one batch or on every batch of test_batches, in every precision
-/// named.
+/// Expects what the reference gives, on one batch or on every batch of test_batches, in every precision named; on the
+/// CPU with 1 and with 3 threads, and the same bits from both.
 void expect_on(Device device, const engine::Program& program, const ops::Batch& batch,
                const std::vector<Tolerance>& tolerances);
 void expect_on(Device device, const engine::Program& program, int64_t least_points,

@@ -1,5 +1,5 @@
 #pragma once
-// Small programs for the tests of backends, and how to run them.
+// Small programs for the tests of backends, and batches to run them on (device_programs.h runs them).
 
 #include <string>
 #include <vector>
@@ -26,18 +26,13 @@ struct ProgramWriter {
 engine::Dense random_dense(const std::string& name, int64_t in, int64_t out, engine::Activation activation,
                            uint64_t seed);
 
-/// All outputs of a program on the CPU, for inputs in the order of its bindings.
-std::vector<std::vector<float>> run_on_cpu(const engine::Program& program, const ops::Batch& batch,
-                                           const std::vector<std::vector<float>>& inputs);
-
 /// One input for each binding of the program.
 std::vector<std::vector<float>> random_inputs(const engine::Program& program, const ops::Batch& batch, uint64_t seed);
 
 /// Dense and ragged batches, one point, one cloud, more points than one tile, all clouds of at least `least` points.
 std::vector<ops::Batch> test_batches(int64_t least);
 
-/// Runs the program on the CPU with 1 and 3 threads on every batch, expects the same bits and what the reference gives,
-/// within `tolerance` of the largest number of each output.
-void expect_like_reference(const engine::Program& program, int64_t least_points, double tolerance);
+/// Rows of a value in a batch.
+int64_t rows_in(const engine::TensorType& type, const ops::Batch& batch);
 
 }  // namespace stipple::test

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "stipple/core/error.h"
+#include "stipple/core/parallel.h"
 
 namespace stipple::test {
 namespace {
@@ -25,6 +26,17 @@ using engine::Value;
 double activate(const engine::Activation& activation, double x) {
     if (activation.kind == ActivationKind::none || x >= 0) return x;
     return activation.kind == ActivationKind::relu ? 0 : x * activation.slope;
+}
+
+/// Four sums side by side: additions need not wait for each other.
+template <class T>
+double product(const std::vector<double>& x, const T* weight) {
+    double sums[4] = {};
+    const size_t whole = x.size() / 4 * 4;
+    for (size_t i = 0; i < whole; i += 4)
+        for (size_t j = 0; j < 4; ++j) sums[j] += x[i + j] * weight[i + j];
+    for (size_t i = whole; i < x.size(); ++i) sums[0] += x[i] * weight[i];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 class Runner {
@@ -119,11 +131,14 @@ private:
         x.type = {step.level, step.width, step.layers.back().out};
         x.rows = rows_of(x.type);
         x.values.resize(static_cast<size_t>(x.rows * x.type.channels));
-        for (int64_t r = 0; r < x.rows; ++r) {
-            std::vector<double> row;
-            for (size_t i = 0; i < step.layers.size(); ++i) row = dense(step, step.layers[i], i == 0, r, row);
-            std::copy(row.begin(), row.end(), x.row(r));
-        }
+        parallel_for(x.rows, 16, [&](int64_t begin, int64_t end) {
+            for (int64_t r = begin; r < end; ++r) {
+                std::vector<double> row;
+                for (size_t i = 0; i < step.layers.size(); ++i)
+                    row = dense(step, step.layers[i], i == 0, r, std::move(row));
+                std::copy(row.begin(), row.end(), x.row(r));
+            }
+        });
         if (step.reduce == Reduce::none)
             out.values = std::move(x.values);
         else
@@ -146,10 +161,7 @@ private:
                                   : static_cast<int64_t>(layer.weight.size()) == layer.in * layer.out);
         for (int64_t o = 0; o < layer.out; ++o) {
             double& sum = y[static_cast<size_t>(o)];
-            for (int64_t i = 0; i < layer.in; ++i) {
-                const auto k = static_cast<size_t>(o * layer.in + i);
-                sum += x[static_cast<size_t>(i)] * (has_matrix ? matrix[k] : layer.weight[k]);
-            }
+            sum += has_matrix ? product(x, matrix + o * layer.in) : product(x, layer.weight.data() + o * layer.in);
             for (const Source& addend : layer.addends) {
                 STIPPLE_ASSERT(at(addend.value).type.channels == layer.out);
                 sum += row_of(addend, step.level, step.width, r)[o];
@@ -199,10 +211,11 @@ private:
                     const float d = static_cast<float>(x.row(point)[c]) - static_cast<float>(x.row(first + j)[c]);
                     sum += d * d;
                 }
-                found.emplace_back(sum, j);
+                if (std::isfinite(sum)) found.emplace_back(sum, j);
             }
-            STIPPLE_ASSERT(k <= static_cast<int64_t>(found.size()));
+            STIPPLE_ASSERT(k <= batch_.size(cloud));
             std::sort(found.begin(), found.end());
+            found.resize(static_cast<size_t>(batch_.size(cloud)), {0, point - first});  // missing: the point itself
             for (int64_t j = 0; j < k; ++j)
                 *out.row(point * k + j) = static_cast<double>(found[static_cast<size_t>(j)].second);
         }

@@ -115,21 +115,48 @@ void round_weight(Precision precision, float* weight, int64_t out, int64_t in) {
     }
 }
 
-void require_points_only(const Program& program, int64_t dimension) {
-    const bool one = program.inputs.size() == 1 && program.inputs[0].name == "points";
-    STIPPLE_REQUIRE(one, "calibration is for networks whose only input is 'points'");
-    const TensorType& type = program.values[static_cast<size_t>(program.inputs[0].value)].type;
-    STIPPLE_REQUIRE(type == network::points_of(dimension), "the network's points are {}, the clouds' have {} numbers",
-                    network::to_string(type), dimension);
+/// The rows of an input that belong to clouds [begin, end).
+View<const float, 2> rows_of_clouds(View<const float, 2> rows, const TensorType& type, const ops::Batch& batch,
+                                    int64_t begin, int64_t end) {
+    if (type.level == Level::cloud) return rows.slice(begin, end);
+    return rows.slice(batch.begin(begin) * type.width, batch.end(end - 1) * type.width);
 }
 
 /// A NaN may vanish in a maximum before any layer that is looked at reads it.
-void require_finite(const ops::Clouds& clouds) {
-    for (int64_t cloud = 0; cloud < clouds.batch.clouds(); ++cloud)
-        for (int64_t i = clouds.batch.begin(cloud); i < clouds.batch.end(cloud); ++i)
-            for (int64_t axis = 0; axis < clouds.dimension(); ++axis)
-                if (!std::isfinite(clouds.rows(i, axis)))
-                    throw Error(ErrorCode::not_finite, fmt::format("a point of cloud {} is not finite", cloud));
+void require_finite(const Input& input, const TensorType& type, const ops::Batch& batch) {
+    for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud) {
+        const View<const float, 2> rows = rows_of_clouds(input.rows, type, batch, cloud, cloud + 1);
+        for (int64_t i = 0; i < rows.size(0); ++i)
+            for (int64_t c = 0; c < rows.size(1); ++c)
+                if (!std::isfinite(rows(i, c)))
+                    throw Error(ErrorCode::not_finite,
+                                fmt::format("input '{}': a number of cloud {} is not finite", input.name, cloud));
+    }
+}
+
+/// Every input of the program is there once, with its shape, on the CPU and finite.
+void require_inputs(const Program& program, const ops::Batch& batch, const std::vector<Input>& inputs) {
+    for (const Input& input : inputs) {
+        const auto named = [&](const auto& other) { return other.name == input.name; };
+        STIPPLE_REQUIRE(std::any_of(program.inputs.begin(), program.inputs.end(), named),
+                        "calibration: the network has no input '{}'", input.name);
+        STIPPLE_REQUIRE(std::count_if(inputs.begin(), inputs.end(), named) == 1,
+                        "calibration: input '{}' is given twice", input.name);
+    }
+    for (const Binding& binding : program.inputs) {
+        const auto found =
+            std::find_if(inputs.begin(), inputs.end(), [&](const Input& input) { return input.name == binding.name; });
+        const TensorType& type = program.values[static_cast<size_t>(binding.value)].type;
+        STIPPLE_REQUIRE(found != inputs.end(), "calibration: the network's input '{}' {} is not given", binding.name,
+                        network::to_string(type));
+        const std::array<int64_t, 2> shape = Runner::shape(type, batch);
+        STIPPLE_REQUIRE(found->rows.shape() == shape, "calibration: input '{}' {} must be [{}, {}], got [{}, {}]",
+                        binding.name, network::to_string(type), shape[0], shape[1], found->rows.size(0),
+                        found->rows.size(1));
+        STIPPLE_REQUIRE(found->rows.device() == Device{}, "calibration runs on the CPU: input '{}' is on {}",
+                        binding.name, found->rows.device());
+        require_finite(*found, type, batch);
+    }
 }
 
 /// What the observed program gave for the clouds on which errors are measured.
@@ -140,20 +167,18 @@ struct Kept {
 
 class Calibrator {
 public:
-    Calibrator(const Program& program, const ops::Clouds& clouds, const CalibrationOptions& options)
+    Calibrator(const Program& program, const ops::Batch& batch, const std::vector<Input>& inputs,
+               const CalibrationOptions& options)
         : unfused_(unfuse(program, options.precision)),
-          clouds_(clouds),
+          batch_(batch),
+          inputs_(inputs),
           options_(options),
           answer_(program.outputs[0].name) {
         for (const Binding& output : program.outputs)
             if (output.name == "logits") answer_ = "logits";
-        for (const Binding& binding : unfused_.program.inputs) types_[binding.name] = type_of(binding.value);
+        // A name of both is that of the input (observe.h).
         for (const Binding& binding : unfused_.program.outputs) types_[binding.name] = type_of(binding.value);
-        for (const ObservedLayer& layer : unfused_.layers)
-            if (dense_of(layer).matrix >= 0)
-                for (const auto* bindings : {&unfused_.program.outputs, &unfused_.program.inputs})
-                    for (const Binding& binding : *bindings)
-                        if (binding.value == dense_of(layer).matrix) matrices_[layer.name] = binding.name;
+        for (const Binding& binding : unfused_.program.inputs) types_[binding.name] = type_of(binding.value);
     }
 
     Calibration run() {
@@ -161,7 +186,7 @@ public:
         Calibration calibration;
         calibration.precision = options_.precision;
         calibration.method = options_.method;
-        calibration.clouds = clouds_.batch.clouds();
+        calibration.clouds = batch_.clouds();
         for (const ObservedLayer& layer : unfused_.layers) {
             const MagnitudeHistogram& histogram = histograms_[layer.name];
             LayerRange& range = calibration.layers[layer.name];
@@ -182,8 +207,23 @@ private:
     const Dense& dense_of(const ObservedLayer& layer) const {
         return unfused_.program.steps[static_cast<size_t>(layer.step)].layers[0];
     }
-    View<const float, 2> rows_of(const Group& group) const {
-        return clouds_.rows.slice(clouds_.batch.begin(group.begin), clouds_.batch.end(group.end - 1));
+    const Input* find_input(std::string_view name) const {
+        for (const Input& input : inputs_)
+            if (input.name == name) return &input;
+        return nullptr;
+    }
+    View<const float, 2> rows_of(const Group& group, const Input& input) const {
+        return rows_of_clouds(input.rows, types_.at(std::string(input.name)), batch_, group.begin, group.end);
+    }
+    std::vector<Input> inputs_of(const Group& group) const {
+        std::vector<Input> inputs;
+        for (const Input& input : inputs_) inputs.push_back({input.name, rows_of(group, input)});
+        return inputs;
+    }
+    /// What a layer reads under this name, on kept clouds.
+    View<const float, 2> rows_of(const Kept& kept, const std::string& name) const {
+        if (const Input* input = find_input(name)) return rows_of(kept.group, *input);
+        return {kept.values.at(name).data(), Runner::shape(types_.at(name), kept.group.batch)};
     }
 
     float range_of(const MagnitudeHistogram& histogram) const {
@@ -198,25 +238,24 @@ private:
         int64_t channels = 0;
         for (const auto& [name, type] : types_)
             channels += type.channels * (type.level == Level::cloud ? 1 : type.width);
-        const int64_t cloud = std::max<int64_t>(1, 4 * channels * clouds_.batch.largest());
-        return std::clamp<int64_t>(kErrorBytes / cloud, 1, std::min(kErrorClouds, clouds_.batch.clouds()));
+        const int64_t cloud = std::max<int64_t>(1, 4 * channels * batch_.largest());
+        return std::clamp<int64_t>(kErrorBytes / cloud, 1, std::min(kErrorClouds, batch_.clouds()));
     }
 
     void observe() {
         const int64_t kept = kept_clouds();
-        std::vector<Group> groups = groups_of(clouds_.batch, 0, kept);
+        std::vector<Group> groups = groups_of(batch_, 0, kept);
         const size_t kept_groups = groups.size();
-        for (Group& group : groups_of(clouds_.batch, kept, clouds_.batch.clouds())) groups.push_back(std::move(group));
+        for (Group& group : groups_of(batch_, kept, batch_.clouds())) groups.push_back(std::move(group));
         Runner runner(unfused_.program, groups);
         for (size_t i = 0; i < groups.size(); ++i) {
             check_interrupted();
             const Group& group = groups[i];
-            runner.run(group.batch, {{"points", rows_of(group)}});
+            runner.run(group.batch, inputs_of(group));
             for (const ObservedLayer& layer : unfused_.layers)
                 for (const std::string& name : layer.from) {
-                    const View<const float, 2> rows =
-                        name == "points" ? rows_of(group) : runner.output(name, group.batch);
-                    add(layer.name, rows);
+                    const Input* input = find_input(name);
+                    add(layer.name, input ? rows_of(group, *input) : runner.output(name, group.batch));
                 }
             if (i >= kept_groups) continue;
             Kept& values = kept_.emplace_back(Kept{group, {}});
@@ -244,9 +283,7 @@ private:
         int64_t column = 0;
         for (const std::string& name : layer.from) {
             const int64_t channels = types_.at(name).channels;
-            const View<const float, 2> part = name == "points"
-                                                  ? rows_of(kept.group)
-                                                  : View<const float, 2>(kept.values.at(name).data(), {rows, channels});
+            const View<const float, 2> part = rows_of(kept, name);
             for (int64_t r = 0; r < rows; ++r)
                 for (int64_t c = 0; c < channels; ++c) input[r * dense.in + column + c] = part(r, c);
             column += channels;
@@ -267,11 +304,12 @@ private:
         for (const Kept& kept : kept_) {
             const ops::Batch& batch = kept.group.batch;
             std::vector<float> input = rounded_input(layer, range, kept), matrix;
-            std::vector<Input> inputs = {
-                {"points", rows_of(kept.group)},
-                {kGivenInput, {input.data(), {static_cast<int64_t>(input.size()) / dense.in, dense.in}}}};
+            std::vector<Input> inputs = inputs_of(kept.group);
+            inputs.push_back({kGivenInput, {input.data(), {static_cast<int64_t>(input.size()) / dense.in, dense.in}}});
             if (dense.matrix >= 0) {
-                matrix = kept.values.at(matrices_.at(layer.name));
+                const View<const float, 2> exact = rows_of(kept, layer.matrix);
+                for (int64_t i = 0; i < batch.clouds(); ++i)
+                    matrix.insert(matrix.end(), &exact(i, 0), &exact(i, 0) + exact.size(1));
                 for (int64_t i = 0; i < batch.clouds(); ++i)
                     round_weight(options_.precision, matrix.data() + i * dense.out * dense.in, dense.out, dense.in);
                 inputs.push_back({kGivenMatrix, {matrix.data(), {batch.clouds(), dense.out * dense.in}}});
@@ -292,31 +330,34 @@ private:
     }
 
     const Unfused unfused_;
-    const ops::Clouds& clouds_;
+    const ops::Batch& batch_;
+    const std::vector<Input>& inputs_;
     const CalibrationOptions& options_;
     std::string answer_;  // the output whose error counts
     std::map<std::string, TensorType> types_;
-    std::map<std::string, std::string> matrices_;  // by layer, the output that is its matrix
     std::map<std::string, MagnitudeHistogram> histograms_;
     std::vector<Kept> kept_;
 };
 
 }  // namespace
 
-Calibration calibrate(const network::Network& network, const network::Weights& weights, const ops::Clouds& clouds,
-                      const CalibrationOptions& options) {
+Calibration calibrate(const network::Network& network, const network::Weights& weights, const ops::Batch& batch,
+                      const std::vector<Input>& inputs, const CalibrationOptions& options) {
     STIPPLE_REQUIRE(options.precision == Precision::int8 || options.precision == Precision::fp8,
                     "{} needs no calibration: int8 and fp8 do", name_of(options.precision));
-    STIPPLE_REQUIRE(clouds.batch.clouds() >= 1, "calibration needs clouds");
-    STIPPLE_REQUIRE(clouds.device() == Device{}, "calibration runs on the CPU: the clouds are on {}", clouds.device());
+    STIPPLE_REQUIRE(batch.clouds() >= 1, "calibration needs clouds");
     STIPPLE_REQUIRE(options.percentile > 0 && options.percentile <= 100,
                     "the percentile must be above 0 and at most 100, got {}", options.percentile);
     STIPPLE_REQUIRE(options.max_logit_error >= 0, "the largest error must be at least 0, got {}",
                     options.max_logit_error);
-    require_finite(clouds);
     const Program program = lower(network, weights);
-    require_points_only(program, clouds.dimension());
-    return Calibrator(program, clouds, options).run();
+    require_inputs(program, batch, inputs);
+    return Calibrator(program, batch, inputs, options).run();
+}
+
+Calibration calibrate(const network::Network& network, const network::Weights& weights, const ops::Clouds& clouds,
+                      const CalibrationOptions& options) {
+    return calibrate(network, weights, clouds.batch, {{"points", clouds.rows}}, options);
 }
 
 }  // namespace stipple::engine

@@ -1,11 +1,10 @@
-#include <nlohmann/json.hpp>
-
 #include <cmath>
 
 #include "stipple/core/error.h"
-#include "stipple/core/json_walk.h"
+#include "stipple/core/json_reader.h"
+#include "stipple/core/json_writer.h"
+#include "stipple/core/quoted.h"
 #include "stipple/engine/calibration.h"
-#include "stipple/io/byte_source.h"
 
 namespace stipple::engine {
 namespace {
@@ -19,80 +18,78 @@ struct MethodName {
 constexpr MethodName kMethods[] = {
     {RangeMethod::max, "max"}, {RangeMethod::percentile, "percentile"}, {RangeMethod::entropy, "entropy"}};
 
-[[noreturn]] void fail(std::string_view path, std::string_view what) {
-    throw Error(ErrorCode::bad_file, fmt::format("the calibration: {} {}", io::quoted(path), what));
-}
-
-// Fields that a calibration and each of its layers must have, as bits.
-enum : unsigned { has_range = 1, has_largest = 2, has_error = 4, has_keep = 8, has_all = 15 };
+constexpr std::string_view kWhat = "the calibration";
 
 class Reader {
 public:
-    void visit(std::string_view path, const JsonValue& value) {
-        if (path == "precision") {
-            calibration_.precision = precision_of(path, value);
-            fields_ |= 1;
-        } else if (path == "method") {
-            calibration_.method = method_of(path, value);
-            fields_ |= 2;
-        } else if (path == "clouds") {
-            if (value.kind != JsonValue::Kind::integer || value.integer < 1) fail(path, "must be a count");
-            calibration_.clouds = value.integer;
-            fields_ |= 4;
-        } else if (const size_t slash = path.rfind('/'); path.rfind("layers/", 0) == 0 && slash > 7) {
-            const std::string name(path.substr(7, slash - 7));
-            visit_layer(path, path.substr(slash + 1), calibration_.layers[name], layer_fields_[name], value);
+    void visit(JsonField& field) {
+        const std::string_view key = field.word();
+        if (key == "precision") {
+            constexpr Precision kPrecisions[] = {Precision::int8, Precision::fp8};
+            const std::string_view words[] = {name_of(kPrecisions[0]), name_of(kPrecisions[1])};
+            calibration_.precision = kPrecisions[field.take_word(words)];
+            has_precision_ = true;
+        } else if (key == "method") {
+            const std::string_view words[] = {kMethods[0].name, kMethods[1].name, kMethods[2].name};
+            calibration_.method = kMethods[field.take_word(words)].method;
+            has_method_ = true;
+        } else if (key == "clouds") {
+            field.take(calibration_.clouds);
+            if (calibration_.clouds < 1) field.fail("must be at least 1");
+        } else if (key == "layers") {
+            visit_layer(field);
         } else {
-            fail(path, "is not known");
+            field.fail("is not known");
         }
     }
 
     Calibration finish() {
-        if (fields_ != 7) throw Error(ErrorCode::bad_file, "the calibration lacks its precision, method or clouds");
+        if (!has_precision_ || !has_method_ || calibration_.clouds < 1)
+            throw Error(ErrorCode::bad_file, fmt::format("{} lacks its precision, method or clouds", kWhat));
         for (const auto& [name, fields] : layer_fields_)
-            if (fields != has_all) fail("layers/" + name, "lacks a field");
+            if (fields != kAllFields)
+                throw Error(ErrorCode::bad_file, fmt::format("{}: layer {} lacks a field", kWhat, quoted(name)));
         return std::move(calibration_);
     }
 
 private:
-    static Precision precision_of(std::string_view path, const JsonValue& value) {
-        for (const Precision precision : {Precision::int8, Precision::fp8})
-            if (value.kind == JsonValue::Kind::string && value.text == name_of(precision)) return precision;
-        fail(path, "must be int8 or fp8");
-    }
-    static RangeMethod method_of(std::string_view path, const JsonValue& value) {
-        for (const MethodName& known : kMethods)
-            if (value.kind == JsonValue::Kind::string && value.text == known.name) return known.method;
-        fail(path, "must be max, percentile or entropy");
-    }
-    static double number_of(std::string_view path, const JsonValue& value) {
-        const bool is_number = value.kind == JsonValue::Kind::integer || value.kind == JsonValue::Kind::number;
-        if (!is_number || !(value.number >= 0 && value.number <= 3e38)) fail(path, "must be a number from 0");
-        return value.number;
-    }
-    static void visit_layer(std::string_view path, std::string_view key, LayerRange& layer, unsigned& fields,
-                            const JsonValue& value) {
+    enum : unsigned { kRange = 1, kLargest = 2, kError = 4, kKeepHigher = 8, kAllFields = 15 };
+
+    /// layers/NAME/key, where the name may hold a '/'.
+    void visit_layer(JsonField& field) {
+        std::string_view name;
+        const std::string_view key = field.last_word(name);
+        if (name.empty()) field.fail("is not known");
+        LayerRange& layer = calibration_.layers[std::string(name)];
+        unsigned& fields = layer_fields_[std::string(name)];
         if (key == "range") {
-            layer.range = static_cast<float>(number_of(path, value));
-            if (!(layer.range > 0)) fail(path, "must be above 0");
-            fields |= has_range;
+            layer.range = magnitude_of(field);
+            if (!(layer.range > 0)) field.fail("must be above 0");
+            fields |= kRange;
         } else if (key == "largest") {
-            layer.largest = static_cast<float>(number_of(path, value));
-            fields |= has_largest;
+            layer.largest = magnitude_of(field);
+            fields |= kLargest;
         } else if (key == "error") {
-            layer.error = number_of(path, value);
-            fields |= has_error;
+            field.take(layer.error);
+            if (!(layer.error >= 0)) field.fail("must be a number from 0");
+            fields |= kError;
         } else if (key == "keep_higher") {
-            if (value.kind != JsonValue::Kind::boolean) fail(path, "must be true or false");
-            layer.keep_higher = value.integer != 0;
-            fields |= has_keep;
+            field.take(layer.keep_higher);
+            fields |= kKeepHigher;
         } else {
-            fail(path, "is not known");
+            field.fail("is not known");
         }
     }
 
+    static float magnitude_of(const JsonField& field) {
+        float number = 0;
+        field.take(number);
+        if (!(number >= 0)) field.fail("must be a number from 0");
+        return number;
+    }
+
     Calibration calibration_;
-    unsigned fields_ = 0;
+    bool has_precision_ = false, has_method_ = false;
     std::map<std::string, unsigned> layer_fields_;
 };
 
@@ -113,28 +110,33 @@ RangeMethod parse_range_method(std::string_view text) {
 }
 
 std::string calibration_json(const Calibration& calibration) {
-    nlohmann::ordered_json object = {{"precision", name_of(calibration.precision)},
-                                     {"method", name_of(calibration.method)},
-                                     {"clouds", calibration.clouds},
-                                     {"layers", nlohmann::ordered_json::object()}};
+    JsonWriter json;
+    json.begin_object()
+        .field("precision", name_of(calibration.precision))
+        .field("method", name_of(calibration.method))
+        .field("clouds", calibration.clouds)
+        .key("layers")
+        .begin_object();
     for (const auto& [name, layer] : calibration.layers) {
         const bool valid =
             std::isfinite(layer.range) && layer.range > 0 && std::isfinite(layer.largest) && std::isfinite(layer.error);
         STIPPLE_REQUIRE(valid, "the calibration of layer {} has a range of {}, largest {}, error {}", name, layer.range,
                         layer.largest, layer.error);
-        object["layers"][name] = {{"range", layer.range},
-                                  {"largest", layer.largest},
-                                  {"error", layer.error},
-                                  {"keep_higher", layer.keep_higher}};
+        json.key(name)
+            .begin_object()
+            .field("range", layer.range)
+            .field("largest", layer.largest)
+            .field("error", layer.error)
+            .field("keep_higher", layer.keep_higher)
+            .end_object();
     }
-    return object.dump();
+    json.end_object().end_object();
+    return json.text();
 }
 
 Calibration parse_calibration(std::string_view json) {
     Reader reader;
-    const bool valid =
-        walk_json(json, [&](std::string_view path, const JsonValue& value) { reader.visit(path, value); });
-    if (!valid) throw Error(ErrorCode::bad_file, "the calibration is no JSON object");
+    read_json(kWhat, json, [&](JsonField& field) { reader.visit(field); });
     return reader.finish();
 }
 

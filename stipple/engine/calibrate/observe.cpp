@@ -2,17 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "stipple/core/error.h"
 #include "stipple/engine/lower/set_precisions.h"
 
 namespace stipple::engine {
 namespace {
 
-/// The name under which a value can be read or is given; it becomes an output when it is neither yet.
+/// The name under which a value can be read or is given; it becomes an output when it is neither yet. An output may
+/// have the name of an input: the name then means the input.
 std::string name_of_value(Program& program, Value value) {
-    for (const std::vector<Binding>* bindings : {&program.inputs, &program.outputs})
-        for (const Binding& binding : *bindings)
-            if (binding.value == value) return binding.name;
+    for (const Binding& binding : program.inputs)
+        if (binding.value == value) return binding.name;
+    for (const Binding& binding : program.outputs) {
+        const auto same_name = [&](const Binding& input) { return input.name == binding.name; };
+        if (binding.value == value && std::none_of(program.inputs.begin(), program.inputs.end(), same_name))
+            return binding.name;
+    }
     std::string name = fmt::format("observed.{}", value);
     program.outputs.push_back({name, value});
     return name;
@@ -65,9 +72,9 @@ Unfused unfuse(const Program& program, Precision precision) {
     for (size_t i = 0; i < flat.steps.size(); ++i) {
         if (flat.steps[i].kind != StepKind::chain || marked.steps[i].layers[0].precision != precision) continue;
         const Dense& layer = flat.steps[i].layers[0];
-        ObservedLayer observed{layer.name, static_cast<int64_t>(i), {}};
+        ObservedLayer observed{layer.name, static_cast<int64_t>(i), {}, {}};
         for (const Source& part : layer.parts) observed.from.push_back(name_of_value(flat, part.value));
-        if (layer.matrix >= 0) name_of_value(flat, layer.matrix);
+        if (layer.matrix >= 0) observed.matrix = name_of_value(flat, layer.matrix);
         result.layers.push_back(std::move(observed));
     }
     return result;

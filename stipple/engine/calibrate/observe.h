@@ -14,10 +14,11 @@ struct ObservedLayer {
     std::string name;
     int64_t step = 0;               // of the unfused program; the only layer of its chain
     std::vector<std::string> from;  // names of inputs or outputs of the program that, side by side, are its input
+    std::string matrix;             // likewise, of a layer with the cloud's own weights
 };
 
 /// The same computation with every layer in a chain of its own. Values that the observed layers read are outputs,
-/// beside the program's own.
+/// beside the program's own; no name in ObservedLayer is that of both an input and an output.
 struct Unfused {
     Program program;
     std::vector<ObservedLayer> layers;  // those that may have the precision (set_precisions.h)

@@ -207,10 +207,9 @@ TEST(EngineCalibration, RefusesWhatItCannotCalibrate) {
               std::string::npos);
     EXPECT_NE(bad_argument_of([&] { calibrate(f.network, f.weights, f.view(), {.percentile = 0}); }).find("percentile"),
               std::string::npos);
-    const Network parts = models::pointnet_part_segmenter({.classes = 50});
-    EXPECT_NE(
-        bad_argument_of([&] { calibrate(parts, network::initial_weights(parts, 1), f.view(), {}); }).find("only input"),
-        std::string::npos);
+    const ops::Clouds flat(View<const float, 2>(f.clouds.points.data(), {64, 2}));
+    EXPECT_NE(bad_argument_of([&] { calibrate(f.network, f.weights, flat, {}); }).find("must be [64, 3], got [64, 2]"),
+              std::string::npos);
     Array<float, 2> points({64, 3});
     std::fill_n(points.data(), 192, 0.5f);
     points.data()[100] = NAN;
@@ -266,13 +265,15 @@ TEST(EngineCalibrationJson, RefusesEverythingElse) {
         {R"({"precision":"fp32","method":"max","clouds":1})", "must be int8 or fp8"},
         {R"({"precision":8,"method":"max","clouds":1})", "must be int8 or fp8"},
         {R"({"precision":"int8","method":"best","clouds":1})", "must be max, percentile or entropy"},
-        {R"({"precision":"int8","method":"max","clouds":0})", "must be a count"},
-        {R"({"precision":"int8","method":"max","clouds":"1"})", "must be a count"},
+        {R"({"precision":"int8","method":"max","clouds":0})", "must be at least 1"},
+        {R"({"precision":"int8","method":"max","clouds":"1"})", "must be a whole number"},
         {"{" + head + R"(,"layers":{"a":{"range":1}}})", "lacks a field"},
         {"{" + head + R"(,"layers":{"a":{"range":0,"largest":1,"error":0,"keep_higher":false}}})", "above 0"},
         {"{" + head + R"(,"layers":{"a":{"range":-1,"largest":1,"error":0,"keep_higher":false}}})", "from 0"},
-        {"{" + head + R"(,"layers":{"a":{"range":1e300,"largest":1,"error":0,"keep_higher":false}}})", "from 0"},
-        {"{" + head + R"(,"layers":{"a":{"range":1,"largest":"x","error":0,"keep_higher":false}}})", "from 0"},
+        {"{" + head + R"(,"layers":{"a":{"range":1e300,"largest":1,"error":0,"keep_higher":false}}})", "of float32"},
+        {"{" + head + R"(,"layers":{"a":{"range":1,"largest":"x","error":0,"keep_higher":false}}})",
+         "must be a number"},
+        {"{" + head + R"(,"layers":{"a":{"range":1,"largest":1,"error":-1,"keep_higher":false}}})", "from 0"},
         {"{" + head + R"(,"layers":{"a":{"range":1,"largest":1,"error":0,"keep_higher":0}}})", "true or false"},
         {"{" + head + R"(,"layers":{"a":{"range":1,"largest":1,"error":0,"keep_higher":true,"x":1}}})", "not known"},
         {"{" + head + R"(,"layers":{"a":1}})", "not known"},

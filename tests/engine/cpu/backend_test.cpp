@@ -6,8 +6,7 @@
 #include <thread>
 
 #include "stipple/core/parallel.h"
-#include "tests/engine/program_reference.h"
-#include "tests/engine/programs.h"
+#include "tests/engine/device_programs.h"
 #include "tests/support/allocation.h"
 #include "tests/support/devices.h"
 
@@ -69,21 +68,21 @@ Program small_pointnet() {
 }
 
 TEST(EngineCpuBackend, RunsASmallPointNet) {
-    expect_like_reference(small_pointnet(), 1, 2e-6);
+    expect_on(Device{}, small_pointnet(), 1, {{Precision::fp32, 2e-6}});
 }
 
 TEST(EngineCpuBackend, CutsOneLargeCloudAmongSmallOnes) {
     const Program program = small_pointnet();
     const ops::Batch batch = ops::Batch::ragged({0, 3, 4, 3004, 3010, 3011});
     const std::vector<std::vector<float>> inputs = random_inputs(program, batch, 3);
-    const std::vector<std::vector<float>> expected = run_program_reference(program, batch, inputs);
+    const std::vector<std::vector<float>> expected = expected_outputs(program, batch, inputs);
     const int before = threads();
     for (const int count : {1, 2, 5}) {
         set_threads(count);
-        const std::vector<std::vector<float>> outputs = run_on_cpu(program, batch, inputs);
+        const std::vector<std::vector<float>> outputs = run_on({}, program, batch, inputs);
         for (size_t i = 0; i < outputs.size(); ++i)
             for (size_t j = 0; j < outputs[i].size(); ++j)
-                ASSERT_NEAR(outputs[i][j], expected[static_cast<size_t>(program.outputs[i].value)][j], 2e-5)
+                ASSERT_NEAR(outputs[i][j], expected[i][j], 2e-5)
                     << program.outputs[i].name << " " << j << " with " << count << " threads";
     }
     set_threads(before);
@@ -127,13 +126,13 @@ Program small_edge_network() {
 }
 
 TEST(EngineCpuBackend, RunsASmallEdgeNetwork) {
-    expect_like_reference(small_edge_network(), 6, 3e-6);
+    expect_on(Device{}, small_edge_network(), 6, {{Precision::fp32, 3e-6}});
 }
 
 TEST(EngineCpuBackend, RefusesCloudsOfTooFewPointsForTheirNeighbours) {
     const Program program = small_edge_network();
     const ops::Batch batch = ops::Batch::ragged({0, 6, 11});
-    EXPECT_EQ(bad_argument_of([&] { run_on_cpu(program, batch, random_inputs(program, batch, 1)); }),
+    EXPECT_EQ(bad_argument_of([&] { run_on({}, program, batch, random_inputs(program, batch, 1)); }),
               "cloud 1 has 5 points;  needs 6 neighbours");
 }
 
@@ -200,7 +199,7 @@ TEST(EngineCpuBackend, InputsMayBeOutputsAndOutputsMayBeTwo) {
     program.outputs.push_back({"points", program.inputs[0].value});
     const ops::Batch batch = ops::Batch::dense(3, 10);
     const std::vector<std::vector<float>> inputs = random_inputs(program, batch, 1);
-    const std::vector<std::vector<float>> outputs = run_on_cpu(program, batch, inputs);
+    const std::vector<std::vector<float>> outputs = run_on({}, program, batch, inputs);
     EXPECT_EQ(outputs[3], outputs[1]);
     EXPECT_EQ(outputs[4], inputs[0]);
 }

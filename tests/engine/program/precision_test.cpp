@@ -74,12 +74,12 @@ protected:
     }
 
     Array<float, 2> logits(const Network& network, const Weights& weights, const ops::Batch& batch,
-                           const std::vector<test::ReferenceInput>& inputs, Precision precision,
-                           const ops::Clouds& calibration_clouds) const {
+                           const std::vector<test::ReferenceInput>& inputs, Precision precision, const ops::Batch& seen,
+                           const std::vector<Input>& seen_inputs) const {
         Options options = {
             .device = device(), .precision = precision, .max_batch = batch.clouds(), .max_points = batch.largest()};
         if (needs_calibration(precision))
-            options.calibration = calibrate(network, weights, calibration_clouds, {.precision = precision});
+            options.calibration = calibrate(network, weights, seen, seen_inputs, {.precision = precision});
         test::EngineOutputs outputs = test::run_engine(compile(network, weights, options), batch, inputs);
         return std::move(outputs.at("logits"));
     }
@@ -93,8 +93,8 @@ TEST_P(EnginePrecision, AClassifierOfShapesKeepsItsLogitsAndWinners) {
         const test::ShapeClouds seen = test::shape_clouds(200, 64, 1), unseen = test::shape_clouds(300, 100, 2);
         test::fit_head(network, weights, seen);
         const auto run = [&](Precision precision) {
-            return logits(network, weights, unseen.batch, {{"points", unseen.points.view()}}, precision,
-                          {seen.points.view(), seen.batch});
+            return logits(network, weights, unseen.batch, {{"points", unseen.points.view()}}, precision, seen.batch,
+                          {{"points", seen.points.view()}});
         };
         const Array<float, 2> exact = run(Precision::fp32);
         for (const Tolerance& tolerance : tolerances()) {
@@ -119,12 +119,13 @@ TEST_P(EnginePrecision, SegmentersKeepTheirLogits) {
         std::vector<test::ReferenceInput> inputs = {{"points", clouds.points.view()}};
         const bool has_category = network.name == "pointnet-part-segmenter";
         if (has_category) inputs.push_back({"category", category.view()});
+        std::vector<Input> seen;
+        for (const test::ReferenceInput& input : inputs) seen.push_back({input.name, input.rows});
         const auto run = [&](Precision precision) {
-            return logits(network, weights, clouds.batch, inputs, precision, {clouds.points.view(), clouds.batch});
+            return logits(network, weights, clouds.batch, inputs, precision, clouds.batch, seen);
         };
         const Array<float, 2> exact = run(Precision::fp32);
         for (const Tolerance& tolerance : tolerances()) {
-            if (has_category && needs_calibration(tolerance.precision)) continue;  // calibrate() takes points alone
             const Comparison found = compare(run(tolerance.precision), exact);
             EXPECT_LE(found.error, tolerance.error) << network.name << " " << name_of(tolerance.precision);
             RecordProperty(fmt::format("{}_{}", has_category ? "parts" : "segmenter", name_of(tolerance.precision)),
@@ -145,7 +146,7 @@ TEST_P(EnginePrecision, EveryChoiceOfTransformsCanBeCalibrated) {
                 const Weights weights = test::trained_like_weights(network, 6);
                 const auto run = [&](Precision precision) {
                     return logits(network, weights, clouds.batch, {{"points", clouds.points.view()}}, precision,
-                                  {clouds.points.view(), clouds.batch});
+                                  clouds.batch, {{"points", clouds.points.view()}});
                 };
                 const Array<float, 2> exact = run(Precision::fp32);
                 for (const Tolerance& tolerance : tolerances()) {
@@ -172,8 +173,8 @@ TEST_P(EnginePrecision, TheTrainedClassifierAgreesOnRealClouds) {
     const Array<float, 2> seen = first_points("ply_data_train0.h5"), unseen = first_points("ply_data_test0.h5");
     const ops::Batch batch = ops::Batch::dense(clouds, points), few = ops::Batch::dense(128, points);
     const auto run = [&](Precision precision) {
-        return logits(model.network, model.weights, batch, {{"points", unseen.view()}}, precision,
-                      {seen.view().slice(0, few.rows()), few});
+        return logits(model.network, model.weights, batch, {{"points", unseen.view()}}, precision, few,
+                      {{"points", seen.view().slice(0, few.rows())}});
     };
     const Array<float, 2> exact = run(Precision::fp32);
     for (const Tolerance& tolerance : tolerances()) {
