@@ -472,15 +472,15 @@ ReferenceRun run_reference(const Network& network, const Weights& weights, const
         const Tensor tensor = static_cast<Tensor>(i);
         const Layer& layer = network.layers[i];
         if (layer.kind == Kind::input) {
-            const auto given = std::find_if(inputs.begin(), inputs.end(),
-                                            [&](const ReferenceInput& input) { return input.name == layer.name; });
-            if (given == inputs.end()) throw Error(ErrorCode::internal, fmt::format("no input {}", layer.name));
-            evaluator.set_input(tensor, given->rows);
+            const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                            [&](const ReferenceInput& other) { return other.name == layer.name; });
+            if (input == inputs.end()) throw Error(ErrorCode::internal, fmt::format("no input {}", layer.name));
+            evaluator.set_input(tensor, input->rows);
         } else {
             evaluator.evaluate(tensor);
         }
-        for (const Tensor input : layer.inputs)
-            if (keep == Keep::outputs && last_use[static_cast<size_t>(input)] == tensor) evaluator.forget(input);
+        for (const Tensor used : layer.inputs)
+            if (keep == Keep::outputs && last_use[static_cast<size_t>(used)] == tensor) evaluator.forget(used);
     }
     ReferenceRun run;
     run.network = &network;

@@ -30,7 +30,7 @@ std::vector<int64_t> shape_of(const TensorType& type, int64_t clouds, int64_t po
     return shape;
 }
 
-int64_t rows_of(const TensorType& type, int64_t clouds, int64_t points) {
+int64_t rows_in(const TensorType& type, int64_t clouds, int64_t points) {
     return type.level == Level::cloud ? clouds : clouds * points_of(type, points) * type.width;
 }
 
@@ -45,7 +45,7 @@ Inputs random_inputs(const Network& network, int64_t clouds, int64_t points) {
     for (const network::Layer& layer : network.layers) {
         if (layer.kind != network::Kind::input) continue;
         const Rng random(static_cast<uint64_t>(clouds * 1000 + points), ++stream);
-        const int64_t rows = rows_of(layer.type, clouds, points), count = rows * layer.type.channels;
+        const int64_t rows = rows_in(layer.type, clouds, points), count = rows * layer.type.channels;
         std::vector<float> values;
         for (int64_t i = 0; i < count; ++i)
             values.push_back(layer.type.is_index ? static_cast<float>(random.below(static_cast<uint64_t>(i),

@@ -49,11 +49,11 @@ Context::Context(const Program& program, const Plan& plan, const Options& option
     partial_of_cloud_.resize(static_cast<size_t>(options.max_batch));
 }
 
-void Context::run(const std::vector<const ops::Batch*>& batches, const std::vector<View<const float, 2>>& inputs,
-                  const std::vector<View<float, 2>>& outputs, Stream) {
+void Context::run_sets(std::span<const ops::Batch* const> batches, const std::vector<View<const float, 2>>& inputs,
+                       const std::vector<View<float, 2>>& outputs, Stream) {
     clouds_ = batches[0]->clouds();
     if (clouds_ == 0) return;
-    batches_ = &batches;
+    batches_ = batches;
     workers_ = std::min<int64_t>(threads(), slots_);
     by_cloud_ = true;
     slot_points_ = most_rows_ = 0;

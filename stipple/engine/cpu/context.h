@@ -22,8 +22,8 @@ public:
     /// All three must outlive it. Threads beyond those that there are now are not used later either.
     Context(const Program& program, const Plan& plan, const Options& options);
 
-    void run(const std::vector<const ops::Batch*>& batches, const std::vector<View<const float, 2>>& inputs,
-             const std::vector<View<float, 2>>& outputs, Stream stream) override;
+    void run_sets(std::span<const ops::Batch* const> batches, const std::vector<View<const float, 2>>& inputs,
+                  const std::vector<View<float, 2>>& outputs, Stream stream) override;
 
     // Of the run in progress, for the kinds of steps: values in one cloud, and in the memory of the thread `slot`.
 
@@ -31,7 +31,7 @@ public:
     int64_t width_of(Value value) const { return plan_.homes[static_cast<size_t>(value)].width; }
     /// Rows of a value in one cloud.
     int64_t rows_of(Value value, int64_t cloud) const;
-    const ops::Batch& batch(int32_t set) const { return *(*batches_)[static_cast<size_t>(set)]; }
+    const ops::Batch& batch(int32_t set) const { return *batches_[static_cast<size_t>(set)]; }
     int64_t stride_of(Value value) const { return places_[static_cast<size_t>(value)].stride; }
     float* at(Value value, int64_t cloud, int64_t slot) const;
     /// For rows of a step that come `width` a point.
@@ -108,7 +108,7 @@ private:
     std::vector<int64_t> partial_of_cloud_;  // row of partial_ of its first piece; -1: it is one piece
 
     // Of the run in progress.
-    const std::vector<const ops::Batch*>* batches_ = nullptr;  // by point set
+    std::span<const ops::Batch* const> batches_;  // by point set
     int64_t clouds_ = 0;
     int64_t most_rows_ = 0;  // points of all clouds in any set
     int64_t workers_ = 1;

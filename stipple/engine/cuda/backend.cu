@@ -162,14 +162,14 @@ public:
     explicit CudaContext(std::shared_ptr<const CudaBackend> backend);
     ~CudaContext() override;
 
-    void run(const std::vector<const ops::Batch*>& batches, const std::vector<View<const float, 2>>& inputs,
-             const std::vector<View<float, 2>>& outputs, Stream stream) override;
+    void run_sets(std::span<const ops::Batch* const> batches, const std::vector<View<const float, 2>>& inputs,
+                  const std::vector<View<float, 2>>& outputs, Stream stream) override;
 
 private:
     void place_values(const std::vector<View<const float, 2>>& inputs, const std::vector<View<float, 2>>& outputs);
     void queue_steps(cudaStream_t stream) const;
     void queue_step(size_t index, cudaStream_t stream) const;
-    void check_neighbours(const std::vector<const ops::Batch*>& batches) const;
+    void check_neighbours(std::span<const ops::Batch* const> batches) const;
     const DeviceBatch& batch(int32_t set) const { return *batches_[static_cast<size_t>(set)]; }
 
     std::shared_ptr<const CudaBackend> backend_;
@@ -208,7 +208,7 @@ CudaContext::~CudaContext() {
     cudaEventDestroy(done_);
 }
 
-void CudaContext::check_neighbours(const std::vector<const ops::Batch*>& batches) const {
+void CudaContext::check_neighbours(std::span<const ops::Batch* const> batches) const {
     for (const Step& step : backend_->program().steps) {
         if (step.kind != StepKind::knn) continue;
         const TensorType& type = backend_->type(step.output);
@@ -219,8 +219,8 @@ void CudaContext::check_neighbours(const std::vector<const ops::Batch*>& batches
     }
 }
 
-void CudaContext::run(const std::vector<const ops::Batch*>& batches, const std::vector<View<const float, 2>>& inputs,
-                      const std::vector<View<float, 2>>& outputs, Stream stream_handle) {
+void CudaContext::run_sets(std::span<const ops::Batch* const> batches, const std::vector<View<const float, 2>>& inputs,
+                           const std::vector<View<float, 2>>& outputs, Stream stream_handle) {
     if (batches[0]->clouds() == 0) return;
     check_neighbours(batches);
     const CurrentDevice current(backend_->options().device);

@@ -2,6 +2,7 @@
 // Backend: what a device brings to run a Program. Two exist: cpu/backend.cpp and cuda/backend.cu.
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,14 @@ public:
     virtual ~ContextState() = default;
     /// batches: by point set. inputs and outputs in the order of the program's bindings; a null view for an output that
     /// is not wanted; indices [points, k] are int32 behind a view of float. Checked.
-    virtual void run(const std::vector<const ops::Batch*>& batches, const std::vector<View<const float, 2>>& inputs,
-                     const std::vector<View<float, 2>>& outputs, Stream stream) = 0;
+    virtual void run_sets(std::span<const ops::Batch* const> batches, const std::vector<View<const float, 2>>& inputs,
+                          const std::vector<View<float, 2>>& outputs, Stream stream) = 0;
+    /// Of a program with one set.
+    void run(const ops::Batch& batch, const std::vector<View<const float, 2>>& inputs,
+             const std::vector<View<float, 2>>& outputs, Stream stream) {
+        const ops::Batch* const one = &batch;
+        run_sets({&one, 1}, inputs, outputs, stream);
+    }
 };
 
 class Backend {

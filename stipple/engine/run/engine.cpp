@@ -224,7 +224,7 @@ void Context::run_batches(std::span<const ops::Batch> batches, const std::vector
             std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.name == binding.name; }),
             "input '{}' of {} is missing", binding.name, program.name);
     if (batches[0].clouds() == 0) return;
-    state_->run(batches_, inputs_, outputs_, stream);
+    state_->run_sets(batches_, inputs_, outputs_, stream);
 }
 
 }  // namespace stipple::engine

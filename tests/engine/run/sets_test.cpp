@@ -101,7 +101,7 @@ TEST_P(PointSets, EachSetByItself) {
     build.output("turned_source", turned);
     build.output("quaternion", q);
     // Neighbours, rows and clouds' numbers within the second set.
-    const Tensor near = build.knn("near", goal, 4);
+    const Tensor near = build.knn("near", goal, 3);
     build.output("edges", build.linear("e", build.edge("edge", goal, near), 6, {.activation = relu()}));
     build.output("distances", build.edge_distance("d", goal, near));
     const Tensor spread = build.repeat_for_set("spread", scale, 1);
