@@ -88,7 +88,17 @@ enum class Kind {
 
 std::string_view name_of(Kind kind);  // "max_points"
 
-enum class ActivationKind { none, relu, leaky_relu };
+enum class ActivationKind {
+    none,
+    relu,        // max(x, 0)
+    leaky_relu,  // x, or slope * x below zero
+    tanh,
+    sigmoid,   // 1 / (1 + exp(-x))
+    elu,       // x, or slope * (exp(x) - 1) below zero: `slope` is its alpha
+    gelu,      // x * Phi(x), Phi the normal distribution function: by erf, not by its approximation with tanh
+    swish,     // x * sigmoid(x), also called SiLU
+    softplus,  // ln(1 + exp(x))
+};
 std::string_view name_of(ActivationKind kind);  // "leaky_relu"
 std::optional<ActivationKind> activation_named(std::string_view name);
 /// The range of `slope` that an activation wants, and whether it is inside. An activation without one has 0.
@@ -99,7 +109,7 @@ struct SlopeRange {
 SlopeRange slope_range(ActivationKind kind);
 struct Activation {
     ActivationKind kind = ActivationKind::none;
-    float slope = 0;  // of leaky_relu below zero, 0 < slope < 1
+    float slope = 0;  // of leaky_relu below zero, 0 < slope < 1; of elu just below zero, slope > 0
     bool operator==(const Activation&) const = default;
 };
 inline Activation relu() {
@@ -107,6 +117,25 @@ inline Activation relu() {
 }
 inline Activation leaky_relu(float slope) {
     return {ActivationKind::leaky_relu, slope};
+}
+
+inline Activation tanh() {
+    return {ActivationKind::tanh, 0};
+}
+inline Activation sigmoid() {
+    return {ActivationKind::sigmoid, 0};
+}
+inline Activation elu(float alpha = 1) {
+    return {ActivationKind::elu, alpha};
+}
+inline Activation gelu() {
+    return {ActivationKind::gelu, 0};
+}
+inline Activation swish() {
+    return {ActivationKind::swish, 0};
+}
+inline Activation softplus() {
+    return {ActivationKind::softplus, 0};
 }
 
 /// How a parameter starts.

@@ -31,6 +31,24 @@ Network dense_network() {
     return build.finish({{"classes", "7"}});
 }
 
+Network activation_network() {
+    Builder build("activations");
+    const Tensor points = build.input("points", points_of(4));
+    const network::Activation all[] = {
+        relu(),          leaky_relu(0.1f), network::tanh(),    network::sigmoid(), network::elu(), network::elu(0.5f),
+        network::gelu(), network::swish(), network::softplus()};
+    int i = 0;
+    for (const network::Activation& activation : all) {
+        const std::string name = "l" + std::to_string(i++);
+        const Tensor x = build.linear(name, points, 6, {.norm = true, .activation = activation});
+        build.output(name + "_points", x);
+        const Tensor y = build.linear(name + ".fc", build.max_points(name + ".pool", x), 5, {.activation = activation});
+        build.output(name + "_clouds", y);
+        build.output(name + "_alone", build.activation(name + ".alone", points, activation));
+    }
+    return build.finish();
+}
+
 Network transform_network() {
     Builder build("transform");
     const Tensor points = build.input("points", points_of(3));

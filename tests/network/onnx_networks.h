@@ -8,6 +8,7 @@
 namespace stipple::test {
 
 network::Network dense_network();          // linear, activation, dropout, sums, max, log_softmax on points and clouds
+network::Network activation_network();     // every activation, after products on points and clouds, and alone
 network::Network transform_network();      // transforms whose identity joins the bias, and one that cannot
 network::Network rows_network();           // repeat, concat, slice, reverse, add, subtract, scale; points and clouds
 network::Network neighbour_network();      // knn, gather, edges, softmax, interpolation, k > 1
@@ -22,15 +23,11 @@ struct NamedNetwork {
     network::Network (*build)();
 };
 inline const std::vector<NamedNetwork>& onnx_networks() {
-    static const std::vector<NamedNetwork> all = {{"dense", dense_network},
-                                                  {"transform", transform_network},
-                                                  {"rows", rows_network},
-                                                  {"neighbour", neighbour_network},
-                                                  {"one_neighbour", one_neighbour_network},
-                                                  {"wide_knn", wide_knn_network},
-                                                  {"index", index_network},
-                                                  {"flow", flow_network},
-                                                  {"aliases", aliases_network}};
+    static const std::vector<NamedNetwork> all = {
+        {"dense", dense_network},       {"activation", activation_network}, {"transform", transform_network},
+        {"rows", rows_network},         {"neighbour", neighbour_network},   {"one_neighbour", one_neighbour_network},
+        {"wide_knn", wide_knn_network}, {"index", index_network},           {"flow", flow_network},
+        {"aliases", aliases_network}};
     return all;
 }
 

@@ -23,8 +23,17 @@ using network::Weights;
 namespace {
 
 double activate(const Activation& activation, double x) {
-    if (activation.kind == ActivationKind::relu) return x > 0 ? x : 0;
-    if (activation.kind == ActivationKind::leaky_relu) return x > 0 ? x : activation.slope * x;
+    switch (activation.kind) {
+        case ActivationKind::none: return x;
+        case ActivationKind::relu: return x > 0 ? x : 0;
+        case ActivationKind::leaky_relu: return x > 0 ? x : activation.slope * x;
+        case ActivationKind::tanh: return std::tanh(x);
+        case ActivationKind::sigmoid: return 1 / (1 + std::exp(-x));
+        case ActivationKind::elu: return x > 0 ? x : activation.slope * (std::exp(x) - 1);
+        case ActivationKind::gelu: return x / 2 * (1 + std::erf(x / std::numbers::sqrt2));
+        case ActivationKind::swish: return x / (1 + std::exp(-x));
+        case ActivationKind::softplus: return std::log(1 + std::exp(x));
+    }
     return x;
 }
 

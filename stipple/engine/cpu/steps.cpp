@@ -18,6 +18,15 @@ void reverse(const RowSource& x, int64_t channels, Rows out, int64_t begin, int6
     for (int64_t r = begin; r < end; ++r) std::reverse_copy(x.row(r), x.row(r) + channels, out.row(r));
 }
 
+namespace {
+
+template <class F>
+void for_each_number(const float* from, int64_t channels, float* to, F f) {
+    for (int64_t c = 0; c < channels; ++c) to[c] = f(from[c]);
+}
+
+}  // namespace
+
 void activate(const RowSource& x, int64_t channels, const Activation& activation, Rows out, int64_t begin,
               int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
@@ -30,6 +39,26 @@ void activate(const RowSource& x, int64_t channels, const Activation& activation
                 break;
             case ActivationKind::leaky_relu:
                 for (int64_t c = 0; c < channels; ++c) to[c] = from[c] < 0 ? activation.slope * from[c] : from[c];
+                break;
+            case ActivationKind::tanh: for_each_number(from, channels, to, [](float v) { return std::tanh(v); }); break;
+            case ActivationKind::sigmoid:
+                for_each_number(from, channels, to, [](float v) { return 1 / (1 + std::exp(-v)); });
+                break;
+            case ActivationKind::elu:
+                for_each_number(from, channels, to,
+                                [&](float v) { return v < 0 ? activation.slope * std::expm1(v) : v; });
+                break;
+            case ActivationKind::gelu:  // by erfc: 1 + erf would lose the small numbers of the left side
+                for_each_number(from, channels, to, [](float v) {
+                    return 0.5f * v * std::erfc(v * static_cast<float>(-1 / std::numbers::sqrt2));
+                });
+                break;
+            case ActivationKind::swish:
+                for_each_number(from, channels, to, [](float v) { return v / (1 + std::exp(-v)); });
+                break;
+            case ActivationKind::softplus:
+                for_each_number(from, channels, to,
+                                [](float v) { return (v > 0 ? v : 0) + std::log1p(std::exp(-std::abs(v))); });
                 break;
         }
     }

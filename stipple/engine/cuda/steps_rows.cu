@@ -30,10 +30,23 @@ __global__ void reverse_channels(RowSource x, RowSpace space, ValueView out) {
     }
 }
 
+/// Those of chains, and the others.
+__device__ float apply_any(const Activation& activation, float x) {
+    switch (activation.kind) {
+        case ActivationKind::tanh: return tanhf(x);
+        case ActivationKind::sigmoid: return 1 / (1 + expf(-x));
+        case ActivationKind::elu: return x < 0 ? activation.slope * expm1f(x) : x;
+        case ActivationKind::gelu: return 0.5f * x * erfcf(x * -0.70710678f);
+        case ActivationKind::swish: return x / (1 + expf(-x));
+        case ActivationKind::softplus: return (x > 0 ? x : 0) + log1pf(expf(-fabsf(x)));
+        default: return apply(activation, x);
+    }
+}
+
 __global__ void activate(RowSource x, RowSpace space, Activation activation, ValueView out) {
     STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
         const int64_t row = i / out.channels, c = i - row * out.channels;
-        out.data[row * out.stride + c] = apply(activation, source_row(x, space, row)[c]);
+        out.data[row * out.stride + c] = apply_any(activation, source_row(x, space, row)[c]);
     }
 }
 

@@ -3,6 +3,8 @@
 #include "stipple/network/kinds/activation.h"
 
 #include <array>
+#include <limits>
+#include <numbers>
 
 #include "stipple/network/onnx/export.h"
 
@@ -18,7 +20,8 @@ void check_activation(const Rules& rules, const Activation& activation) {
 namespace {
 
 // In the order of the enumerators.
-constexpr std::array<std::string_view, 3> kActivationNames = {"none", "relu", "leaky_relu"};
+constexpr std::array<std::string_view, 9> kActivationNames = {"none", "relu", "leaky_relu", "tanh",    "sigmoid",
+                                                              "elu",  "gelu", "swish",      "softplus"};
 
 }  // namespace
 
@@ -35,6 +38,7 @@ std::optional<ActivationKind> activation_named(std::string_view name) {
 
 SlopeRange slope_range(ActivationKind kind) {
     if (kind == ActivationKind::leaky_relu) return {0, 1};
+    if (kind == ActivationKind::elu) return {0, std::numeric_limits<float>::infinity()};
     return {};
 }
 
@@ -45,12 +49,29 @@ std::string activation_text(const Activation& activation) {
     return range.above < range.below ? fmt::format("{} {}", name, activation.slope) : name;
 }
 
+namespace {
+
+// Opset 17 has no Gelu: x / 2 (1 + erf(x / sqrt 2)).
+std::string gelu_onnx(OnnxExport& out, const Layer& layer, const std::string& x) {
+    const std::string scaled = out.node(layer, "Mul", {x, out.number(static_cast<float>(1 / std::numbers::sqrt2))});
+    const std::string twice_phi = out.node(layer, "Add", {out.node(layer, "Erf", {scaled}), out.number(1)});
+    return out.node(layer, "Mul", {out.node(layer, "Mul", {x, out.number(0.5f)}), twice_phi});
+}
+
+}  // namespace
+
 std::string activation_onnx(OnnxExport& out, const Layer& layer, const std::string& x) {
     const Activation& activation = layer.options.activation;
     switch (activation.kind) {
         case ActivationKind::none: return x;
         case ActivationKind::relu: return out.node(layer, "Relu", {x});
         case ActivationKind::leaky_relu: return out.node(layer, "LeakyRelu", {x}, {{"alpha", activation.slope}});
+        case ActivationKind::tanh: return out.node(layer, "Tanh", {x});
+        case ActivationKind::sigmoid: return out.node(layer, "Sigmoid", {x});
+        case ActivationKind::elu: return out.node(layer, "Elu", {x}, {{"alpha", activation.slope}});
+        case ActivationKind::gelu: return gelu_onnx(out, layer, x);
+        case ActivationKind::swish: return out.node(layer, "Mul", {x, out.node(layer, "Sigmoid", {x})});
+        case ActivationKind::softplus: return out.node(layer, "Softplus", {x});
     }
     return x;
 }

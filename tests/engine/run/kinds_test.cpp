@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "stipple/network/builder.h"
 #include "tests/engine/lowering.h"
@@ -70,6 +71,60 @@ TEST_P(Kinds, Multiply) {
     build.output("gathered", build.multiply("h", rows, build.gather("neighbours", points, near)));
     build.output("after", build.max_points("most", build.linear("last", product, 9)));
     expect_reference(build.finish());
+}
+
+// Those that chains do not apply: between products, before a maximum (two of them are not monotone), on rows that a
+// cloud, a point or neighbours share, twice in a row, and as outputs.
+TEST_P(Kinds, Activations) {
+    for (const Activation& activation :
+         {network::tanh(), network::sigmoid(), network::elu(), network::elu(0.3f), network::gelu(), network::swish(),
+          network::softplus(), relu(), network::leaky_relu(0.2f)}) {
+        Builder build(std::string(name_of(activation.kind)));
+        const Tensor points = build.input("points", points_of(5));
+        const Tensor cloud = build.input("cloud", clouds_of(6));
+        Tensor x = build.linear("a", points, 7, {.norm = true, .activation = activation});
+        build.output("first", x);
+        x = build.linear("b", x, 9, {.activation = activation});
+        build.output("pool", build.max_points("max", x));
+        const Tensor near = build.knn("near", points, 4);
+        const Tensor rows = build.gather("gathered", x, near);
+        build.output("of_neighbours", build.activation("c", rows, activation));
+        build.output("most", build.max_rows("max_rows", build.linear("d", rows, 3, {.activation = activation})));
+        const Tensor shared = build.activation("e", build.repeat("spread", cloud), activation);
+        build.output("of_clouds", build.linear("f", shared, 4, {.activation = activation}));
+        build.output("twice", build.activation("h", build.activation("g", points, activation), activation));
+        build.output("of_points", build.activation("i", build.repeat("three", points, 3), activation));
+        expect_reference(build.finish());
+    }
+}
+
+// Far outside of where they bend: no overflow, no number that is none.
+TEST_P(Kinds, ActivationsOfLargeNumbers) {
+    const std::vector<float> values = {-1e30f, -1e4f, -100, -89, -30, -1e-8f, 0, 1e-8f, 30, 89, 100, 1e4f, 1e30f};
+    Array<float, 2> points({static_cast<int64_t>(values.size()), 1});
+    std::copy(values.begin(), values.end(), points.data());
+    for (const Activation& activation : {network::tanh(), network::sigmoid(), network::elu(), network::gelu(),
+                                         network::swish(), network::softplus()}) {
+        Builder build("large");
+        build.output("y", build.activation("a", build.input("points", points_of(1)), activation));
+        const Network network = build.finish();
+        const Engine engine = compile(network, {}, {.device = device(), .max_batch = 1, .max_points = 64});
+        const auto outputs = test::run_engine(engine, ops::Batch::single(points.size(0)), {{"points", points.view()}});
+        const float* got = outputs.at("y").data();
+        for (size_t i = 0; i < values.size(); ++i) {
+            const double x = values[i];
+            double wanted = 0;
+            switch (activation.kind) {
+                case ActivationKind::tanh: wanted = std::tanh(x); break;
+                case ActivationKind::sigmoid: wanted = 1 / (1 + std::exp(-x)); break;
+                case ActivationKind::elu: wanted = x < 0 ? std::expm1(x) : x; break;
+                case ActivationKind::gelu: wanted = x / 2 * std::erfc(-x / std::numbers::sqrt2); break;
+                case ActivationKind::swish: wanted = x / (1 + std::exp(-x)); break;
+                default: wanted = x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); break;
+            }
+            EXPECT_NEAR(got[i], wanted, 2e-6 * std::abs(wanted) + 1e-36) << name_of(activation.kind) << " of " << x;
+        }
+    }
 }
 
 }  // namespace
