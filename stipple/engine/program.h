@@ -72,6 +72,7 @@ enum class Reduce { none, max_points, max_rows };
 enum class StepKind {
     chain,        // layers, reduce
     fold_matrix,  // (matrix T [B, k*k]) -> [B, out*k]: weight [out, k] times T^T for every cloud. weight empty: T^T
+    rotation,     // as the layer
     knn,          // as the layers of the same name, below too. Neighbours that are missing, because points are not
                   // finite, are the point itself: every index is good
     edge_distance,
@@ -110,7 +111,7 @@ struct Step {
     std::vector<float> weight;     // fold_matrix
     int64_t begin = 0, end = 0;    // slice, couple
     float factor = 1;              // add, couple, log_det
-    bool inverse = false;          // inject
+    bool inverse = false;          // inject, rotation
     Activation activation;         // activation
 };
 

@@ -45,6 +45,13 @@ public:
     Tensor add_identity(std::string name, Tensor matrix) {
         return add_layer(std::move(name), Kind::add_identity, {matrix});
     }
+    /// R with R v the turned column v; the identity for a quaternion of zeros. Rows of points are turned by transform()
+    /// with its transpose, the inverse rotation.
+    Tensor rotation(std::string name, Tensor quaternion, bool inverse = false) {
+        LayerOptions options;
+        options.inverse = inverse;
+        return add_layer(std::move(name), Kind::rotation, {quaternion}, options);
+    }
     Tensor max_points(std::string name, Tensor x) { return add_layer(std::move(name), Kind::max_points, {x}); }
     Tensor sum_points(std::string name, Tensor x) { return add_layer(std::move(name), Kind::sum_points, {x}); }
     Tensor max_rows(std::string name, Tensor x) { return add_layer(std::move(name), Kind::max_rows, {x}); }
@@ -85,9 +92,7 @@ public:
     Tensor log_softmax(std::string name, Tensor x) { return add_layer(std::move(name), Kind::log_softmax, {x}); }
     Tensor add(std::string name, Tensor x, Tensor y) { return add_layer(std::move(name), Kind::add, {x, y}); }
     Tensor subtract(std::string name, Tensor x, Tensor y) { return add_layer(std::move(name), Kind::subtract, {x, y}); }
-    Tensor multiply(std::string name, Tensor x, Tensor y) {
-        return add_layer(std::move(name), Kind::multiply, {x, y});
-    }
+    Tensor multiply(std::string name, Tensor x, Tensor y) { return add_layer(std::move(name), Kind::multiply, {x, y}); }
     Tensor scale(std::string name, Tensor x, float factor) {
         LayerOptions options;
         options.factor = factor;

@@ -59,6 +59,7 @@ enum class Kind {
     dropout,        // while training; otherwise passes x on
     transform,      // (x [.., k], matrix [B, k*k]): every row times its cloud's k x k matrix, x T
     add_identity,   // [B, k*k] plus the k x k identity
+    rotation,       // quaternions [.., 4] (w, x, y, z) of any length -> 3 x 3 matrices [.., 9], or their transposes
     max_points,     // [B, N, w, c] -> [B, c]
     sum_points,     // [B, N, w, c] -> [B, c]
     max_rows,       // [B, N, w, c] -> [B, N, c]
@@ -161,7 +162,7 @@ struct LayerOptions {
     int64_t begin = 0, end = 0;                         // slice; couple (begin)
     int64_t width = 1;                                  // repeat, knn
     float factor = 1;                                   // scale
-    bool inverse = false;                               // actnorm, mix, couple, inject
+    bool inverse = false;                               // actnorm, mix, couple, inject, rotation
 };
 
 struct Layer {

@@ -67,6 +67,9 @@ Network transform_network() {
     const Tensor rows = build.repeat("rows", x, 5);
     build.output("rows_out", build.transform("third", rows, twice_identity));
     build.output("matrix", read_twice);
+    const Tensor quaternion = build.linear("quaternion", pool, 4);
+    build.output("rotated", build.transform("turned", points, build.rotation("turn", quaternion, true)));
+    build.output("rotations", build.rotation("turns", build.repeat("quaternions", build.linear("of_points", x, 4), 2)));
     build.output("clouds_out", build.transform("fourth", build.max_points("pool2", x), normal));
     return build.finish();
 }

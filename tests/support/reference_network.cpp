@@ -37,6 +37,23 @@ double activate(const Activation& activation, double x) {
     return x;
 }
 
+/// v + 2 u x (u x v + w v) of the three axes, where (w, u) is the unit quaternion.
+void rotation_of(const double* q, bool inverse, double* out) {
+    const double norm = std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    const double w = norm > 0 ? q[0] / norm : 1;
+    const double u[3] = {norm > 0 ? q[1] / norm : 0, norm > 0 ? q[2] / norm : 0, norm > 0 ? q[3] / norm : 0};
+    for (int axis = 0; axis < 3; ++axis) {
+        const double v[3] = {axis == 0 ? 1.0 : 0.0, axis == 1 ? 1.0 : 0.0, axis == 2 ? 1.0 : 0.0};
+        double once[3];
+        for (int i = 0; i < 3; ++i)
+            once[i] = u[(i + 1) % 3] * v[(i + 2) % 3] - u[(i + 2) % 3] * v[(i + 1) % 3] + w * v[i];
+        for (int i = 0; i < 3; ++i) {
+            const double twice = u[(i + 1) % 3] * once[(i + 2) % 3] - u[(i + 2) % 3] * once[(i + 1) % 3];
+            out[inverse ? 3 * axis + i : 3 * i + axis] = v[i] + 2 * twice;
+        }
+    }
+}
+
 class Evaluator {
 public:
     Evaluator(const Network& network, const Weights& weights, const ops::Batch& batch)
@@ -292,6 +309,9 @@ void Evaluator::evaluate(Tensor tensor) {
             each([&](int64_t r, int64_t c) { return x.row(r)[c] + (c / k == c % k ? 1 : 0); });
             break;
         }
+        case Kind::rotation:
+            for (int64_t r = 0; r < out.rows; ++r) rotation_of(x.row(r), options.inverse, out.row(r));
+            break;
         case Kind::max_points:
         case Kind::sum_points:
             for (int64_t r = 0; r < x.rows; ++r)

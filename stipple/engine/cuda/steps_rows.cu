@@ -77,6 +77,26 @@ __global__ void inject(RowSource x, RowSource s, RowSource b, RowSpace space, bo
     }
 }
 
+/// As on the CPU (kinds/matrix.cpp).
+__global__ void rotations(RowSource quaternions, RowSpace space, bool inverse, ValueView out) {
+    STIPPLE_GRID_LOOP(row, out.rows) {
+        const float* q = source_row(quaternions, space, row);
+        float* to = out.data + row * out.stride;
+        constexpr float kTiny = 1.17549435e-38f;
+        const float largest = fmaxf(fmaxf(fmaxf(kTiny, fabsf(q[0])), fabsf(q[1])), fmaxf(fabsf(q[2]), fabsf(q[3])));
+        const float w = q[0] / largest, v[3] = {q[1] / largest, q[2] / largest, q[3] / largest};
+        const float factor = 2 / fmaxf(w * w + v[0] * v[0] + v[1] * v[1] + v[2] * v[2], kTiny);
+#pragma unroll
+        for (int i = 0; i < 3; ++i) {
+            const int j = (i + 1) % 3, k = (i + 2) % 3;
+            to[4 * i] = 1 - factor * (v[j] * v[j] + v[k] * v[k]);
+            const float same = factor * v[i] * v[j], turned = factor * w * v[k];
+            to[3 * i + j] = inverse ? same + turned : same - turned;
+            to[3 * j + i] = inverse ? same - turned : same + turned;
+        }
+    }
+}
+
 unsigned blocks_of(const StepCall& call) {
     return grid_for(call.out.rows * call.out.channels);
 }
@@ -149,10 +169,17 @@ void run_inject(const StepCall& call) {
     STIPPLE_CHECK_LAUNCH(inject);
 }
 
+void run_rotation(const StepCall& call) {
+    rotations<<<grid_for(call.out.rows), kThreads, 0, call.stream>>>(call.inputs[0], space_of(call, call.out),
+                                                                     call.step->inverse, call.out);
+    STIPPLE_CHECK_LAUNCH(rotations);
+}
+
 constexpr StepLauncher kRowSteps[] = {
-    {StepKind::copy, run_copy},       {StepKind::slice, run_slice},           {StepKind::gather, run_gather},
-    {StepKind::reverse, run_reverse}, {StepKind::activation, run_activation}, {StepKind::add, run_add},
-    {StepKind::couple, run_couple},   {StepKind::inject, run_inject},         {StepKind::multiply, run_multiply},
+    {StepKind::copy, run_copy},         {StepKind::slice, run_slice},           {StepKind::gather, run_gather},
+    {StepKind::reverse, run_reverse},   {StepKind::activation, run_activation}, {StepKind::add, run_add},
+    {StepKind::couple, run_couple},     {StepKind::inject, run_inject},         {StepKind::multiply, run_multiply},
+    {StepKind::rotation, run_rotation},
 };
 
 }  // namespace

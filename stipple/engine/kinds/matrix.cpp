@@ -1,6 +1,8 @@
-// One matrix a cloud.
+// Matrices of clouds and of points.
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "stipple/engine/cpu/piece.h"
 #include "stipple/engine/kinds/kind.h"
@@ -52,9 +54,41 @@ void run_fold_matrix(const cpu::Piece& piece) {
                      piece.end);
 }
 
+// === rotation
+
+void check_rotation(const ProgramCheck& check, const Step& step) {
+    TensorType type = check.only_numbers(step);
+    check.require(type.channels == 4, "needs quaternions");
+    type.channels = 9;
+    check.expect(step, type);
+}
+
+/// Divided by its largest magnitude first, so that squares neither vanish nor overflow.
+void rotation_of(const float* q, bool inverse, float* out) {
+    float largest = std::numeric_limits<float>::min();
+    for (int i = 0; i < 4; ++i) largest = std::max(largest, std::abs(q[i]));
+    const float w = q[0] / largest;
+    const float v[3] = {q[1] / largest, q[2] / largest, q[3] / largest};
+    const float square = w * w + v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
+    const float factor = 2 / std::max(square, std::numeric_limits<float>::min());  // zeros: the identity
+    for (int i = 0; i < 3; ++i) {
+        const int j = (i + 1) % 3, k = (i + 2) % 3;
+        out[4 * i] = 1 - factor * (v[j] * v[j] + v[k] * v[k]);
+        const float same = factor * v[i] * v[j], turned = factor * w * v[k];
+        out[3 * i + j] = inverse ? same + turned : same - turned;
+        out[3 * j + i] = inverse ? same - turned : same + turned;
+    }
+}
+
+void run_rotation(const cpu::Piece& piece) {
+    const cpu::RowSource q = piece.input(0);
+    for (int64_t r = piece.begin; r < piece.end; ++r) rotation_of(q.row(r), piece.step.inverse, piece.out().row(r));
+}
+
 constexpr lowering::LayerLowering kMatrixLayers[] = {
     {Kind::transform, lower_transform},
     {Kind::add_identity, lower_add_identity},
+    {Kind::rotation, lowering::lower_to_step<StepKind::rotation>},
 };
 constexpr StepType kMatrixSteps[] = {
     {.kind = StepKind::fold_matrix,
@@ -63,6 +97,7 @@ constexpr StepType kMatrixSteps[] = {
      .cut = cpu::Cut::matrix,
      .run = run_fold_matrix,
      .has_weight = true},
+    {.kind = StepKind::rotation, .name = "rotation", .check = check_rotation, .run = run_rotation},
 };
 
 }  // namespace

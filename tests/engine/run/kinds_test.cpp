@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -96,6 +97,41 @@ TEST_P(Kinds, Activations) {
         build.output("of_points", build.activation("i", build.repeat("three", points, 3), activation));
         expect_reference(build.finish());
     }
+}
+
+TEST_P(Kinds, Rotation) {
+    Builder build("rotation");
+    const Tensor points = build.input("points", points_of(3));
+    const Tensor quaternions = build.input("quaternions", rows_of(2, 4));
+    build.output("of_rows", build.rotation("a", quaternions));
+    const Tensor q = build.linear("q", build.max_points("pool", build.linear("conv", points, 8)), 4);
+    build.output("of_clouds", build.rotation("b", q));
+    const Tensor turned = build.transform("turned", points, build.rotation("c", q, true));
+    build.output("turned_points", turned);
+    build.output("after", build.linear("d", turned, 6, {.activation = relu()}));
+    expect_reference(build.finish());
+}
+
+// A quaternion of zeros is the identity; lengths, however small or large, do not matter.
+TEST_P(Kinds, RotationOfAnyLength) {
+    const float s = std::sqrt(0.5f);
+    const std::vector<std::array<float, 4>> quaternions = {{0, 0, 0, 0},         {s, 0, 0, s},   {1e-30f, 0, 0, 1e-30f},
+                                                           {1e30f, 0, 0, 1e30f}, {-3, 0, 0, -3}, {0, 0, 2, 0}};
+    const std::vector<std::array<float, 9>> expected = {{1, 0, 0, 0, 1, 0, 0, 0, 1},  {0, -1, 0, 1, 0, 0, 0, 0, 1},
+                                                        {0, -1, 0, 1, 0, 0, 0, 0, 1}, {0, -1, 0, 1, 0, 0, 0, 0, 1},
+                                                        {0, -1, 0, 1, 0, 0, 0, 0, 1}, {-1, 0, 0, 0, 1, 0, 0, 0, -1}};
+    const auto count = static_cast<int64_t>(quaternions.size());
+    Array<float, 2> points({count, 4});
+    for (int64_t i = 0; i < count; ++i)
+        std::copy_n(quaternions[static_cast<size_t>(i)].begin(), 4, points.data() + 4 * i);
+    Builder build("lengths");
+    build.output("y", build.rotation("a", build.input("points", points_of(4))));
+    const Engine engine = compile(build.finish(), {}, {.device = device(), .max_batch = 1, .max_points = count});
+    const auto outputs = test::run_engine(engine, ops::Batch::single(count), {{"points", points.view()}});
+    for (int64_t i = 0; i < count; ++i)
+        for (size_t c = 0; c < 9; ++c)
+            EXPECT_NEAR(outputs.at("y").view()(i, static_cast<int64_t>(c)), expected[static_cast<size_t>(i)][c], 2e-7)
+                << "quaternion " << i << ", entry " << c;
 }
 
 // Far outside of where they bend: no overflow, no number that is none.
