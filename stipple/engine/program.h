@@ -87,6 +87,7 @@ enum class StepKind {
     softmax_rows,
     interpolate,
     log_softmax,
+    layer_norm,  // (x - mean) / sqrt(variance + factor); weight and bias of the layer are a map after it
     activation,
     add,       // x + factor * y: add and subtract
     multiply,  // x * y
@@ -110,7 +111,7 @@ struct Step {
     int64_t width = 1;             // chain: rows of each point, before the reduction
     std::vector<float> weight;     // fold_matrix
     int64_t begin = 0, end = 0;    // slice, couple
-    float factor = 1;              // add, couple, log_det
+    float factor = 1;              // add, couple, log_det, layer_norm
     bool inverse = false;          // inject, rotation
     Activation activation;         // activation
 };

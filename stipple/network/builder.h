@@ -90,6 +90,11 @@ public:
         return add_layer(std::move(name), Kind::interpolate, {weights, values});
     }
     Tensor log_softmax(std::string name, Tensor x) { return add_layer(std::move(name), Kind::log_softmax, {x}); }
+    Tensor layer_norm(std::string name, Tensor x, float eps = 1e-5f) {
+        LayerOptions options;
+        options.norm_eps = eps;
+        return add_layer(std::move(name), Kind::layer_norm, {x}, options);
+    }
     Tensor add(std::string name, Tensor x, Tensor y) { return add_layer(std::move(name), Kind::add, {x, y}); }
     Tensor subtract(std::string name, Tensor x, Tensor y) { return add_layer(std::move(name), Kind::subtract, {x, y}); }
     Tensor multiply(std::string name, Tensor x, Tensor y) { return add_layer(std::move(name), Kind::multiply, {x, y}); }

@@ -75,6 +75,7 @@ enum class Kind {
     softmax_rows,   // softmax over the w rows of a point, channel by channel
     interpolate,    // (weights [B, N, k, r], values [B, N, k, c]) -> [B, N, r, c]: sum over k
     log_softmax,    // over the channels
+    layer_norm,     // (x - mean) / sqrt(variance + eps) over the channels of a row, times weight, plus bias
     add,            // x + y, same type
     subtract,       // x - y, same type
     multiply,       // x * y, number by number, same type
@@ -154,7 +155,7 @@ struct LayerOptions {
     TensorType type = {};                               // input
     bool bias = true;                                   // linear
     bool norm = false;                                  // linear: batch norm over all rows
-    float norm_eps = 1e-5f;                             // linear with norm
+    float norm_eps = 1e-5f;                             // linear with norm, layer_norm
     float norm_momentum = 0.1f;                         // linear with norm, while training
     Activation activation;                              // linear, activation
     Initialiser weights = Initialiser::fan_in_uniform;  // linear, mix
@@ -198,7 +199,8 @@ struct Parameter {
 };
 
 /// Parameters of one layer, in order. linear: weight [out, in], bias [out], norm.weight, norm.bias, norm.running_mean,
-/// norm.running_var [out]. actnorm: logs [c], bias [c]. mix: weight [c, c]. flow_log_det: those of its name.
+/// norm.running_var [out]. layer_norm: weight [c], bias [c]. actnorm: logs [c], bias [c]. mix: weight [c, c].
+/// flow_log_det: those of its name.
 std::vector<Parameter> parameters_of(const Network& network, const Layer& layer);
 /// Of the whole network, each name once.
 std::vector<Parameter> parameters_of(const Network& network);

@@ -27,6 +27,9 @@ Network dense_network() {
     build.output("log_probabilities", build.log_softmax("log_softmax", y));
     build.output("sum", build.sum_points("total", shared));
     build.output("channel_sum", build.sum_channels("channel_total", shared));
+    const Tensor normal = build.layer_norm("normal", shared, 1e-3f);
+    build.output("normal_points", normal);
+    build.output("normal_clouds", build.layer_norm("normal2", build.max_points("pool2", normal)));
     build.linear("nobody_reads_this", y, 1000);
     return build.finish({{"classes", "7"}});
 }

@@ -351,6 +351,18 @@ void Evaluator::evaluate(Tensor tensor) {
         case Kind::edge_distance: neighbours(layer, out); break;
         case Kind::softmax_rows: softmax_rows(layer, out); break;
         case Kind::interpolate: interpolate(layer, out); break;
+        case Kind::layer_norm:
+            for (int64_t r = 0; r < out.rows; ++r) {
+                const double count = static_cast<double>(channels);
+                const double mean = std::accumulate(x.row(r), x.row(r) + channels, 0.0) / count;
+                double variance = 0;
+                for (int64_t c = 0; c < channels; ++c) variance += std::pow(x.row(r)[c] - mean, 2) / count;
+                for (int64_t c = 0; c < channels; ++c)
+                    out.row(r)[c] = (x.row(r)[c] - mean) / std::sqrt(variance + double{options.norm_eps}) *
+                                        parameter(layer, "weight")[c] +
+                                    parameter(layer, "bias")[c];
+            }
+            break;
         case Kind::log_softmax:
             for (int64_t r = 0; r < out.rows; ++r) {
                 const double largest = *std::max_element(x.row(r), x.row(r) + channels);

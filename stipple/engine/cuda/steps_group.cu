@@ -76,6 +76,25 @@ __global__ void log_softmax_of_channels(RowSource x, RowSpace space, ValueView o
     }
 }
 
+/// A warp a row, as log_softmax; sums in float64.
+__global__ void layer_norm_of_channels(RowSource x, RowSpace space, float eps, ValueView out) {
+    const int lane = threadIdx.x % 32;
+    const int64_t warps = static_cast<int64_t>(gridDim.x) * (blockDim.x / 32);
+    for (int64_t row = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32; row < out.rows;
+         row += warps) {
+        const float* from = source_row(x, space, row);
+        double sum = 0, squares = 0;
+        for (int c = lane; c < out.channels; c += 32) sum += from[c];
+        for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+        const double mean = sum / out.channels;
+        for (int c = lane; c < out.channels; c += 32) squares += (from[c] - mean) * (from[c] - mean);
+        for (int step = 16; step > 0; step /= 2) squares += __shfl_xor_sync(~0u, squares, step);
+        const double scale = 1 / sqrt(squares / out.channels + eps);
+        for (int c = lane; c < out.channels; c += 32)
+            out.data[row * out.stride + c] = static_cast<float>((from[c] - mean) * scale);
+    }
+}
+
 void run_edge_distance(const StepCall& call) {
     RowSource point = call.inputs[0], neighbour = point;
     point.access = Access::point;
@@ -111,10 +130,16 @@ void run_log_softmax(const StepCall& call) {
     STIPPLE_CHECK_LAUNCH(log_softmax_of_channels);
 }
 
+void run_layer_norm(const StepCall& call) {
+    layer_norm_of_channels<<<grid_for(call.out.rows * 32), kThreads, 0, call.stream>>>(
+        call.inputs[0], space_of(call, call.out), call.step->factor, call.out);
+    STIPPLE_CHECK_LAUNCH(layer_norm_of_channels);
+}
+
 constexpr StepLauncher kGroupSteps[] = {
     {StepKind::edge_distance, run_edge_distance}, {StepKind::max_rows, run_max_rows},
     {StepKind::softmax_rows, run_softmax_rows},   {StepKind::interpolate, run_interpolate},
-    {StepKind::log_softmax, run_log_softmax},
+    {StepKind::log_softmax, run_log_softmax},     {StepKind::layer_norm, run_layer_norm},
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Numbers made of numbers at the same place, of the rows of a point or of the channels of a row.
 
+#include <cmath>
+
 #include "stipple/engine/cpu/piece.h"
 #include "stipple/engine/kinds/kind.h"
 #include "stipple/engine/lower/reader.h"
@@ -18,6 +20,22 @@ using network::Kind;
 using network::Layer;
 
 // === Layers
+
+/// The step has no parameters: those become part of what follows.
+Form lower_layer_norm(NetworkReader& reader, const Layer& layer) {
+    lowering::Node node = lowering::make_node(lowering::NodeKind::step, layer.name, layer.type);
+    node.step = StepKind::layer_norm;
+    node.inputs = {{reader.rows(layer, 0)}};
+    node.factor = layer.options.norm_eps;
+    const Form normal = reader.graph.form_of(reader.graph.add(std::move(node)));
+    const std::vector<float>& weight = reader.weights.tensors.at(layer.parameters + ".weight").values;
+    const std::vector<float>& bias = reader.weights.tensors.at(layer.parameters + ".bias").values;
+    lowering::Map map = identity(layer.type.channels);
+    map.values.assign(weight.begin(), weight.end());
+    Form out = apply(map, normal);
+    for (size_t c = 0; c < bias.size(); ++c) out.bias[c] += bias[c];
+    return out;
+}
 
 Form lower_add(NetworkReader& reader, const Layer& layer) {
     return sum(reader.form(layer, 0), reader.form(layer, 1));
@@ -56,6 +74,27 @@ void run_log_softmax(const Piece& piece) {
     cpu::log_softmax(piece.input(0), piece.out_channels(), piece.out(), piece.begin, piece.end);
 }
 
+void check_layer_norm(const ProgramCheck& check, const Step& step) {
+    check.require(step.factor > 0, "adds nothing to the variance");
+    check.expect(step, check.only_numbers(step));
+}
+
+void run_layer_norm(const Piece& piece) {
+    const cpu::RowSource x = piece.input(0);
+    const cpu::Rows out = piece.out();
+    const int64_t channels = piece.out_channels();
+    for (int64_t r = piece.begin; r < piece.end; ++r) {
+        const float* from = x.row(r);
+        float* to = out.row(r);
+        double sum = 0, squares = 0;
+        for (int64_t c = 0; c < channels; ++c) sum += from[c];
+        const double mean = sum / static_cast<double>(channels);
+        for (int64_t c = 0; c < channels; ++c) squares += (from[c] - mean) * (from[c] - mean);
+        const double scale = 1 / std::sqrt(squares / static_cast<double>(channels) + piece.step.factor);
+        for (int64_t c = 0; c < channels; ++c) to[c] = static_cast<float>((from[c] - mean) * scale);
+    }
+}
+
 void check_equal_inputs(const ProgramCheck& check, const Step& step) {
     check.need_inputs(step, 2);
     check.require(check.numbers(step, 0) == check.numbers(step, 1), "its inputs differ in type");
@@ -90,6 +129,7 @@ void run_multiply(const Piece& piece) {
 constexpr lowering::LayerLowering kArithmeticLayers[] = {
     {Kind::softmax_rows, lower_to_step<StepKind::softmax_rows>},
     {Kind::log_softmax, lower_to_step<StepKind::log_softmax>},
+    {Kind::layer_norm, lower_layer_norm},
     {Kind::add, lower_add},
     {Kind::subtract, lower_subtract},
     {Kind::multiply, lower_multiply},
@@ -102,6 +142,7 @@ constexpr StepType kArithmeticSteps[] = {
      .cut = cpu::Cut::points,
      .run = run_softmax_rows},
     {.kind = StepKind::log_softmax, .name = "log_softmax", .check = check_log_softmax, .run = run_log_softmax},
+    {.kind = StepKind::layer_norm, .name = "layer_norm", .check = check_layer_norm, .run = run_layer_norm},
     {.kind = StepKind::add, .name = "add", .check = check_equal_inputs, .run = run_add},
     {.kind = StepKind::multiply, .name = "multiply", .check = check_multiply, .run = run_multiply},
 };

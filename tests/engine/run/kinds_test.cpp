@@ -99,6 +99,24 @@ TEST_P(Kinds, Activations) {
     }
 }
 
+TEST_P(Kinds, LayerNorm) {
+    Builder build("layer-norm");
+    const Tensor points = build.input("points", points_of(5));
+    const Tensor rows = build.input("rows", rows_of(3, 70));
+    build.output("of_points", build.layer_norm("a", points));
+    build.output("of_rows", build.layer_norm("b", rows, 0.1f));
+    // Its weight and bias join the product after it; a maximum comes after them.
+    const Tensor hidden = build.linear("conv", points, 33, {.activation = network::gelu()});
+    const Tensor normal = build.layer_norm("c", hidden);
+    build.output("between", build.linear("d", normal, 8, {.activation = relu()}));
+    const Tensor pool = build.max_points("pool", normal);
+    build.output("pooled", pool);
+    build.output("of_clouds", build.add("residual", pool, build.layer_norm("e", pool)));
+    build.output("of_shared", build.layer_norm("f", build.repeat("spread", pool)));
+    build.output("one_channel", build.layer_norm("g", build.slice("one", points, 2, 3)));
+    expect_reference(build.finish());
+}
+
 TEST_P(Kinds, Rotation) {
     Builder build("rotation");
     const Tensor points = build.input("points", points_of(3));
