@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,8 @@ struct Options {
     Device device = {};
     Precision precision = Precision::fp32;
     int64_t max_batch = 32;     // clouds
-    int64_t max_points = 1024;  // of a cloud; a ragged batch may have max_batch * max_points in all, in any division
+    int64_t max_points = 1024;  // of a cloud; a ragged batch may have max_batch * max_points in all, in any division.
+                                // In every point set of the caller
     /// For int8 and fp8: ranges of activations and layers that stay in higher precision. Absent: those in the weights'
     /// metadata. Error{bad_argument} when neither is there.
     std::optional<Calibration> calibration = {};
@@ -46,6 +48,7 @@ struct Input {
 struct Output {
     std::string_view name;
     View<float, 2> rows;
+    View<int32_t, 2> indices = {};  // instead of rows where the output is indices: [points, k]
 };
 
 class Engine {
@@ -93,15 +96,24 @@ public:
     /// unknown or missing names, wrong shapes, another device, a batch beyond the maximum, an empty cloud.
     void run(const ops::Batch& batch, const std::vector<Input>& inputs, const std::vector<Output>& outputs,
              Stream stream = {});
+    /// For networks with several point sets: a batch for each set of the caller, in ascending order, all of the same
+    /// number of clouds. Sets that the network makes need none.
+    void run(const std::vector<ops::Batch>& batches, const std::vector<Input>& inputs,
+             const std::vector<Output>& outputs, Stream stream = {});
 
 private:
+    void run_batches(std::span<const ops::Batch> batches, const std::vector<Input>& inputs,
+                     const std::vector<Output>& outputs, Stream stream);
     void check(const ops::Batch& batch) const;
+    void bind_batches(std::span<const ops::Batch> batches);
 
     std::shared_ptr<const Backend> backend_;  // what the state refers to
     std::unique_ptr<ContextState> state_;
     // In the order of the program's bindings; kept, so that a run allocates nothing.
     std::vector<View<const float, 2>> inputs_;
     std::vector<View<float, 2>> outputs_;
+    std::vector<const ops::Batch*> batches_;  // by point set
+    std::vector<ops::Batch> made_;            // of the sets that the network makes, by set
 };
 
 }  // namespace stipple::engine

@@ -37,7 +37,7 @@ enum class Access {
     row,       // the same row
     cloud,     // the row of its cloud
     point,     // the row of its point, from one of the point's rows
-    neighbour  // row of the cloud that `indices` gives for this row
+    neighbour  // row of the cloud that `indices` gives for this row; both of the step's own point set
 };
 
 struct Source {
@@ -74,7 +74,8 @@ enum class StepKind {
     fold_matrix,  // (matrix T [B, k*k]) -> [B, out*k]: weight [out, k] times T^T for every cloud. weight empty: T^T
     rotation,     // as the layer
     knn,          // as the layers of the same name, below too. Neighbours that are missing, because points are not
-                  // finite, are the point itself: every index is good
+                  // finite, are the point itself, or the first one where there are points beside the queries: every
+                  // index is good
     edge_distance,
     gather,
     max_points,  // where no chain ends in it
@@ -109,6 +110,7 @@ struct Step {
     Reduce reduce = Reduce::none;  // chain
     Level level = Level::point;    // chain: what a row of its layers belongs to
     int64_t width = 1;             // chain: rows of each point, before the reduction
+    int32_t set = 0;               // the point set whose points its rows belong to, or that it counts; of clouds 0
     std::vector<float> weight;     // fold_matrix
     int64_t begin = 0, end = 0;    // slice, couple
     float factor = 1;              // add, couple, log_det, layer_norm
@@ -132,6 +134,14 @@ struct Program {
     std::vector<Step> steps;  // in order of execution
     std::vector<Binding> inputs, outputs;
 };
+
+/// A point set of a program.
+struct PointSet {
+    int64_t points = 0;    // of every cloud, where the program makes it; 0: the caller's
+    bool is_used = false;  // some value has rows of its points
+};
+/// All of them, by number; at least one.
+std::vector<PointSet> point_sets(const Program& program);
 
 /// Throws Error{bad_argument} or Error{bad_file} from validate() and check_weights().
 Program lower(const network::Network& network, const network::Weights& weights);

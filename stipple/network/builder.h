@@ -71,10 +71,22 @@ public:
         options.width = width;
         return add_layer(std::move(name), Kind::repeat, {x}, options);
     }
+    /// A cloud's row for every point of a set.
+    Tensor repeat_for_set(std::string name, Tensor x, int32_t set) {
+        LayerOptions options;
+        options.set = set;
+        return add_layer(std::move(name), Kind::repeat, {x}, options);
+    }
     Tensor knn(std::string name, Tensor points, int64_t k) {
         LayerOptions options;
         options.width = k;
         return add_layer(std::move(name), Kind::knn, {points}, options);
+    }
+    /// Of each query the k nearest points of its cloud.
+    Tensor knn(std::string name, Tensor queries, Tensor points, int64_t k) {
+        LayerOptions options;
+        options.width = k;
+        return add_layer(std::move(name), Kind::knn, {queries, points}, options);
     }
     Tensor gather(std::string name, Tensor x, Tensor indices) {
         return add_layer(std::move(name), Kind::gather, {x, indices});

@@ -12,9 +12,14 @@ namespace stipple::network {
 
 std::string to_string(const TensorType& type) {
     if (type.level == Level::cloud) return fmt::format("[B, {}]", type.channels);
-    if (type.is_index) return fmt::format("[B, N, {}] int32", type.width);
-    if (type.width == 1) return fmt::format("[B, N, {}]", type.channels);
-    return fmt::format("[B, N, {}, {}]", type.width, type.channels);
+    const std::string n = type.points > 0 ? fmt::format("{}", type.points)
+                          : type.set == 0 ? std::string("N")
+                                          : fmt::format("N{}", type.set);
+    if (type.is_index)
+        return fmt::format("[B, {}, {}] int32{}", n, type.width,
+                           type.of == type.set ? "" : fmt::format(" of set {}", type.of));
+    if (type.width == 1) return fmt::format("[B, {}, {}]", n, type.channels);
+    return fmt::format("[B, {}, {}, {}]", n, type.width, type.channels);
 }
 
 std::string label_of(const Layer& layer) {
@@ -152,7 +157,8 @@ int64_t multiply_adds(const Network& network, int64_t n) {
     for (const Layer& layer : network.layers) {
         const LayerKind& kind = kind_of(layer);
         if (!kind.multiply_adds) continue;
-        const int64_t rows = layer.type.level == Level::cloud ? 1 : checked_mul(n, layer.type.width);
+        const int64_t points = layer.type.points > 0 ? layer.type.points : n;
+        const int64_t rows = layer.type.level == Level::cloud ? 1 : checked_mul(points, layer.type.width);
         sum = checked_add(sum, checked_mul(rows, kind.multiply_adds(network, layer)));
     }
     return sum;

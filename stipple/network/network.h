@@ -7,6 +7,10 @@
 // batches included. In text: [B, 1024] a row for each cloud, [B, N, 64] a row for each point, [B, N, 16, 64] sixteen
 // rows for each point.
 //
+// Points belong to a point set. Most networks have one, number 0. Others have several, of the same clouds but with
+// numbers of points of their own: queries beside their cloud, a template beside a source. In text [B, N1, 64] is set 1.
+// A set may also be made by the network, with the same number of points for every cloud (unflatten): [B, 32, 64].
+//
 //   Builder build("pointnet-classifier");
 //   Tensor x = build.input("points", points_of(3));
 //   x = build.linear("conv1", x, 64, {.norm = true, .activation = relu()});
@@ -32,7 +36,10 @@ struct TensorType {
     Level level = Level::point;
     int64_t width = 1;      // rows of each point: neighbours or children. Always 1 for clouds
     int64_t channels = 0;   // numbers of a row
-    bool is_index = false;  // int32 positions in the point's own cloud, else float32. One channel, `width` neighbours
+    bool is_index = false;  // int32 positions in a cloud, else float32. One channel, `width` neighbours
+    int32_t set = 0;        // the point set whose points have these rows. Always 0 for clouds
+    int32_t of = 0;         // of indices: the point set whose points they name
+    int64_t points = 0;     // of a set that the network makes: points of every cloud. 0: the caller's number
 
     bool operator==(const TensorType&) const = default;
 };
@@ -40,14 +47,21 @@ struct TensorType {
 inline TensorType clouds_of(int64_t channels) {
     return {Level::cloud, 1, channels};
 }
-inline TensorType points_of(int64_t channels) {
-    return {Level::point, 1, channels};
+inline TensorType points_of(int64_t channels, int32_t set = 0) {
+    return {Level::point, 1, channels, false, set};
 }
-inline TensorType rows_of(int64_t width, int64_t channels) {
-    return {Level::point, width, channels};
+inline TensorType rows_of(int64_t width, int64_t channels, int32_t set = 0) {
+    return {Level::point, width, channels, false, set};
+}
+/// Rows of the same points as `type`.
+inline TensorType rows_of(const TensorType& type, int64_t width, int64_t channels) {
+    return {type.level, width, channels, false, type.set, 0, type.points};
 }
 
-std::string to_string(const TensorType& type);  // "[B, N, 16, 64]"; indices "[B, N, 16] int32"
+/// "[B, N, 16, 64]"; indices "[B, N, 16] int32", "[B, N1, 16] int32 of set 0"; a set of 32 points "[B, 32, 64]".
+std::string to_string(const TensorType& type);
+
+constexpr int32_t kMostSets = 64;
 
 /// A layer's output: the layer's position in Network::layers.
 using Tensor = int32_t;
@@ -67,9 +81,10 @@ enum class Kind {
     concat,         // channels side by side; all inputs have the same rows
     slice,          // channels [begin, end)
     reverse,        // channels in reversed order
-    repeat,         // [B, c] -> [B, N, c] (width 1), or [B, N, c] -> [B, N, width, c]
-    knn,            // points [B, N, c] -> the `width` nearest of the same cloud, nearest first, itself included
-    gather,         // (x [B, N, c], indices [B, N, k]) -> [B, N, k, c]
+    repeat,         // [B, c] -> [B, N, c] (width 1) for the points of a set, or [B, N, c] -> [B, N, width, c]
+    knn,            // points [B, N, c] -> the `width` nearest of the same cloud, nearest first, itself included;
+                    // (queries [B, N, c], points [B, M, c]) -> of each query the nearest points of its cloud
+    gather,         // (x [B, M, c], indices [B, N, k] of x's set) -> [B, N, k, c]
     edge,           // (x [B, N, c], indices [B, N, k]) -> [B, N, k, 3c]: x_i, x_j, x_j - x_i
     edge_distance,  // (x [B, N, c], indices [B, N, k]) -> [B, N, k, 3c+1]: x_i, x_j, x_i - x_j, |x_i - x_j|
     softmax_rows,   // softmax over the w rows of a point, channel by channel
@@ -162,6 +177,7 @@ struct LayerOptions {
     float rate = 0;                                     // dropout: probability of a zero
     int64_t begin = 0, end = 0;                         // slice; couple (begin)
     int64_t width = 1;                                  // repeat, knn
+    int32_t set = 0;                                    // repeat of clouds: the set whose points get them
     float factor = 1;                                   // scale
     bool inverse = false;                               // actnorm, mix, couple, inject, rotation
 };
@@ -217,7 +233,8 @@ void validate(const Network& network);
 /// One line a layer: name, kind, options, inputs, type, parameters, then sums. For people.
 std::string to_text(const Network& network);
 
-/// Multiply-adds of all products for one cloud of n points, as the graph is written (nothing folded or split).
+/// Multiply-adds of all products for one cloud of n points in every set of the caller, as the graph is written (nothing
+/// folded or split).
 int64_t multiply_adds(const Network& network, int64_t n);
 
 }  // namespace stipple::network

@@ -58,11 +58,16 @@ network::Weights round_weights(const network::Network& network, uint64_t seed) {
     return weights;
 }
 
-RandomInputs::RandomInputs(const network::Network& network, const ops::Batch& batch) {
+RandomInputs::RandomInputs(const network::Network& network, const ops::Batch& batch)
+    : RandomInputs(network, std::vector<ops::Batch>{batch}) {}
+
+RandomInputs::RandomInputs(const network::Network& network, const std::vector<ops::Batch>& given) {
+    const std::vector<ops::Batch> batches = batches_of(network, given);
     for (const network::Layer& layer : network.layers) {
         if (layer.kind != network::Kind::input) continue;
+        const ops::Batch& batch = batches[static_cast<size_t>(layer.type.set)];
         const int64_t rows =
-            layer.type.level == network::Level::cloud ? batch.clouds() : batch.rows() * layer.type.width;
+            layer.type.level == network::Level::cloud ? given[0].clouds() : batch.rows() * layer.type.width;
         Array<float, 2> array({rows, layer.type.channels});
         const Rng rng(99, arrays.size());
         for (int64_t i = 0; i < array.elements(); ++i) array.data()[i] = rng.normal(static_cast<uint64_t>(i));

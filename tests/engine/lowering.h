@@ -20,6 +20,7 @@ network::Weights round_weights(const network::Network& network, uint64_t seed);
 /// Random rows for every input of a network.
 struct RandomInputs {
     RandomInputs(const network::Network& network, const ops::Batch& batch);
+    RandomInputs(const network::Network& network, const std::vector<ops::Batch>& given);
     std::vector<Array<float, 2>> arrays;
     std::vector<ReferenceInput> inputs;
 };

@@ -147,6 +147,27 @@ Network index_network() {
     return build.finish();
 }
 
+Network sets_network() {
+    Builder build("sets");
+    const Tensor points = build.input("points", points_of(3));
+    const Tensor queries = build.input("queries", points_of(3, 1));
+    const Tensor shape = build.input("template", points_of(10, 2));
+    const Tensor near = build.knn("near", queries, points, 4);
+    build.output("indices", near);
+    build.output("neighbours", build.gather("values", points, near));
+    build.output("one", build.gather("nearest", points, build.knn("one_near", queries, points, 1)));
+    // Wide features, and neighbours within the second set.
+    const Tensor features = build.linear("features", queries, 10, {.activation = relu()});
+    build.output("wide", build.gather("wide_values", shape, build.knn("wide_near", features, shape, 3)));
+    build.output("edges", build.edge("edge", features, build.knn("own", queries, 5)));
+    const Tensor pool = build.max_points("pool", build.linear("conv", points, 6));
+    const Tensor spread = build.repeat_for_set("spread", pool, 1);
+    build.output("joined", build.concat("both", {spread, queries}));
+    build.output("for_template", build.linear("fc", build.repeat_for_set("to_template", pool, 2), 4));
+    build.output("sums", build.sum_points("sum", shape));
+    return build.finish();
+}
+
 Network flow_network() {
     Builder build("flow");
     const Tensor points = build.input("points", points_of(3));

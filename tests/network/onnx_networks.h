@@ -15,6 +15,7 @@ network::Network neighbour_network();      // knn, gather, edges, softmax, inter
 network::Network one_neighbour_network();  // the same with k = 1: rows without a dimension of their own
 network::Network wide_knn_network();       // neighbours in a space of many channels
 network::Network index_network();          // indices as input and as output
+network::Network sets_network();           // queries and a template beside a cloud: neighbours across point sets
 network::Network flow_network();           // flow layers and their inverses, densities
 network::Network aliases_network();        // outputs that are inputs, twice the same, or pass through dropout
 
@@ -26,8 +27,8 @@ inline const std::vector<NamedNetwork>& onnx_networks() {
     static const std::vector<NamedNetwork> all = {
         {"dense", dense_network},       {"activation", activation_network}, {"transform", transform_network},
         {"rows", rows_network},         {"neighbour", neighbour_network},   {"one_neighbour", one_neighbour_network},
-        {"wide_knn", wide_knn_network}, {"index", index_network},           {"flow", flow_network},
-        {"aliases", aliases_network}};
+        {"wide_knn", wide_knn_network}, {"index", index_network},           {"sets", sets_network},
+        {"flow", flow_network},         {"aliases", aliases_network}};
     return all;
 }
 

@@ -56,10 +56,13 @@ void rotation_of(const double* q, bool inverse, double* out) {
 
 class Evaluator {
 public:
-    Evaluator(const Network& network, const Weights& weights, const ops::Batch& batch)
-        : network_(network), weights_(weights), batch_(batch), tensors_(network.layers.size()) {
-        for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud)
-            cloud_of_point_.insert(cloud_of_point_.end(), static_cast<size_t>(batch.size(cloud)), cloud);
+    Evaluator(const Network& network, const Weights& weights, std::vector<ops::Batch> batches)
+        : network_(network), weights_(weights), batches_(std::move(batches)), tensors_(network.layers.size()) {
+        for (const ops::Batch& batch : batches_) {
+            std::vector<int64_t>& clouds = cloud_of_point_.emplace_back();
+            for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud)
+                clouds.insert(clouds.end(), static_cast<size_t>(batch.size(cloud)), cloud);
+        }
     }
 
     void set_input(Tensor tensor, View<const float, 2> rows) {
@@ -74,8 +77,9 @@ public:
     std::vector<ReferenceTensor> take() { return std::move(tensors_); }
 
 private:
+    const ops::Batch& batch(int32_t set) const { return batches_[static_cast<size_t>(set)]; }
     int64_t rows_of(const network::TensorType& type) const {
-        return type.level == Level::cloud ? batch_.clouds() : batch_.rows() * type.width;
+        return type.level == Level::cloud ? batches_[0].clouds() : batch(type.set).rows() * type.width;
     }
     ReferenceTensor& make(Tensor tensor, double value = 0) {
         ReferenceTensor& made = tensors_[static_cast<size_t>(tensor)];
@@ -91,9 +95,11 @@ private:
         return weights_.tensors.at(layer.parameters + "." + name).values;
     }
     int64_t cloud_of(const ReferenceTensor& x, int64_t row) const {
-        return x.type.level == Level::cloud ? row : cloud_of_point_[static_cast<size_t>(row / x.type.width)];
+        return x.type.level == Level::cloud ? row : cloud_of_point(x.type.set, row / x.type.width);
     }
-    int64_t first_point(int64_t point) const { return batch_.begin(cloud_of_point_[static_cast<size_t>(point)]); }
+    int64_t cloud_of_point(int32_t set, int64_t point) const {
+        return cloud_of_point_[static_cast<size_t>(set)][static_cast<size_t>(point)];
+    }
 
     void linear(const Layer& layer, ReferenceTensor& out);
     void transform(const Layer& layer, ReferenceTensor& out);
@@ -106,8 +112,8 @@ private:
 
     const Network& network_;
     const Weights& weights_;
-    const ops::Batch& batch_;
-    std::vector<int64_t> cloud_of_point_;
+    std::vector<ops::Batch> batches_;                   // by point set
+    std::vector<std::vector<int64_t>> cloud_of_point_;  // by point set
     std::vector<ReferenceTensor> tensors_;
 };
 
@@ -161,17 +167,18 @@ void Evaluator::transform(const Layer& layer, ReferenceTensor& out) {
 }
 
 void Evaluator::knn(const Layer& layer, ReferenceTensor& out) {
-    const ReferenceTensor& x = in(layer, 0);
+    const ReferenceTensor &x = in(layer, 0), &y = in(layer, layer.inputs.size() - 1);
+    const ops::Batch& points = batch(y.type.set);
     const int64_t k = out.type.width;
-    parallel_for(batch_.rows(), 16, [&](int64_t begin, int64_t end) {
+    parallel_for(x.rows, 16, [&](int64_t begin, int64_t end) {
         for (int64_t point = begin; point < end; ++point) {
-            const int64_t cloud = cloud_of_point_[static_cast<size_t>(point)], first = batch_.begin(cloud);
-            STIPPLE_ASSERT(k <= batch_.size(cloud));
+            const int64_t cloud = cloud_of_point(x.type.set, point), first = points.begin(cloud);
+            STIPPLE_ASSERT(k <= points.size(cloud));
             std::vector<std::pair<float, int64_t>> found;
-            for (int64_t j = 0; j < batch_.size(cloud); ++j) {
+            for (int64_t j = 0; j < points.size(cloud); ++j) {
                 float sum = 0;
                 for (int64_t c = 0; c < x.type.channels; ++c) {
-                    const float d = static_cast<float>(x.row(point)[c]) - static_cast<float>(x.row(first + j)[c]);
+                    const float d = static_cast<float>(x.row(point)[c]) - static_cast<float>(y.row(first + j)[c]);
                     sum += d * d;
                 }
                 found.emplace_back(sum, j);
@@ -188,8 +195,9 @@ void Evaluator::neighbours(const Layer& layer, ReferenceTensor& out) {
     const int64_t k = out.type.width, channels = x.type.channels;
     for (int64_t r = 0; r < out.rows; ++r) {
         const int64_t point = r / k;
-        const double* self = x.row(point);
-        const double* other = x.row(first_point(point) + static_cast<int64_t>(indices.values[r]));
+        const int64_t first = batch(x.type.set).begin(cloud_of_point(out.type.set, point));
+        const double* self = layer.kind == Kind::gather ? nullptr : x.row(point);
+        const double* other = x.row(first + static_cast<int64_t>(indices.values[r]));
         double* to = out.row(r);
         if (layer.kind == Kind::gather) {
             std::copy_n(other, channels, to);
@@ -210,7 +218,7 @@ void Evaluator::neighbours(const Layer& layer, ReferenceTensor& out) {
 void Evaluator::softmax_rows(const Layer& layer, ReferenceTensor& out) {
     const ReferenceTensor& x = in(layer, 0);
     const int64_t width = x.type.width;
-    for (int64_t point = 0; point < batch_.rows(); ++point)
+    for (int64_t point = 0; point < batch(out.type.set).rows(); ++point)
         for (int64_t c = 0; c < x.type.channels; ++c) {
             double largest = -std::numeric_limits<double>::infinity(), sum = 0;
             for (int64_t w = 0; w < width; ++w) largest = std::max(largest, x.row(point * width + w)[c]);
@@ -223,7 +231,7 @@ void Evaluator::softmax_rows(const Layer& layer, ReferenceTensor& out) {
 void Evaluator::interpolate(const Layer& layer, ReferenceTensor& out) {
     const ReferenceTensor &weights = in(layer, 0), &values = in(layer, 1);
     const int64_t k = weights.type.width, children = weights.type.channels;
-    for (int64_t point = 0; point < batch_.rows(); ++point)
+    for (int64_t point = 0; point < batch(out.type.set).rows(); ++point)
         for (int64_t r = 0; r < children; ++r)
             for (int64_t j = 0; j < k; ++j)
                 for (int64_t c = 0; c < out.type.channels; ++c)
@@ -398,7 +406,9 @@ void Evaluator::evaluate(Tensor tensor) {
             });
             break;
         case Kind::flow_log_det:
-            each([&](int64_t r, int64_t) { return log_det_of_a_point(layer) * static_cast<double>(batch_.size(r)); });
+            each([&](int64_t r, int64_t) {
+                return log_det_of_a_point(layer) * static_cast<double>(batch(x.type.set).size(r));
+            });
             break;
         case Kind::gaussian_log_density:
             for (int64_t r = 0; r < x.rows; ++r)
@@ -422,7 +432,31 @@ const ReferenceTensor& ReferenceRun::output(std::string_view name) const {
     throw Error(ErrorCode::internal, fmt::format("no output {}", name));
 }
 
+std::vector<ops::Batch> batches_of(const Network& network, const std::vector<ops::Batch>& given) {
+    std::vector<int64_t> points(1);  // by set: 0 for those of the caller
+    std::vector<char> is_there(1);
+    for (const Layer& layer : network.layers) {
+        if (layer.type.level != Level::point) continue;
+        const auto set = static_cast<size_t>(layer.type.set);
+        points.resize(std::max(points.size(), set + 1));
+        is_there.resize(points.size());
+        points[set] = layer.type.points;
+        is_there[set] = 1;
+    }
+    std::vector<ops::Batch> batches;
+    size_t next = 0;
+    for (size_t set = 0; set < points.size(); ++set)
+        batches.push_back(points[set] > 0 || !is_there[set] ? ops::Batch::dense(given[0].clouds(), points[set])
+                                                            : given.at(next++));
+    return batches;
+}
+
 ReferenceRun run_reference(const Network& network, const Weights& weights, const ops::Batch& batch,
+                           const std::vector<ReferenceInput>& inputs, Keep keep) {
+    return run_reference(network, weights, std::vector<ops::Batch>{batch}, inputs, keep);
+}
+
+ReferenceRun run_reference(const Network& network, const Weights& weights, const std::vector<ops::Batch>& given,
                            const std::vector<ReferenceInput>& inputs, Keep keep) {
     std::vector<Tensor> last_use(network.layers.size(), -1);
     for (size_t i = 0; i < network.layers.size(); ++i)
@@ -431,20 +465,20 @@ ReferenceRun run_reference(const Network& network, const Weights& weights, const
     for (const network::Output& output : network.outputs)
         last_use[static_cast<size_t>(output.tensor)] = std::numeric_limits<Tensor>::max();
 
-    Evaluator evaluator(network, weights, batch);
+    Evaluator evaluator(network, weights, batches_of(network, given));
     for (size_t i = 0; i < network.layers.size(); ++i) {
         const Tensor tensor = static_cast<Tensor>(i);
         const Layer& layer = network.layers[i];
         if (layer.kind == Kind::input) {
-            const auto given = std::find_if(inputs.begin(), inputs.end(),
-                                            [&](const ReferenceInput& input) { return input.name == layer.name; });
-            if (given == inputs.end()) throw Error(ErrorCode::internal, fmt::format("no input {}", layer.name));
-            evaluator.set_input(tensor, given->rows);
+            const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                            [&](const ReferenceInput& other) { return other.name == layer.name; });
+            if (input == inputs.end()) throw Error(ErrorCode::internal, fmt::format("no input {}", layer.name));
+            evaluator.set_input(tensor, input->rows);
         } else {
             evaluator.evaluate(tensor);
         }
-        for (const Tensor input : layer.inputs)
-            if (keep == Keep::outputs && last_use[static_cast<size_t>(input)] == tensor) evaluator.forget(input);
+        for (const Tensor used : layer.inputs)
+            if (keep == Keep::outputs && last_use[static_cast<size_t>(used)] == tensor) evaluator.forget(used);
     }
     ReferenceRun run;
     run.network = &network;

@@ -39,9 +39,16 @@ public:
     std::vector<ReferenceTensor> tensors;       // one for each layer
 };
 
+/// The batch of each point set: one is given for each set of the caller, in ascending order; those that the network
+/// makes have their own. A network without points of the caller takes its number of clouds from the first.
+std::vector<ops::Batch> batches_of(const network::Network& network, const std::vector<ops::Batch>& given);
+
 /// The weights must fit the network, every input must be there, and a cloud must have the neighbours that knn wants.
 /// Distances of knn are rounded to float32 as the contract of ops::knn says, so that ties fall the same way.
 ReferenceRun run_reference(const network::Network& network, const network::Weights& weights, const ops::Batch& batch,
                            const std::vector<ReferenceInput>& inputs, Keep keep = Keep::outputs);
+ReferenceRun run_reference(const network::Network& network, const network::Weights& weights,
+                           const std::vector<ops::Batch>& given, const std::vector<ReferenceInput>& inputs,
+                           Keep keep = Keep::outputs);
 
 }  // namespace stipple::test

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "stipple/core/array.h"
 #include "stipple/core/rng.h"
@@ -16,16 +17,21 @@ using network::TensorType;
 
 namespace {
 
+/// Of a set: a few more for each after the first, so that no two are alike.
+int64_t points_of(const TensorType& type, int64_t points) {
+    return type.points > 0 ? type.points : points + 3 * type.set;
+}
+
 std::vector<int64_t> shape_of(const TensorType& type, int64_t clouds, int64_t points) {
     std::vector<int64_t> shape = {clouds};
-    if (type.level == Level::point) shape.push_back(points);
+    if (type.level == Level::point) shape.push_back(points_of(type, points));
     if (type.is_index || type.width > 1) shape.push_back(type.width);
     if (!type.is_index) shape.push_back(type.channels);
     return shape;
 }
 
-int64_t rows_of(const TensorType& type, int64_t clouds, int64_t points) {
-    return type.level == Level::cloud ? clouds : clouds * points * type.width;
+int64_t rows_in(const TensorType& type, int64_t clouds, int64_t points) {
+    return type.level == Level::cloud ? clouds : clouds * points_of(type, points) * type.width;
 }
 
 struct Inputs {
@@ -39,7 +45,7 @@ Inputs random_inputs(const Network& network, int64_t clouds, int64_t points) {
     for (const network::Layer& layer : network.layers) {
         if (layer.kind != network::Kind::input) continue;
         const Rng random(static_cast<uint64_t>(clouds * 1000 + points), ++stream);
-        const int64_t rows = rows_of(layer.type, clouds, points), count = rows * layer.type.channels;
+        const int64_t rows = rows_in(layer.type, clouds, points), count = rows * layer.type.channels;
         std::vector<float> values;
         for (int64_t i = 0; i < count; ++i)
             values.push_back(layer.type.is_index ? static_cast<float>(random.below(static_cast<uint64_t>(i),
@@ -63,7 +69,14 @@ ReferenceRun run_reference_on(const Network& network, const network::Weights& we
                               int64_t clouds, int64_t points, Keep keep) {
     std::vector<ReferenceInput> rows;
     for (const auto& [name, array] : inputs.rows) rows.push_back({name, array.view()});
-    return run_reference(network, weights, ops::Batch::dense(clouds, points), rows, keep);
+    std::vector<ops::Batch> batches;
+    std::set<int32_t> sets;
+    for (const network::Layer& layer : network.layers)
+        if (layer.type.level == Level::point && layer.type.points == 0) sets.insert(layer.type.set);
+    for (const int32_t set : sets)
+        batches.push_back(ops::Batch::dense(clouds, points_of(network::points_of(1, set), points)));
+    if (batches.empty()) batches.push_back(ops::Batch::dense(clouds, points));
+    return run_reference(network, weights, batches, rows, keep);
 }
 
 std::vector<float> numbers_of(const io::Tensor& tensor) {

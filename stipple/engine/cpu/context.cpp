@@ -22,7 +22,7 @@ struct Sizes {
 // than one piece have at most twice as many pieces as pieces fit into the batch. Local memory is that of all points of
 // the largest batch, which may be one cloud; where clouds run one by one most of it is never touched.
 Sizes sizes_of(const Plan& plan, const Options& options, int64_t slots) {
-    const int64_t points = checked_mul(options.max_batch, options.max_points);
+    const int64_t points = most_points(plan, options);
     const int64_t units = rounded_up(points, kLocalRows) / kLocalRows + slots;
     return {plan.shared_bytes, checked_mul(units, plan.local_bytes), slots * rounded_up(plan.scratch_bytes, 64),
             (2 * kPieces * slots) * plan.widest_max * static_cast<int64_t>(sizeof(float)),
@@ -49,18 +49,26 @@ Context::Context(const Program& program, const Plan& plan, const Options& option
     partial_of_cloud_.resize(static_cast<size_t>(options.max_batch));
 }
 
-void Context::run(const ops::Batch& batch, const std::vector<View<const float, 2>>& inputs,
-                  const std::vector<View<float, 2>>& outputs, Stream) {
-    if (batch.clouds() == 0) return;
-    for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud)
-        STIPPLE_REQUIRE(batch.size(cloud) >= plan_.most_neighbours, "cloud {} has {} points; {} needs {} neighbours",
-                        cloud, batch.size(cloud), program_.name, plan_.most_neighbours);
-    batch_ = &batch;
+void Context::run_sets(std::span<const ops::Batch* const> batches, const std::vector<View<const float, 2>>& inputs,
+                       const std::vector<View<float, 2>>& outputs, Stream) {
+    clouds_ = batches[0]->clouds();
+    if (clouds_ == 0) return;
+    batches_ = batches;
     workers_ = std::min<int64_t>(threads(), slots_);
-    // Clouds one after the other leave the caches warm; but a few clouds, or one that is much larger than the others,
-    // would leave threads without work.
-    slot_points_ = rounded_up(batch.largest(), kLocalRows);
-    by_cloud_ = workers_ == 1 || batch.largest() * 2 * workers_ <= batch.rows();
+    by_cloud_ = true;
+    slot_points_ = most_rows_ = 0;
+    for (size_t set = 0; set < batches.size(); ++set) {
+        const ops::Batch& batch = *batches[set];
+        const int64_t neighbours = plan_.most_neighbours[set];
+        for (int64_t cloud = 0; neighbours > 0 && cloud < clouds_; ++cloud)
+            STIPPLE_REQUIRE(batch.size(cloud) >= neighbours, "cloud {} has {} points; {} needs {} neighbours", cloud,
+                            batch.size(cloud), program_.name, neighbours);
+        // Clouds one after the other leave the caches warm; but a few clouds, or one that is much larger than the
+        // others, would leave threads without work.
+        by_cloud_ = by_cloud_ && (workers_ == 1 || batch.largest() * 2 * workers_ <= batch.rows());
+        slot_points_ = std::max(slot_points_, rounded_up(batch.largest(), kLocalRows));
+        most_rows_ = std::max(most_rows_, batch.rows());
+    }
     place_values(inputs, outputs);
     mark_needed(outputs);
     for (const Group& group : plan_.groups) run_group(group);
@@ -69,7 +77,7 @@ void Context::run(const ops::Batch& batch, const std::vector<View<const float, 2
 
 void Context::place_values(const std::vector<View<const float, 2>>& inputs,
                            const std::vector<View<float, 2>>& outputs) {
-    const int64_t units = by_cloud_ ? slot_points_ / kLocalRows : rounded_up(batch_->rows(), kLocalRows) / kLocalRows;
+    const int64_t units = by_cloud_ ? slot_points_ / kLocalRows : rounded_up(most_rows_, kLocalRows) / kLocalRows;
     for (size_t v = 0; v < places_.size(); ++v) {
         const Home& home = plan_.homes[v];
         std::byte* data = nullptr;
@@ -78,9 +86,11 @@ void Context::place_values(const std::vector<View<const float, 2>>& inputs,
         places_[v] = {reinterpret_cast<float*>(data), home.channels};
     }
     // The first of several outputs of one value is written in place; an input is never written.
-    for (size_t i = outputs.size(); i-- > 0;)
-        if (outputs[i].data() != nullptr)
-            places_[static_cast<size_t>(program_.outputs[i].value)] = {outputs[i].data(), outputs[i].stride(0)};
+    for (size_t i = outputs.size(); i-- > 0;) {
+        const auto v = static_cast<size_t>(program_.outputs[i].value);
+        const bool is_fit = !plan_.homes[v].is_index || outputs[i].stride(0) == plan_.homes[v].channels;
+        if (outputs[i].data() != nullptr && is_fit) places_[v] = {outputs[i].data(), outputs[i].stride(0)};
+    }
     for (size_t i = 0; i < inputs.size(); ++i)
         places_[static_cast<size_t>(program_.inputs[i].value)] = {const_cast<float*>(inputs[i].data()),
                                                                   inputs[i].stride(0)};
@@ -109,7 +119,7 @@ void Context::copy_outputs(const std::vector<View<float, 2>>& outputs) {
 
 int64_t Context::rows_of(Value value, int64_t cloud) const {
     const Home& home = plan_.homes[static_cast<size_t>(value)];
-    return home.per_cloud ? 1 : batch_->size(cloud) * home.width;
+    return home.per_cloud ? 1 : batch(home.set).size(cloud) * home.width;
 }
 
 float* Context::at(Value value, int64_t cloud, int64_t slot) const {
@@ -119,7 +129,7 @@ float* Context::at(Value value, int64_t cloud, int64_t slot) const {
     if (home.kind == Home::local && by_cloud_)
         return place.data +
                slot * (slot_points_ / kLocalRows) * (plan_.local_bytes / static_cast<int64_t>(sizeof(float)));
-    return place.data + batch_->begin(cloud) * home.width * place.stride;
+    return place.data + batch(home.set).begin(cloud) * home.width * place.stride;
 }
 
 RowSource Context::source(const Source& from, int64_t width, int64_t cloud, int64_t slot) const {
@@ -133,14 +143,15 @@ RowSource Context::source(const Source& from, int64_t width, int64_t cloud, int6
     return source;
 }
 
-int64_t Context::piece_rows(const Task& task, int64_t scale, int64_t unit) const {
-    if (task.worker.alone || workers_ <= 1) return std::max<int64_t>(1, batch_->largest() * scale);
+int64_t Context::piece_rows(const Step& step, const Task& task, int64_t scale, int64_t unit) const {
+    const ops::Batch& points = batch(step.set);
+    if (task.worker.alone || workers_ <= 1) return std::max<int64_t>(1, points.largest() * scale);
     const int64_t pieces = kPieces * workers_;
-    return rounded_up(std::max<int64_t>(1, (batch_->rows() * scale + pieces - 1) / pieces), unit);
+    return rounded_up(std::max<int64_t>(1, (points.rows() * scale + pieces - 1) / pieces), unit);
 }
 
 void Context::run_group(const Group& group) {
-    const int64_t clouds = batch_->clouds();
+    const int64_t clouds = clouds_;
     if (!by_cloud_ || group.is_head) {
         for (size_t s = group.begin; s < group.end; ++s)
             if (is_needed_[s]) run_step(s, {0, clouds, {}});

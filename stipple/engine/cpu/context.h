@@ -22,8 +22,8 @@ public:
     /// All three must outlive it. Threads beyond those that there are now are not used later either.
     Context(const Program& program, const Plan& plan, const Options& options);
 
-    void run(const ops::Batch& batch, const std::vector<View<const float, 2>>& inputs,
-             const std::vector<View<float, 2>>& outputs, Stream stream) override;
+    void run_sets(std::span<const ops::Batch* const> batches, const std::vector<View<const float, 2>>& inputs,
+                  const std::vector<View<float, 2>>& outputs, Stream stream) override;
 
     // Of the run in progress, for the kinds of steps: values in one cloud, and in the memory of the thread `slot`.
 
@@ -31,7 +31,7 @@ public:
     int64_t width_of(Value value) const { return plan_.homes[static_cast<size_t>(value)].width; }
     /// Rows of a value in one cloud.
     int64_t rows_of(Value value, int64_t cloud) const;
-    int64_t points_of(int64_t cloud) const { return batch_->size(cloud); }
+    const ops::Batch& batch(int32_t set) const { return *batches_[static_cast<size_t>(set)]; }
     int64_t stride_of(Value value) const { return places_[static_cast<size_t>(value)].stride; }
     float* at(Value value, int64_t cloud, int64_t slot) const;
     /// For rows of a step that come `width` a point.
@@ -86,14 +86,15 @@ private:
     }
 
     /// Rows of a piece of work, a multiple of `unit` unless a cloud is one piece. A cloud has scale * points rows.
-    int64_t piece_rows(const Task& task, int64_t scale, int64_t unit) const;
-    /// body(cloud, slot, begin, end) for all pieces of all clouds of the task.
+    int64_t piece_rows(const Step& step, const Task& task, int64_t scale, int64_t unit) const;
+    /// body(cloud, slot, begin, end) for all pieces of all clouds of the task, in the step's point set.
     template <class Body>
-    void for_pieces(const Task& task, int64_t scale, int64_t piece, const Body& body) const {
-        const int64_t pieces = (batch_->largest() * scale + piece - 1) / piece;  // of the largest cloud
+    void for_pieces(const Step& step, const Task& task, int64_t scale, int64_t piece, const Body& body) const {
+        const ops::Batch& points = batch(step.set);
+        const int64_t pieces = (points.largest() * scale + piece - 1) / piece;  // of the largest cloud
         for_items((task.end - task.begin) * pieces, task.worker, [&](int64_t slot, int64_t item) {
             const int64_t cloud = task.begin + item / pieces, begin = item % pieces * piece;
-            const int64_t end = std::min(begin + piece, batch_->size(cloud) * scale);
+            const int64_t end = std::min(begin + piece, points.size(cloud) * scale);
             if (begin < end) body(cloud, slot, begin, end);
         });
     }
@@ -107,7 +108,9 @@ private:
     std::vector<int64_t> partial_of_cloud_;  // row of partial_ of its first piece; -1: it is one piece
 
     // Of the run in progress.
-    const ops::Batch* batch_ = nullptr;
+    std::span<const ops::Batch* const> batches_;  // by point set
+    int64_t clouds_ = 0;
+    int64_t most_rows_ = 0;  // points of all clouds in any set
     int64_t workers_ = 1;
     bool by_cloud_ = false;    // each cloud on one thread
     int64_t slot_points_ = 0;  // by_cloud_: points of a thread's part of the local memory

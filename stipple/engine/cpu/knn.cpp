@@ -110,7 +110,10 @@ int64_t knn_scratch_bytes(int64_t channels, int64_t k) {
 }
 
 void knn_all(const float* points, int64_t stride, int64_t rows, int64_t channels, int64_t k, int32_t* out,
-             int64_t begin, int64_t end, std::byte* scratch) {
+             int64_t begin, int64_t end, std::byte* scratch, const KnnQueries& queries_of) {
+    const bool is_own = queries_of.data == nullptr;
+    const float* from = is_own ? points : queries_of.data;
+    const int64_t from_stride = is_own ? stride : queries_of.stride;
     auto* candidates = reinterpret_cast<float*>(scratch);  // [channels, kBlock]
     float* d2 = candidates + channels * kBlock;
     auto* lists = reinterpret_cast<uint64_t*>(d2 + kBlock);
@@ -132,23 +135,29 @@ void knn_all(const float* points, int64_t stride, int64_t rows, int64_t channels
                 }
             loaded = first;
             for (int64_t q = 0; q < queries; ++q) {
-                distances(points + (q0 + q) * stride, candidates, n, channels, d2);
+                distances(from + (q0 + q) * from_stride, candidates, n, channels, d2);
                 insert(d2, n, first, length, lists + q * length);
             }
         }
         for (int64_t q = 0; q < queries; ++q)
             for (int64_t j = 0; j < k; ++j) {
                 const uint64_t key = lists[q * length + filled + j];
-                out[(q0 + q) * k + j] = key == kNone ? static_cast<int32_t>(q0 + q) : static_cast<int32_t>(key);
+                const int64_t missing = is_own ? q0 + q : 0;
+                out[(q0 + q) * k + j] = static_cast<int32_t>(key == kNone ? static_cast<uint64_t>(missing) : key);
             }
     }
 }
 
-void knn_tree(const float* points, int64_t stride, int64_t rows, int64_t channels, int64_t k, int32_t* out) {
+void knn_tree(const float* points, int64_t stride, int64_t rows, int64_t channels, int64_t k, int32_t* out,
+              const KnnQueries& queries) {
+    const bool is_own = queries.data == nullptr;
     const ops::Clouds cloud(View<const float, 2>(points, {rows, channels}, {stride, 1}));
-    ops::knn(ops::PointIndex(cloud), cloud, View<int32_t, 2>(out, {rows, k}), {});
-    for (int64_t i = 0; i < rows * k; ++i)
-        if (out[i] < 0) out[i] = static_cast<int32_t>(i / k);
+    const int64_t count = is_own ? rows : queries.rows;
+    const ops::Clouds seekers =
+        is_own ? cloud : ops::Clouds(View<const float, 2>(queries.data, {count, channels}, {queries.stride, 1}));
+    ops::knn(ops::PointIndex(cloud), seekers, View<int32_t, 2>(out, {count, k}), {});
+    for (int64_t i = 0; i < count * k; ++i)
+        if (out[i] < 0) out[i] = is_own ? static_cast<int32_t>(i / k) : 0;
 }
 
 }  // namespace stipple::engine::cpu

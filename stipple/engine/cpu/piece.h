@@ -24,7 +24,8 @@ struct Piece {
         x.neighbours = reinterpret_cast<const int32_t*>(context.at(step.inputs[1].value, cloud, slot));
         return x;
     }
-    int64_t points() const { return context.points_of(cloud); }
+    /// Of this cloud in the step's point set.
+    int64_t points() const { return context.batch(step.set).size(cloud); }
 
     Rows out() const { return {context.at(step.output, cloud, slot), context.stride_of(step.output)}; }
     int64_t out_channels() const { return context.channels_of(step.output); }

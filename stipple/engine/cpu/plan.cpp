@@ -86,7 +86,6 @@ Lifetime widened(Lifetime life, int32_t at) {
 
 void plan_homes(const Program& program, const Options& options, Plan& plan) {
     const size_t n = program.values.size();
-    const int64_t most_points = checked_mul(options.max_batch, options.max_points);
     constexpr Lifetime kNever{INT32_MAX, -1};
     std::vector<Lifetime> by_group(n, kNever), by_step(n, kNever);
     std::vector<char> is_read(n, 0);
@@ -111,20 +110,28 @@ void plan_homes(const Program& program, const Options& options, Plan& plan) {
         // Indices are one row a point, whichever way their type says it.
         home.width = type.is_index ? 1 : type.width;
         home.channels = type.is_index ? type.width * type.channels : type.channels;
+        home.set = type.set;
+        home.is_index = type.is_index;
         home.kind = home.per_cloud || by_group[v].first != by_group[v].last ? Home::shared : Home::local;
     }
     for (const Binding& binding : program.inputs) plan.homes[static_cast<size_t>(binding.value)].kind = Home::caller;
     for (const Binding& binding : program.outputs) {
         Home& home = plan.homes[static_cast<size_t>(binding.value)];
-        // An output that is not wanted and that no step reads is not computed at all.
+        // An output that is not wanted and that no step reads is not computed at all. Rows of indices are adjacent,
+        // which the caller's need not be: they are copied in the end.
         if (home.kind != Home::caller)
-            home.kind = is_read[static_cast<size_t>(binding.value)] ? Home::shared : Home::caller;
+            home.kind = is_read[static_cast<size_t>(binding.value)] || home.is_index ? Home::shared : Home::caller;
+        if (home.is_index)
+            by_group[static_cast<size_t>(binding.value)] =
+                widened(by_group[static_cast<size_t>(binding.value)], static_cast<int32_t>(plan.groups.size()) - 1);
     }
     std::vector<int64_t> shared(n, 0);
     for (size_t v = 0; v < n; ++v) {
         const Home& home = plan.homes[v];
         if (home.kind != Home::shared || by_group[v].last < 0) continue;
-        const int64_t rows = home.per_cloud ? options.max_batch : checked_mul(most_points, home.width);
+        const int64_t made = plan.sets[static_cast<size_t>(home.set)].points;
+        const int64_t points = checked_mul(options.max_batch, made > 0 ? made : options.max_points);
+        const int64_t rows = home.per_cloud ? options.max_batch : checked_mul(points, home.width);
         shared[v] = checked_mul(checked_mul(rows, home.channels), sizeof(float));
     }
     const MemoryPlan shared_plan = plan_memory(by_group, shared);
@@ -146,8 +153,16 @@ void plan_homes(const Program& program, const Options& options, Plan& plan) {
 
 }  // namespace
 
+int64_t most_points(const Plan& plan, const Options& options) {
+    int64_t most = options.max_points;
+    for (const PointSet& set : plan.sets) most = std::max(most, set.points);
+    return checked_mul(options.max_batch, most);
+}
+
 Plan make_plan(const Program& program, const Options& options) {
     Plan plan;
+    plan.sets = point_sets(program);
+    plan.most_neighbours.resize(plan.sets.size());
     plan.groups = group_steps(program);
     plan.steps.resize(program.steps.size());
     for (size_t s = 0; s < program.steps.size(); ++s) {
@@ -159,7 +174,8 @@ Plan make_plan(const Program& program, const Options& options) {
             const TensorType& type = program.values[static_cast<size_t>(step.output)].type;
             const int64_t k = type.width * type.channels;
             const int64_t channels = program.values[static_cast<size_t>(step.inputs.front().value)].type.channels;
-            plan.most_neighbours = std::max(plan.most_neighbours, k);
+            int64_t& most = plan.most_neighbours[static_cast<size_t>(type.of)];
+            most = std::max(most, k);
             plan.scratch_bytes = std::max(plan.scratch_bytes, knn_scratch_bytes(channels, k));
         }
     }

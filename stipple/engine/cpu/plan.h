@@ -53,6 +53,8 @@ struct Home {
     bool per_cloud = false;
     int64_t width = 1;     // rows of a point
     int64_t channels = 0;  // numbers of a row
+    int32_t set = 0;       // the point set of its rows
+    bool is_index = false;
 };
 
 /// Local values are planned for so many points and scaled by the number there is: 256-byte steps are then no waste.
@@ -61,15 +63,19 @@ constexpr int64_t kLocalRows = 16;
 struct Plan {
     std::vector<StepPlan> steps;
     std::vector<Group> groups;
-    std::vector<Home> homes;      // of each value
-    int64_t shared_bytes = 0;     // of the largest batch
-    int64_t local_bytes = 0;      // of kLocalRows points, the hungriest group's
-    int64_t head_numbers = 0;     // of the widest row between two layers of a head
-    int64_t scratch_bytes = 0;    // of one thread
-    int64_t widest_max = 0;       // channels of the widest chain that ends in a maximum over points
-    int64_t most_neighbours = 0;  // of a knn step: a cloud must have as many points
+    std::vector<Home> homes;    // of each value
+    int64_t shared_bytes = 0;   // of the largest batch
+    int64_t local_bytes = 0;    // of kLocalRows points, the hungriest group's
+    int64_t head_numbers = 0;   // of the widest row between two layers of a head
+    int64_t scratch_bytes = 0;  // of one thread
+    int64_t widest_max = 0;     // channels of the widest chain that ends in a maximum over points
+    std::vector<PointSet> sets;
+    std::vector<int64_t> most_neighbours;  // by point set, of a knn step: a cloud must have as many points
     int64_t weight_bytes = 0;
 };
+
+/// The most points of all clouds in any set.
+int64_t most_points(const Plan& plan, const Options& options);
 
 Plan make_plan(const Program& program, const Options& options);
 

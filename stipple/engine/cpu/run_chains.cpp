@@ -47,15 +47,16 @@ void Context::run_chain(const Step& step, const Chain& chain, const Task& task) 
                          [&](int64_t slot, int64_t item) { run(task.begin + item, slot, 0, 1); });
     // Points stay whole.
     const int64_t unit = (chain.tile_rows() + step.width - 1) / step.width * step.width;
-    for_pieces(task, step.width, piece_rows(task, step.width, unit), run);
+    for_pieces(step, task, step.width, piece_rows(step, task, step.width, unit), run);
 }
 
 void Context::run_chain_max(const Step& step, const Chain& chain, const Task& task) {
     constexpr float kLowest = -std::numeric_limits<float>::infinity();
+    const ops::Batch& points = batch(step.set);
     const int64_t out = step.layers.back().out;
     const int64_t unit = (chain.tile_rows() + step.width - 1) / step.width * step.width;
-    const int64_t piece = piece_rows(task, step.width, unit);
-    const auto pieces_of = [&](int64_t cloud) { return (batch_->size(cloud) * step.width + piece - 1) / piece; };
+    const int64_t piece = piece_rows(step, task, step.width, unit);
+    const auto pieces_of = [&](int64_t cloud) { return (points.size(cloud) * step.width + piece - 1) / piece; };
     auto* partial = reinterpret_cast<float*>(partial_.data());
     if (!task.worker.alone) {
         int64_t next = 0;
@@ -65,7 +66,7 @@ void Context::run_chain_max(const Step& step, const Chain& chain, const Task& ta
             if (is_cut) next += pieces_of(cloud);
         }
     }
-    for_pieces(task, step.width, piece, [&](int64_t cloud, int64_t slot, int64_t begin, int64_t end) {
+    for_pieces(step, task, step.width, piece, [&](int64_t cloud, int64_t slot, int64_t begin, int64_t end) {
         const int64_t row = task.worker.alone ? -1 : partial_of_cloud_[static_cast<size_t>(cloud)];
         float* raw = row < 0 ? at(step.output, cloud, slot) : partial + (row + begin / piece) * out;
         std::fill_n(raw, out, kLowest);
@@ -88,7 +89,7 @@ void Context::run_chain_max(const Step& step, const Chain& chain, const Task& ta
 
 void Context::run_head(const Step& step, const StepPlan& plan) {
     constexpr int64_t kRows = 64;  // clouds of a piece
-    const int64_t clouds = batch_->clouds(), blocks = (clouds + kRows - 1) / kRows;
+    const int64_t clouds = clouds_, blocks = (clouds + kRows - 1) / kRows;
     const Dense& first = step.layers.front();
     auto* between = reinterpret_cast<float*>(head_.data());
     const int64_t numbers = head_.bytes() / (2 * static_cast<int64_t>(sizeof(float)));

@@ -42,12 +42,12 @@ void Context::run_rows(const Step& step, const StepType& type, const Task& task)
     if (plan_.homes[static_cast<size_t>(step.output)].per_cloud)
         return for_items(task.end - task.begin, task.worker,
                          [&](int64_t slot, int64_t item) { run(task.begin + item, slot, 0, 1); });
-    for_pieces(task, width, piece_rows(task, width, rows_for(channels_of(step.output))), run);
+    for_pieces(step, task, width, piece_rows(step, task, width, rows_for(channels_of(step.output))), run);
 }
 
 void Context::run_points(const Step& step, const StepType& type, const Task& task) {
     const int64_t width = width_of(step.inputs[0].value);
-    for_pieces(task, 1, piece_rows(task, 1, rows_for(width * channels_of(step.inputs[0].value))),
+    for_pieces(step, task, 1, piece_rows(step, task, 1, rows_for(width * channels_of(step.inputs[0].value))),
                [&](int64_t cloud, int64_t slot, int64_t begin, int64_t end) {
                    type.run({*this, step, width, cloud, slot, begin, end});
                });
@@ -70,22 +70,30 @@ void Context::run_clouds(const Step& step, const StepType& type, const Task& tas
 }
 
 void Context::run_knn(const Step& step, const Task& task) {
-    const Value points = step.inputs[0].value;
+    const Value queries = step.inputs.front().value, points = step.inputs.back().value;
+    const bool is_own = step.inputs.size() == 1;
     const int64_t k = channels_of(step.output), channels = channels_of(points);
-    const int64_t stride = places_[static_cast<size_t>(points)].stride;
-    const auto is_large = [&](int64_t cloud) {
-        return batch_->size(cloud) > kMostComparedPoints && channels <= 3 && k <= 128;
+    const ops::Batch& of_points = batch(plan_.homes[static_cast<size_t>(points)].set);
+    const ops::Batch& of_queries = batch(step.set);
+    const auto queries_of = [&](int64_t cloud, int64_t slot) {
+        return is_own ? KnnQueries{} : KnnQueries{at(queries, cloud, slot), stride_of(queries), of_queries.size(cloud)};
     };
-    for_pieces(task, 1, piece_rows(task, 1, 64), [&](int64_t cloud, int64_t slot, int64_t begin, int64_t end) {
-        if (is_large(cloud)) return;
-        knn_all(at(points, cloud, slot), stride, batch_->size(cloud), channels, k,
-                reinterpret_cast<int32_t*>(at(step.output, cloud, slot)), begin, end,
-                scratch_.data() + slot * (scratch_.bytes() / slots_));
-    });
+    const auto out_of = [&](int64_t cloud, int64_t slot) {
+        return reinterpret_cast<int32_t*>(at(step.output, cloud, slot));
+    };
+    const auto is_large = [&](int64_t cloud) {
+        return of_points.size(cloud) > kMostComparedPoints && channels <= 3 && k <= 128;
+    };
+    for_pieces(
+        step, task, 1, piece_rows(step, task, 1, 64), [&](int64_t cloud, int64_t slot, int64_t begin, int64_t end) {
+            if (is_large(cloud)) return;
+            knn_all(at(points, cloud, slot), stride_of(points), of_points.size(cloud), channels, k, out_of(cloud, slot),
+                    begin, end, scratch_.data() + slot * (scratch_.bytes() / slots_), queries_of(cloud, slot));
+        });
     for (int64_t cloud = task.begin; cloud < task.end; ++cloud)  // parallel in itself
         if (is_large(cloud))
-            knn_tree(at(points, cloud, task.worker.slot), stride, batch_->size(cloud), channels, k,
-                     reinterpret_cast<int32_t*>(at(step.output, cloud, task.worker.slot)));
+            knn_tree(at(points, cloud, task.worker.slot), stride_of(points), of_points.size(cloud), channels, k,
+                     out_of(cloud, task.worker.slot), queries_of(cloud, task.worker.slot));
 }
 
 }  // namespace stipple::engine::cpu

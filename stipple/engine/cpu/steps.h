@@ -71,12 +71,21 @@ void fold_matrix(const float* weight, const float* matrix, int64_t k, float* out
 /// Of every search; 64-byte aligned.
 int64_t knn_scratch_bytes(int64_t channels, int64_t k);
 
-/// The k nearest of the cloud's own points for points [begin, end), nearest first: the distances and ties of ops::knn.
-/// Missing ones are the point itself. points [rows, channels]; out [rows, k]. Compares with every point: for patches.
-void knn_all(const float* points, int64_t stride, int64_t rows, int64_t channels, int64_t k, int32_t* out,
-             int64_t begin, int64_t end, std::byte* scratch);
+/// Who looks for neighbours: the points themselves where there is no data.
+struct KnnQueries {
+    const float* data = nullptr;
+    int64_t stride = 0;
+    int64_t rows = 0;
+};
 
-/// The same for all points of a large cloud, by a tree. Allocates it. At most 3 channels and 128 neighbours.
-void knn_tree(const float* points, int64_t stride, int64_t rows, int64_t channels, int64_t k, int32_t* out);
+/// The k nearest points of the cloud for queries [begin, end), nearest first: the distances and ties of ops::knn.
+/// Missing ones are the point itself, or the first of the cloud for other queries. points [rows, channels]; out
+/// [queries, k]. Compares with every point: for patches.
+void knn_all(const float* points, int64_t stride, int64_t rows, int64_t channels, int64_t k, int32_t* out,
+             int64_t begin, int64_t end, std::byte* scratch, const KnnQueries& queries = {});
+
+/// The same for all queries of a large cloud, by a tree. Allocates it. At most 3 channels and 128 neighbours.
+void knn_tree(const float* points, int64_t stride, int64_t rows, int64_t channels, int64_t k, int32_t* out,
+              const KnnQueries& queries = {});
 
 }  // namespace stipple::engine::cpu

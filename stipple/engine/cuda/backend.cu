@@ -42,15 +42,23 @@ public:
     std::unique_ptr<ContextState> new_context() const override;
     int64_t weight_bytes() const override;
     int64_t context_bytes() const override {
-        return plan_.bytes + scratch_bytes_ + DeviceBatch::bytes(widths_, options_.max_batch, max_rows());
+        int64_t bytes = plan_.bytes + scratch_bytes_;
+        for (size_t set = 0; set < sets_.size(); ++set)
+            bytes += DeviceBatch::bytes(widths_, options_.max_batch, max_rows(static_cast<int32_t>(set)));
+        return bytes;
     }
     std::vector<std::string> describe() const override;
 
-    int64_t max_rows() const { return options_.max_batch * options_.max_points; }
+    /// Points of a cloud, and of all clouds, in a point set.
+    int64_t max_points(int32_t set) const {
+        const int64_t made = sets_[static_cast<size_t>(set)].points;
+        return made > 0 ? made : options_.max_points;
+    }
+    int64_t max_rows(int32_t set) const { return options_.max_batch * max_points(set); }
     const TensorType& type(Value value) const { return program_.values[static_cast<size_t>(value)].type; }
     int64_t most_bytes(Value value) const {
         const TensorType& t = type(value);
-        return (t.level == Level::cloud ? options_.max_batch : max_rows() * t.width) * t.channels * 4;
+        return (t.level == Level::cloud ? options_.max_batch : max_rows(t.set) * t.width) * t.channels * 4;
     }
 
     int capability_ = 0;
@@ -77,9 +85,12 @@ CudaBackend::CudaBackend(Program program, const Options& options) : Backend(std:
         if (value.type.level == Level::point) widths.insert(static_cast<int32_t>(value.type.width));
     for (const Step& step : program_.steps) widths.insert(static_cast<int32_t>(step.width));
     widths_.assign(widths.begin(), widths.end());
-    STIPPLE_REQUIRE(checked_mul(max_rows(), widths_.back()) < INT32_MAX,
-                    "{} clouds of {} points, {} rows each: more rows than 2^31", options_.max_batch,
-                    options_.max_points, widths_.back());
+    for (size_t set = 0; set < sets_.size(); ++set) {
+        const int64_t points = max_points(static_cast<int32_t>(set));
+        STIPPLE_REQUIRE(checked_mul(checked_mul(options_.max_batch, points), widths_.back()) < INT32_MAX,
+                        "{} clouds of {} points, {} rows each: more rows than 2^31", options_.max_batch, points,
+                        widths_.back());
+    }
 
     is_input_.assign(value_count, false);
     is_planned_.assign(value_count, true);
@@ -103,7 +114,7 @@ CudaBackend::CudaBackend(Program program, const Options& options) : Backend(std:
         if (step.kind == StepKind::chain) {
             chains_[i] = std::make_unique<ChainPlan>(program_, step, options_.device, capability_, weights_);
             scratch_bytes_ =
-                std::max(scratch_bytes_, chains_[i]->scratch_bytes(options_.max_batch, options_.max_points));
+                std::max(scratch_bytes_, chains_[i]->scratch_bytes(options_.max_batch, max_points(step.set)));
         } else if (step.kind == StepKind::fold_matrix && !step.weight.empty()) {
             std::vector<float> weight = step.weight;
             const int64_t k = type(step.inputs[0].value).channels;
@@ -151,18 +162,19 @@ public:
     explicit CudaContext(std::shared_ptr<const CudaBackend> backend);
     ~CudaContext() override;
 
-    void run(const ops::Batch& batch, const std::vector<View<const float, 2>>& inputs,
-             const std::vector<View<float, 2>>& outputs, Stream stream) override;
+    void run_sets(std::span<const ops::Batch* const> batches, const std::vector<View<const float, 2>>& inputs,
+                  const std::vector<View<float, 2>>& outputs, Stream stream) override;
 
 private:
     void place_values(const std::vector<View<const float, 2>>& inputs, const std::vector<View<float, 2>>& outputs);
     void queue_steps(cudaStream_t stream) const;
     void queue_step(size_t index, cudaStream_t stream) const;
-    void check_neighbours(const ops::Batch& batch) const;
+    void check_neighbours(std::span<const ops::Batch* const> batches) const;
+    const DeviceBatch& batch(int32_t set) const { return *batches_[static_cast<size_t>(set)]; }
 
     std::shared_ptr<const CudaBackend> backend_;
     Buffer arena_, scratch_;
-    DeviceBatch batch_;
+    std::vector<std::unique_ptr<DeviceBatch>> batches_;  // by point set
     GraphCache graphs_;
     GraphKey key_;
     std::vector<ValueView> values_;
@@ -182,9 +194,12 @@ CudaContext::CudaContext(std::shared_ptr<const CudaBackend> backend)
     : backend_(std::move(backend)),
       arena_(backend_->plan_.bytes, backend_->options().device),
       scratch_(backend_->scratch_bytes_, backend_->options().device),
-      batch_(backend_->widths_, backend_->options().max_batch, backend_->max_rows(), backend_->options().device),
       values_(backend_->program().values.size()),
       is_wanted_(backend_->program().steps.size()) {
+    const Options& options = backend_->options();
+    for (size_t set = 0; set < backend_->sets().size(); ++set)
+        batches_.push_back(std::make_unique<DeviceBatch>(
+            backend_->widths_, options.max_batch, backend_->max_rows(static_cast<int32_t>(set)), options.device));
     STIPPLE_CHECK_CUDA(cudaEventCreateWithFlags(&done_, cudaEventDisableTiming));
 }
 
@@ -193,33 +208,39 @@ CudaContext::~CudaContext() {
     cudaEventDestroy(done_);
 }
 
-void CudaContext::check_neighbours(const ops::Batch& batch) const {
+void CudaContext::check_neighbours(std::span<const ops::Batch* const> batches) const {
     for (const Step& step : backend_->program().steps) {
         if (step.kind != StepKind::knn) continue;
-        const int64_t k = backend_->type(step.output).width;
-        for (int64_t cloud = 0; cloud < (batch.is_dense() ? 1 : batch.clouds()); ++cloud)
-            STIPPLE_REQUIRE(batch.size(cloud) >= k, "{}: {} neighbours in a cloud of {} points", step.name, k,
-                            batch.size(cloud));
+        const TensorType& type = backend_->type(step.output);
+        const ops::Batch& points = *batches[static_cast<size_t>(type.of)];
+        for (int64_t cloud = 0; cloud < (points.is_dense() ? 1 : points.clouds()); ++cloud)
+            STIPPLE_REQUIRE(points.size(cloud) >= type.width, "{}: {} neighbours in a cloud of {} points", step.name,
+                            type.width, points.size(cloud));
     }
 }
 
-void CudaContext::run(const ops::Batch& batch, const std::vector<View<const float, 2>>& inputs,
-                      const std::vector<View<float, 2>>& outputs, Stream stream_handle) {
-    if (batch.rows() == 0) return;
-    check_neighbours(batch);
+void CudaContext::run_sets(std::span<const ops::Batch* const> batches, const std::vector<View<const float, 2>>& inputs,
+                           const std::vector<View<float, 2>>& outputs, Stream stream_handle) {
+    if (batches[0]->clouds() == 0) return;
+    check_neighbours(batches);
     const CurrentDevice current(backend_->options().device);
     const cudaStream_t stream = ops::cuda::raw(stream_handle);
     if (has_run_ && stream != last_) STIPPLE_CHECK_CUDA(cudaStreamWaitEvent(stream, done_));
 
-    key_.is_dense = batch.is_dense();
-    key_.clouds = batch.clouds();
-    key_.rows = batch.rows();
-    key_.offsets = batch.offsets();
+    key_.sets.resize(batches.size());
+    for (size_t set = 0; set < batches.size(); ++set) {
+        const ops::Batch& batch = *batches[set];
+        GraphKey::Points& key = key_.sets[set];
+        key.is_dense = batch.is_dense();
+        key.clouds = batch.clouds();
+        key.rows = batch.rows();
+        key.offsets = batch.offsets();
+    }
     key_.pointers.clear();
     for (const auto& input : inputs) key_.pointers.emplace_back(input.data(), input.stride(0));
     for (const auto& output : outputs) key_.pointers.emplace_back(output.data(), output.stride(0));
 
-    batch_.set(batch, stream);
+    for (size_t set = 0; set < batches.size(); ++set) batches_[set]->set(*batches[set], stream);
     const auto queue = [&](cudaStream_t where) {
         place_values(inputs, outputs);
         queue_steps(where);
@@ -233,7 +254,6 @@ void CudaContext::run(const ops::Batch& batch, const std::vector<View<const floa
 void CudaContext::place_values(const std::vector<View<const float, 2>>& inputs,
                                const std::vector<View<float, 2>>& outputs) {
     const Program& program = backend_->program();
-    const ops::Batch& batch = batch_.host();
     for (size_t i = 0; i < values_.size(); ++i) {
         const TensorType& type = program.values[i].type;
         ValueView& value = values_[i];
@@ -241,7 +261,9 @@ void CudaContext::place_values(const std::vector<View<const float, 2>>& inputs,
         value.is_cloud = type.level == Level::cloud;
         value.channels = static_cast<int32_t>(type.channels);
         value.width = static_cast<int32_t>(type.width);
-        value.rows = value.is_cloud ? batch.clouds() : batch.rows() * type.width;
+        value.set = type.set;
+        const ops::Batch& of_set = batch(type.set).host();
+        value.rows = value.is_cloud ? of_set.clouds() : of_set.rows() * type.width;
         value.stride = type.channels;
         if (backend_->is_planned_[i]) value.data = reinterpret_cast<float*>(arena_.data() + backend_->plan_.offsets[i]);
     }
@@ -260,6 +282,11 @@ void CudaContext::place_values(const std::vector<View<const float, 2>>& inputs,
         ValueView target = value;
         target.data = outputs[i].data();
         target.stride = outputs[i].stride(0);
+        if (backend_->type(v).is_index) {  // the caller has them in rows of points
+            target.channels = target.width;
+            target.rows /= target.width;
+            target.width = 1;
+        }
         const bool is_contiguous = (target.stride == target.channels || target.rows == 1) &&
                                    reinterpret_cast<uintptr_t>(target.data) % 16 == 0;
         // Free: written by one step and read by none. Otherwise it has a place already; the caller's serves as well
@@ -268,8 +295,8 @@ void CudaContext::place_values(const std::vector<View<const float, 2>>& inputs,
         const auto* place = reinterpret_cast<const std::byte*>(value.data);
         const bool is_ours = place >= arena_.data() && place < arena_.data() + arena_.bytes();
         if (is_free || (is_ours && is_contiguous)) {
-            if (is_contiguous) target.stride = target.channels;
-            value = target;
+            value.data = target.data;
+            value.stride = is_contiguous ? value.channels : target.stride;
         } else {
             copies_.emplace_back(v, target);
         }
@@ -287,10 +314,11 @@ void CudaContext::queue_steps(cudaStream_t stream) const {
         if (is_wanted_[i]) queue_step(i, stream);
     for (const auto& [value, target] : copies_) {
         const ValueView& from = values_[static_cast<size_t>(value)];
-        const auto row_bytes = static_cast<size_t>(from.channels) * 4;
+        const auto row_bytes = static_cast<size_t>(target.channels) * 4;
+        const int64_t from_stride = from.stride * (target.channels / from.channels);
         STIPPLE_CHECK_CUDA(cudaMemcpy2DAsync(target.data, static_cast<size_t>(target.stride) * 4, from.data,
-                                             static_cast<size_t>(from.stride) * 4, row_bytes,
-                                             static_cast<size_t>(from.rows), cudaMemcpyDeviceToDevice, stream));
+                                             static_cast<size_t>(from_stride) * 4, row_bytes,
+                                             static_cast<size_t>(target.rows), cudaMemcpyDeviceToDevice, stream));
     }
 }
 
@@ -299,7 +327,7 @@ void CudaContext::queue_step(size_t index, cudaStream_t stream) const {
     if (const ChainPlan* chain = backend_->chains_[index].get()) {
         ChainCall call;
         call.values = values_;
-        call.batch = &batch_;
+        call.batch = &batch(step.set);
         call.scratch = const_cast<std::byte*>(scratch_.data());
         call.scratch_bytes = scratch_.bytes();
         call.weights = &backend_->weights_;
@@ -324,8 +352,11 @@ void CudaContext::queue_step(size_t index, cudaStream_t stream) const {
     call.inputs = sources;
     call.values = values;
     call.out = values_[static_cast<size_t>(step.output)];
-    call.batch = batch_.view();
-    if (!values.empty() && !values[0].is_cloud) call.span = batch_.span(values[0].width);
+    std::vector<BatchView> batches;
+    for (const auto& of_set : batches_) batches.push_back(of_set->view());
+    call.batches = batches;
+    call.batch = batches[static_cast<size_t>(step.set)];
+    if (!values.empty() && !values[0].is_cloud) call.span = batch(values[0].set).span(values[0].width);
     if (backend_->fold_weights_[index] >= 0) call.weight = backend_->weights_.at<float>(backend_->fold_weights_[index]);
     call.precision = backend_->options().precision;
     call.capability = backend_->capability_;

@@ -13,9 +13,13 @@ namespace stipple::engine::cuda {
 
 /// What a recorded run depends on.
 struct GraphKey {
-    bool is_dense = true;
-    int64_t clouds = 0, rows = 0;
-    std::vector<int64_t> offsets;                           // ragged
+    struct Points {
+        bool is_dense = true;
+        int64_t clouds = 0, rows = 0;
+        std::vector<int64_t> offsets;  // ragged
+        bool operator==(const Points&) const = default;
+    };
+    std::vector<Points> sets;
     std::vector<std::pair<const void*, int64_t>> pointers;  // and strides, of inputs and outputs
 
     bool operator==(const GraphKey&) const = default;

@@ -1,6 +1,6 @@
-// The k nearest points of the own cloud, distances and ties as ops/knn.h says: a warp a query, its lanes hold the list
-// in order. Blocks stage the cloud through shared memory; every query looks at every point, which for the clouds of
-// networks is cheaper than a hierarchy and needs no memory of its own.
+// The k nearest points of the own cloud, or of the same cloud in another point set, distances and ties as ops/knn.h
+// says: a warp a query, its lanes hold the list in order. Blocks stage the cloud through shared memory; every query
+// looks at every point, which for the clouds of networks is cheaper than a hierarchy and needs no memory of its own.
 
 #include "stipple/core/numeric.h"
 #include "stipple/engine/cuda/rows.cuh"
@@ -51,7 +51,8 @@ struct NearestOfWarp {
 };
 
 template <int Registers>
-__global__ void __launch_bounds__(kWarps * 32) nearest(RowSource x, Span span, int32_t k, int32_t* indices) {
+__global__ void __launch_bounds__(kWarps * 32)
+    nearest(RowSource queries, RowSource x, BatchView of_x, bool is_own, Span span, int32_t k, int32_t* indices) {
     __shared__ float staged[kStaged];
     // A tile of points is kTileRows queries; a block takes kWarps of them.
     constexpr int kBlocks = kTileRows / kWarps;
@@ -59,10 +60,9 @@ __global__ void __launch_bounds__(kWarps * 32) nearest(RowSource x, Span span, i
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int query = blockIdx.x % kBlocks * kWarps + warp;
     if (blockIdx.x % kBlocks * kWarps >= tile.rows) return;
-    const int32_t points =
-        span.offsets != nullptr ? span.offsets[tile.cloud + 1] - span.offsets[tile.cloud] : span.rows_of_cloud;
+    const int32_t first_point = of_x.begin(tile.cloud), points = of_x.end(tile.cloud) - first_point;
     const bool is_query = query < tile.rows;
-    const float* own = x.data + (tile.row + (is_query ? query : 0)) * x.stride;
+    const float* own = queries.data + (tile.row + (is_query ? query : 0)) * queries.stride;
     const float own_x = own[0], own_y = x.channels > 1 ? own[1] : 0, own_z = x.channels > 2 ? own[2] : 0;
     const int chunk = kStaged / x.channels / 32 * 32;
     NearestOfWarp<Registers> list;
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kWarps * 32) nearest(RowSource x, Span span, i
         __syncthreads();
         for (int i = threadIdx.x; i < count * x.channels; i += kWarps * 32) {
             const int p = i / x.channels, c = i - p * x.channels;
-            staged[c * chunk + p] = x.data[(tile.point + first + p) * x.stride + c];
+            staged[c * chunk + p] = x.data[(static_cast<int64_t>(first_point) + first + p) * x.stride + c];
         }
         __syncthreads();
         if (!is_query) continue;
@@ -98,25 +98,32 @@ __global__ void __launch_bounds__(kWarps * 32) nearest(RowSource x, Span span, i
 #pragma unroll
     for (int i = 0; i < Registers; ++i)
         if (i * 32 + lane < k) {
-            // Missing, for want of finite points: the point itself.
-            const int32_t found = list.index[i] < 0 ? tile.row_in_cloud + query : list.index[i];
+            // Missing, for want of finite points: the point itself, or the first one.
+            const int32_t missing = is_own ? tile.row_in_cloud + query : 0;
+            const int32_t found = list.index[i] < 0 ? missing : list.index[i];
             indices[(tile.row + query) * k + i * 32 + lane] = found;
         }
 }
 
+template <int Registers>
+void launch_nearest(const StepCall& call) {
+    const size_t last = call.inputs.size() - 1;
+    const auto blocks = static_cast<unsigned>(call.span.tiles * (kTileRows / kWarps));
+    nearest<Registers><<<blocks, kWarps * 32, 0, call.stream>>>(
+        call.inputs[0], call.inputs[last], call.batches[static_cast<size_t>(call.values[last].set)], last == 0,
+        call.span, call.out.width, reinterpret_cast<int32_t*>(call.out.data));
+    STIPPLE_CHECK_LAUNCH(nearest);
+}
+
 void run_knn_step(const StepCall& call) {
-    const RowSource& x = call.inputs[0];
     const int32_t k = call.out.width;
     STIPPLE_ASSERT(k <= kMaxNeighbours && call.out.channels == 1 && call.out.stride == 1);
-    auto* indices = reinterpret_cast<int32_t*>(call.out.data);
-    const auto blocks = static_cast<unsigned>(call.span.tiles * (kTileRows / kWarps));
     if (k <= 32)
-        nearest<1><<<blocks, kWarps * 32, 0, call.stream>>>(x, call.span, k, indices);
+        launch_nearest<1>(call);
     else if (k <= 64)
-        nearest<2><<<blocks, kWarps * 32, 0, call.stream>>>(x, call.span, k, indices);
+        launch_nearest<2>(call);
     else
-        nearest<4><<<blocks, kWarps * 32, 0, call.stream>>>(x, call.span, k, indices);
-    STIPPLE_CHECK_LAUNCH(nearest);
+        launch_nearest<4>(call);
 }
 
 constexpr StepLauncher kKnnSteps[] = {{StepKind::knn, run_knn_step}};

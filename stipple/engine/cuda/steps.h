@@ -16,6 +16,7 @@ struct ValueView {
     int32_t channels = 0;
     int32_t width = 1;  // rows of a point
     bool is_cloud = false;
+    int32_t set = 0;  // the point set of its rows
 
     const int32_t* indices() const { return reinterpret_cast<const int32_t*>(data); }
 };
@@ -34,7 +35,8 @@ struct StepCall {
     std::span<const RowSource> inputs;
     std::span<const ValueView> values;  // of the inputs
     ValueView out;
-    BatchView batch;
+    BatchView batch;                        // of the step's point set
+    std::span<const BatchView> batches;     // by point set
     Span span;                              // of the rows of the first input
     const float* weight = nullptr;          // fold_matrix
     Precision precision = Precision::fp32;  // of the engine

@@ -22,6 +22,15 @@ __global__ void copy_parts(const __grid_constant__ CopyArguments a, RowSpace spa
     }
 }
 
+/// Points of another set: `of_x` says where its clouds begin.
+__global__ void gather_points(RowSource x, BatchView of_x, const int32_t* indices, RowSpace space, ValueView out) {
+    STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
+        const int64_t row = i / out.channels, c = i - row * out.channels;
+        const int32_t cloud = space.batch.cloud_of(static_cast<int32_t>(row / space.width));
+        out.data[row * out.stride + c] = x.data[(of_x.begin(cloud) + indices[row]) * x.stride + c];
+    }
+}
+
 __global__ void reverse_channels(RowSource x, RowSpace space, ValueView out) {
     STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
         const int64_t row = i / out.channels;
@@ -124,6 +133,13 @@ void run_slice(const StepCall& call) {
 }
 
 void run_gather(const StepCall& call) {
+    if (call.values[0].set != call.out.set) {
+        gather_points<<<blocks_of(call), kThreads, 0, call.stream>>>(
+            call.inputs[0], call.batches[static_cast<size_t>(call.values[0].set)], call.values[1].indices(),
+            space_of(call, call.out), call.out);
+        STIPPLE_CHECK_LAUNCH(gather_points);
+        return;
+    }
     CopyArguments a;
     a.count = 1;
     a.parts[0] = call.inputs[0];

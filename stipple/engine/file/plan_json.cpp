@@ -78,6 +78,7 @@ Json json_of(const Step& step) {
     if (step.reduce != Reduce::none) object["reduce"] = text_of(kReduces, step.reduce);
     if (step.level != Level::point) object["level"] = text_of(kLevels, step.level);
     if (step.width != 1) object["width"] = step.width;
+    if (step.set != 0) object["set"] = step.set;
     if (step.begin != 0) object["begin"] = step.begin;
     if (step.end != 0) object["end"] = step.end;
     if (step.factor != 1) object["factor"] = step.factor;
@@ -217,6 +218,12 @@ private:
             take(info.type.channels);
         else if (key == "index")
             take(info.type.is_index);
+        else if (key == "set")
+            take(info.type.set);
+        else if (key == "of")
+            take(info.type.of);
+        else if (key == "points")
+            take(info.type.points);
         else
             fail("is not known");
     }
@@ -261,6 +268,8 @@ private:
             take(kLevels, step.level);
         else if (key == "width")
             take(step.width);
+        else if (key == "set")
+            take(step.set);
         else if (key == "begin")
             take(step.begin);
         else if (key == "end")
@@ -318,6 +327,9 @@ std::string plan_json(const Program& program) {
         if (value.type.width != 1) item["width"] = value.type.width;
         item["channels"] = value.type.channels;
         if (value.type.is_index) item["index"] = true;
+        if (value.type.set != 0) item["set"] = value.type.set;
+        if (value.type.of != 0) item["of"] = value.type.of;
+        if (value.type.points != 0) item["points"] = value.type.points;
         plan["values"].push_back(std::move(item));
     }
     plan["steps"] = Json::array();

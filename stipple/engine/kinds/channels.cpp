@@ -55,7 +55,7 @@ void check_copy(const ProgramCheck& check, const Step& step) {
     int64_t channels = 0;
     for (const Source& source : step.inputs)
         channels += check.number_source(source, ProgramCheck::rows_of(to)).channels;
-    check.expect(step, {to.level, to.width, channels});
+    check.expect(step, network::rows_of(to, to.width, channels));
 }
 
 void run_copy(const Piece& piece) {
@@ -67,7 +67,7 @@ void run_copy(const Piece& piece) {
 void check_slice(const ProgramCheck& check, const Step& step) {
     const TensorType& x = check.only_numbers(step);
     check.require(0 <= step.begin && step.begin < step.end && step.end <= x.channels, "its slice is out of range");
-    check.expect(step, {x.level, x.width, step.end - step.begin});
+    check.expect(step, network::rows_of(x, x.width, step.end - step.begin));
 }
 
 void run_slice(const Piece& piece) {

@@ -59,7 +59,7 @@ Form lower_dropout(NetworkReader& reader, const Layer& layer) {
 
 void check_layer(const ProgramCheck& check, const Step& step, size_t position) {
     const Dense& layer = step.layers[position];
-    const ProgramCheck::Rows rows{step.level, step.width};
+    const ProgramCheck::Rows rows{step.level, step.width, step.level == Level::point ? step.set : 0};
     const std::string name = ProgramCheck::short_name(layer.name);
     if (layer.name.size() > kMaxName) check.fail("a layer's name of {} characters", layer.name.size());
     if (layer.in < 0 || layer.in > kMaxExtent || layer.out < 1 || layer.out > kMaxExtent)
@@ -107,9 +107,9 @@ void check_chain(const ProgramCheck& check, const Step& step) {
     const int64_t channels = step.layers.back().out;
     check.require(step.reduce == Reduce::none || step.level == Level::point, "takes the maximum over points of clouds");
     switch (step.reduce) {
-        case Reduce::none: check.expect(step, {step.level, step.width, channels}); break;
+        case Reduce::none: check.expect(step, check.tensor({step.level, step.width, step.set}, channels)); break;
         case Reduce::max_points: check.expect(step, network::clouds_of(channels)); break;
-        case Reduce::max_rows: check.expect(step, network::points_of(channels)); break;
+        case Reduce::max_rows: check.expect(step, check.tensor({Level::point, 1, step.set}, channels)); break;
     }
 }
 

@@ -45,6 +45,7 @@ Form lower_inject(NetworkReader& reader, const Layer& layer) {
 Form lower_flow_log_det(NetworkReader& reader, const Layer& layer) {
     lowering::Node node = lowering::make_node(lowering::NodeKind::step, layer.name, layer.type);
     node.step = StepKind::log_det;
+    node.set = reader.form(layer, 0).type.set;
     const Form points = reader.graph.form_of(reader.graph.add(std::move(node)));
     return apply(scaled(identity(1), lowering::log_det_of(layer, reader.weights)), points);
 }
@@ -92,7 +93,7 @@ void run_log_det(const Piece& piece) {
 }
 
 void check_gaussian_log_density(const ProgramCheck& check, const Step& step) {
-    check.only_points(step);
+    check.require(check.only_points(step).set == step.set, "reads points of another set than its own");
     check.expect(step, network::clouds_of(1));
 }
 

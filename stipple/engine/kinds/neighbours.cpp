@@ -18,6 +18,8 @@ using network::Layer;
 // === Layers
 
 Form lower_gather(NetworkReader& reader, const Layer& layer) {
+    // Chains read neighbours in their own point set alone.
+    if (reader.form(layer, 0).type.set != layer.type.set) return reader.step(layer, StepKind::gather);
     return reader.seen_through(layer, {-1, Access::neighbour, reader.rows(layer, 1)});
 }
 
@@ -34,9 +36,13 @@ Form lower_edge(NetworkReader& reader, const Layer& layer) {
 // === Steps
 
 void check_knn(const ProgramCheck& check, const Step& step) {
-    check.require(check.only_points(step).width == 1, "needs one row a point");
+    if (step.inputs.size() != 2) check.need_inputs(step, 1);
+    const TensorType &queries = check.points(step, 0), &points = check.points(step, step.inputs.size() - 1);
+    check.require(queries.width == 1 && points.width == 1, "needs one row a point");
+    check.require(queries.channels == points.channels, "its queries and points differ in channels");
     const TensorType& to = check.output(step);
     check.require(to.is_index && to.level == Level::point, "makes no indices");
+    check.require(to.set == queries.set && to.of == points.set, "makes indices of other point sets");
 }
 
 /// Channels of each neighbour: so many times those of a point, and some more.
@@ -45,7 +51,8 @@ void check_neighbours(const ProgramCheck& check, const Step& step) {
     check.need_inputs(step, 2);
     const TensorType &x = check.points(step, 0), &indices = check.input(step, 1);
     check.require(x.width == 1 && indices.is_index, "needs points and indices of their neighbours");
-    check.expect(step, network::rows_of(indices.width, kTimes * x.channels + kMore));
+    check.require(indices.of == x.set && (kTimes == 1 || indices.set == x.set), "its indices name other points");
+    check.expect(step, network::rows_of(indices, indices.width, kTimes * x.channels + kMore));
 }
 
 void run_gather(const Piece& piece) {
@@ -61,8 +68,8 @@ void run_edge_distance(const Piece& piece) {
 void check_interpolate(const ProgramCheck& check, const Step& step) {
     check.need_inputs(step, 2);
     const TensorType &weights = check.points(step, 0), &values = check.points(step, 1);
-    check.require(weights.width == values.width, "its weights and values differ in rows");
-    check.expect(step, network::rows_of(weights.channels, values.channels));
+    check.require(weights.width == values.width && weights.set == values.set, "its weights and values differ in rows");
+    check.expect(step, network::rows_of(weights, weights.channels, values.channels));
 }
 
 void run_interpolate(const Piece& piece) {

@@ -13,16 +13,19 @@ using lowering::lower_to_step;
 using network::Kind;
 
 void check_points(const ProgramCheck& check, const Step& step) {
-    check.expect(step, network::clouds_of(check.only_points(step).channels));
+    const TensorType& x = check.only_points(step);
+    check.require(x.set == step.set, "reads points of another set than its own");
+    check.expect(step, network::clouds_of(x.channels));
 }
 
 void check_max_rows(const ProgramCheck& check, const Step& step) {
-    check.expect(step, network::points_of(check.only_points(step).channels));
+    const TensorType& x = check.only_points(step);
+    check.expect(step, network::rows_of(x, 1, x.channels));
 }
 
 void check_sum_channels(const ProgramCheck& check, const Step& step) {
     const TensorType& x = check.only_numbers(step);
-    check.expect(step, {x.level, x.width, 1});
+    check.expect(step, network::rows_of(x, x.width, 1));
 }
 
 void run_max_points(const Piece& piece) {

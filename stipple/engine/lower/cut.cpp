@@ -10,7 +10,7 @@ namespace {
 Node product_node(const Graph& graph, const Node& consumer, std::vector<Term> terms, Access access) {
     TensorType type = consumer.type;
     if (access == Access::cloud) type = network::clouds_of(type.channels);
-    if (access == Access::point || access == Access::neighbour) type = network::points_of(type.channels);
+    if (access == Access::point || access == Access::neighbour) type = network::rows_of(type, 1, type.channels);
     // What a point and its neighbours add are two products of one source.
     const char* const seen = access == Access::neighbour ? ".neighbour" : "";
     Node node = make_node(NodeKind::dense, consumer.name + "/" + graph[terms[0].link.node].name + seen, type);

@@ -70,6 +70,7 @@ private:
         const Node& last = graph_[layers.back()];
         step.level = last.type.level;
         step.width = last.type.width;
+        step.set = last.type.set;
         if (id != layers.back())
             step.reduce = graph_[id].step == StepKind::max_points ? Reduce::max_points : Reduce::max_rows;
         return step;
@@ -119,6 +120,9 @@ private:
         step.factor = static_cast<float>(node.factor);
         step.inverse = node.inverse;
         step.activation = node.activation;
+        step.set = node.type.level == Level::point ? node.type.set
+                   : node.inputs.empty()           ? node.set
+                                                   : graph_[node.inputs[0].node].type.set;
         return step;
     }
 

@@ -80,7 +80,7 @@ Node make_node(NodeKind kind, std::string name, TensorType type) {
 bool is_same(const Node& a, const Node& b) {
     return a.kind == b.kind && a.type == b.type && a.form == b.form && a.activation == b.activation &&
            a.step == b.step && a.inputs == b.inputs && a.weight == b.weight && a.begin == b.begin && a.end == b.end &&
-           a.factor == b.factor && a.inverse == b.inverse;
+           a.factor == b.factor && a.inverse == b.inverse && a.set == b.set;
 }
 
 NodeId Graph::find(const Node& node) const {
@@ -108,7 +108,7 @@ Form Graph::dense(const std::string& dense_name, Form form, Activation activatio
     STIPPLE_ASSERT(!form.terms.empty());
     const TensorType type = form.type;
     const Link outer = common_link(form);
-    if (outer.access == Access::cloud) form.type.level = Level::cloud;
+    if (outer.access == Access::cloud) form.type = network::clouds_of(form.type.channels);
     if (outer.access != Access::row) {
         form.type.width = 1;
         for (Term& term : form.terms)

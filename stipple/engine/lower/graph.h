@@ -41,6 +41,7 @@ struct Node {
     int64_t begin = 0, end = 0;
     double factor = 1;
     bool inverse = false;
+    int32_t set = 0;  // log_det: whose points it counts; of others the type or the inputs say it
 };
 
 Node make_node(NodeKind kind, std::string name, TensorType type);

@@ -51,6 +51,7 @@ bool make_log_det(Graph& graph, NodeId id) {
         return false;
     Node step = step_node(node.name, node.type, StepKind::log_det, {});
     step.factor = source.factor * term.map.values[0];
+    step.set = source.set;
     graph[id] = std::move(step);
     return true;
 }

@@ -16,8 +16,6 @@ Graph NetworkReader::read() {
         forms_.push_back(kind->lower(*this, layer));
     }
     for (const network::Output& output : network.outputs) {
-        STIPPLE_REQUIRE(!network[output.tensor].type.is_index, "output '{}' is indices: the engine gives numbers",
-                        output.name);
         graph.outputs.push_back({output.name, rows_of(output.tensor)});
     }
     return std::move(graph);

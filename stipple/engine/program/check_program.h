@@ -31,9 +31,12 @@ public:
     struct Rows {
         Level level = Level::point;
         int64_t width = 1;
+        int32_t set = 0;
         bool operator==(const Rows&) const = default;
     };
-    static Rows rows_of(const TensorType& type) { return {type.level, type.width}; }
+    static Rows rows_of(const TensorType& type) { return {type.level, type.width, type.set}; }
+    /// The type of so many numbers a row.
+    TensorType tensor(const Rows& rows, int64_t channels) const;
 
     /// The type of a value that is there by now.
     const TensorType& type(Value value) const;
@@ -67,6 +70,7 @@ private:
     const Program& program_;
     std::vector<bool> made_;
     std::string where_;
+    std::vector<PointSet> sets_;
 };
 
 }  // namespace stipple::engine

@@ -56,7 +56,7 @@ std::string options_of(const Step& step) {
 }
 
 int64_t rows_of(const TensorType& type, int64_t n) {
-    return type.level == Level::cloud ? 1 : n * type.width;
+    return type.level == Level::cloud ? 1 : (type.points > 0 ? type.points : n) * type.width;
 }
 
 int64_t multiply_adds(const Program& program, const Step& step, int64_t n) {
@@ -64,7 +64,8 @@ int64_t multiply_adds(const Program& program, const Step& step, int64_t n) {
     if (step.kind == StepKind::chain) {
         int64_t of_row = 0;
         for (const Dense& dense : step.layers) of_row += dense.in * dense.out;
-        return of_row * rows_of({step.level, step.width}, n);
+        const int64_t points = point_sets(program)[static_cast<size_t>(step.set)].points;
+        return of_row * rows_of({step.level, step.width, 1, false, step.set, 0, points}, n);
     }
     if (step.kind == StepKind::fold_matrix && !step.weight.empty()) {
         const int64_t k2 = program.values[static_cast<size_t>(step.inputs[0].value)].type.channels;
@@ -80,6 +81,17 @@ int64_t multiply_adds(const Program& program, const Step& step, int64_t n) {
 }
 
 }  // namespace
+
+std::vector<PointSet> point_sets(const Program& program) {
+    std::vector<PointSet> sets(1);
+    for (const ValueInfo& value : program.values) {
+        if (value.type.level != Level::point) continue;
+        const auto set = static_cast<size_t>(value.type.set);
+        if (set >= sets.size()) sets.resize(set + 1);
+        sets[set] = {value.type.points, true};
+    }
+    return sets;
+}
 
 int64_t multiply_adds(const Program& program, int64_t n) {
     int64_t sum = 0;

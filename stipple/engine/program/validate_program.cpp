@@ -1,5 +1,6 @@
 #include "stipple/engine/program/validate_program.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -12,12 +13,18 @@ namespace stipple::engine {
 void ProgramCheck::run() {
     where_ = "a value";
     for (const ValueInfo& value : program_.values) check_type(value);
+    sets_ = point_sets(program_);
+    for (const ValueInfo& value : program_.values)
+        if (value.type.level == Level::point)
+            require(value.type.points == sets_[static_cast<size_t>(value.type.set)].points,
+                    "two numbers of points for one set");
     where_ = "the inputs";
     if (program_.inputs.empty()) fail("there are none");
     std::set<std::string> names;
     for (const Binding& input : program_.inputs) {
         if (!names.insert(input.name).second || input.name.empty()) fail("the name '{}' is there twice", input.name);
         make(input.value);
+        require(type(input.value).points == 0, "points of a set that the program makes");
     }
     for (size_t i = 0; i < program_.steps.size(); ++i) {
         const Step& step = program_.steps[i];
@@ -30,7 +37,7 @@ void ProgramCheck::run() {
     names.clear();
     for (const Binding& output : program_.outputs) {
         if (!names.insert(output.name).second || output.name.empty()) fail("the name '{}' is there twice", output.name);
-        if (type(output.value).is_index) fail("'{}' are indices", output.name);
+        type(output.value);
     }
 }
 
@@ -43,6 +50,12 @@ void ProgramCheck::check_type(const ValueInfo& value) const {
         fail("'{}' is no tensor of clouds", short_name(value.name));
     if (type.is_index && type.channels != 1)
         fail("'{}' are indices of {} channels", short_name(value.name), type.channels);
+    if (type.set < 0 || type.set >= network::kMostSets || type.of < 0 || type.of >= network::kMostSets)
+        fail("'{}' is of point set {}", short_name(value.name), std::max(type.set, type.of));
+    if (type.points < 0 || type.points > kMaxExtent)
+        fail("'{}' has {} points a cloud", short_name(value.name), type.points);
+    if ((type.level == Level::cloud && (type.set != 0 || type.points != 0)) || (!type.is_index && type.of != 0))
+        fail("'{}' has a point set that is none of its own", short_name(value.name));
 }
 
 void ProgramCheck::check_step(const Step& step) const {
@@ -53,6 +66,9 @@ void ProgramCheck::check_step(const Step& step) const {
     require(kind->has_weight || step.weight.empty(), "a weight outside a fold");
     require(std::isfinite(step.factor), "its factor is not finite");
     activation(step.activation);
+    require(step.set >= 0 && static_cast<size_t>(step.set) < sets_.size(), "a point set that is not there");
+    const TensorType& made = output(step);
+    require(made.level == Level::cloud || made.set == step.set, "makes rows of another point set than its own");
     kind->check(*this, step);
 }
 
@@ -70,6 +86,11 @@ const TensorType& ProgramCheck::type(Value value) const {
 const TensorType& ProgramCheck::output(const Step& step) const {
     require_value(step.output);
     return program_.values[static_cast<size_t>(step.output)].type;
+}
+
+TensorType ProgramCheck::tensor(const Rows& rows, int64_t channels) const {
+    if (rows.level == Level::cloud) return network::clouds_of(channels);
+    return {rows.level, rows.width, channels, false, rows.set, 0, sets_[static_cast<size_t>(rows.set)].points};
 }
 
 void ProgramCheck::make(Value value) {
@@ -94,13 +115,13 @@ const TensorType& ProgramCheck::number_source(const Source& source, const Rows& 
         case Access::row: require(rows_of(from) == rows, "reads rows that it has not"); break;
         case Access::cloud: require(from.level == Level::cloud, "reads clouds from a tensor of points"); break;
         case Access::point:
-            require(from.level == Level::point && from.width == 1 && rows.level == Level::point,
+            require(from.level == Level::point && from.width == 1 && rows.level == Level::point && from.set == rows.set,
                     "reads points from another tensor");
             break;
         case Access::neighbour: {
             const TensorType& indices = type(source.indices);
-            require(from.level == Level::point && from.width == 1 && indices.is_index &&
-                        rows == Rows{Level::point, indices.width},
+            require(from.level == Level::point && from.width == 1 && indices.is_index && rows == rows_of(indices) &&
+                        from.set == rows.set && indices.of == from.set,
                     "reads neighbours that its indices do not name");
             break;
         }

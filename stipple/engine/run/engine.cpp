@@ -37,29 +37,49 @@ std::string names_of(const std::vector<Binding>& bindings) {
     return text;
 }
 
-/// The view with its rows checked against the binding's type.
+/// The view with its rows checked against the binding's type. Indices are a row of neighbours for each point.
 template <class T>
 void check_rows(const char* what, const Program& program, const Binding& binding, const View<T, 2>& rows,
-                const ops::Batch& batch, Device device) {
+                const std::vector<const ops::Batch*>& batches, Device device) {
     const TensorType& type = program.values[static_cast<size_t>(binding.value)].type;
-    const int64_t expected = type.level == Level::cloud ? batch.clouds() : batch.rows() * type.width;
-    STIPPLE_REQUIRE(rows.size(0) == expected && rows.size(1) == type.channels,
+    const ops::Batch& batch = *batches[static_cast<size_t>(type.set)];
+    const int64_t numbers = type.is_index ? type.width : type.channels;
+    const int64_t expected =
+        type.level == Level::cloud ? batches[0]->clouds() : batch.rows() * (type.is_index ? 1 : type.width);
+    STIPPLE_REQUIRE(rows.size(0) == expected && rows.size(1) == numbers,
                     "{} '{}' of {} is {}, must be [{}, {}] for {} clouds with {} points", what, binding.name,
-                    program.name, shape_text(rows.shape().data(), 2), expected, type.channels, batch.clouds(),
-                    batch.rows());
+                    program.name, shape_text(rows.shape().data(), 2), expected, numbers, batch.clouds(), batch.rows());
     STIPPLE_REQUIRE(rows.device() == device, "{} '{}' is on {}, the engine on {}", what, binding.name, rows.device(),
                     device);
-    STIPPLE_REQUIRE(type.channels == 1 || rows.stride(1) == 1, "{} '{}': the {} numbers of a row must be adjacent",
-                    what, binding.name, type.channels);
-    STIPPLE_REQUIRE(expected <= 1 || rows.stride(0) >= type.channels, "{} '{}': rows of {} numbers are {} apart", what,
-                    binding.name, type.channels, rows.stride(0));
+    STIPPLE_REQUIRE(numbers == 1 || rows.stride(1) == 1, "{} '{}': the {} numbers of a row must be adjacent", what,
+                    binding.name, numbers);
+    STIPPLE_REQUIRE(expected <= 1 || rows.stride(0) >= numbers, "{} '{}': rows of {} numbers are {} apart", what,
+                    binding.name, numbers, rows.stride(0));
     STIPPLE_REQUIRE(expected == 0 || rows.data() != nullptr, "{} '{}' has no memory", what, binding.name);
+}
+
+/// Of what the caller gave: numbers, or indices as such.
+View<const float, 2> rows_of(const Program&, const Binding&, const Input& given) {
+    return given.rows;
+}
+
+View<float, 2> rows_of(const Program& program, const Binding& binding, const Output& given) {
+    const bool is_index = program.values[static_cast<size_t>(binding.value)].type.is_index;
+    STIPPLE_REQUIRE((is_index ? given.rows.data() : static_cast<const void*>(given.indices.data())) == nullptr,
+                    "output '{}' of {} is {}", binding.name, program.name,
+                    is_index ? "indices: Output::indices takes them" : "numbers, not indices");
+    if (!is_index) return given.rows;
+    return {reinterpret_cast<float*>(given.indices.data()),
+            given.indices.shape(),
+            {given.indices.stride(0), given.indices.stride(1)},
+            given.indices.device()};
 }
 
 /// Fills `views` in the order of the bindings; those that are not given stay empty.
 template <class Given, class T>
 void bind(const char* what, const Program& program, const std::vector<Binding>& bindings,
-          const std::vector<Given>& given, const ops::Batch& batch, Device device, std::vector<View<T, 2>>& views) {
+          const std::vector<Given>& given, const std::vector<const ops::Batch*>& batches, Device device,
+          std::vector<View<T, 2>>& views) {
     std::fill(views.begin(), views.end(), View<T, 2>());
     for (size_t g = 0; g < given.size(); ++g) {
         const auto binding = std::find_if(bindings.begin(), bindings.end(),
@@ -68,8 +88,9 @@ void bind(const char* what, const Program& program, const std::vector<Binding>& 
                         names_of(bindings));
         for (size_t other = 0; other < g; ++other)
             STIPPLE_REQUIRE(given[other].name != given[g].name, "{} '{}' is given twice", what, given[g].name);
-        check_rows(what, program, *binding, given[g].rows, batch, device);
-        views[static_cast<size_t>(binding - bindings.begin())] = given[g].rows;
+        const View<T, 2> rows = rows_of(program, *binding, given[g]);
+        check_rows(what, program, *binding, rows, batches, device);
+        views[static_cast<size_t>(binding - bindings.begin())] = rows;
     }
 }
 
@@ -141,6 +162,8 @@ std::vector<Precision> precisions_of(Device device) {
 Context::Context(const Engine& engine) : backend_(engine.backend_), state_(backend_->new_context()) {
     inputs_.resize(backend_->program().inputs.size());
     outputs_.resize(backend_->program().outputs.size());
+    batches_.resize(backend_->sets().size());
+    made_.resize(batches_.size());
 }
 
 Context::Context(Context&&) noexcept = default;
@@ -158,20 +181,50 @@ void Context::check(const ops::Batch& batch) const {
         STIPPLE_REQUIRE(batch.size(cloud) > 0, "cloud {} of the batch has no points", cloud);
 }
 
+void Context::bind_batches(std::span<const ops::Batch> batches) {
+    const std::string& name = backend_->program().name;
+    const std::vector<PointSet>& sets = backend_->sets();
+    const auto of_caller = [](const PointSet& set) { return set.is_used && set.points == 0; };
+    const auto wanted = static_cast<size_t>(std::count_if(sets.begin(), sets.end(), of_caller));
+    STIPPLE_REQUIRE(batches.size() == std::max<size_t>(1, wanted), "{} has {} point sets, the run {} batches", name,
+                    std::max<size_t>(1, wanted), batches.size());
+    for (const ops::Batch& batch : batches) {
+        check(batch);
+        STIPPLE_REQUIRE(batch.clouds() == batches[0].clouds(), "batches of {} and {} clouds for the point sets of {}",
+                        batches[0].clouds(), batch.clouds(), name);
+    }
+    size_t next = 0;
+    for (size_t set = 0; set < sets.size(); ++set) {
+        made_[set] = ops::Batch::dense(batches[0].clouds(), sets[set].points);
+        batches_[set] = of_caller(sets[set]) ? &batches[next++] : &made_[set];
+    }
+    if (wanted == 0 && sets[0].points == 0) batches_[0] = &batches[0];  // no points at all: the clouds count
+}
+
 void Context::run(const ops::Batch& batch, const std::vector<Input>& inputs, const std::vector<Output>& outputs,
                   Stream stream) {
+    run_batches(std::span(&batch, 1), inputs, outputs, stream);
+}
+
+void Context::run(const std::vector<ops::Batch>& batches, const std::vector<Input>& inputs,
+                  const std::vector<Output>& outputs, Stream stream) {
+    run_batches(batches, inputs, outputs, stream);
+}
+
+void Context::run_batches(std::span<const ops::Batch> batches, const std::vector<Input>& inputs,
+                          const std::vector<Output>& outputs, Stream stream) {
     STIPPLE_REQUIRE(state_, "a context that was moved from cannot run");
-    check(batch);
+    bind_batches(batches);
     const Program& program = backend_->program();
     const Device device = backend_->options().device;
-    bind("input", program, program.inputs, inputs, batch, device, inputs_);
-    bind("output", program, program.outputs, outputs, batch, device, outputs_);
+    bind("input", program, program.inputs, inputs, batches_, device, inputs_);
+    bind("output", program, program.outputs, outputs, batches_, device, outputs_);
     for (const Binding& binding : program.inputs)
         STIPPLE_REQUIRE(
             std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.name == binding.name; }),
             "input '{}' of {} is missing", binding.name, program.name);
-    if (batch.clouds() == 0) return;
-    state_->run(batch, inputs_, outputs_, stream);
+    if (batches[0].clouds() == 0) return;
+    state_->run_sets(batches_, inputs_, outputs_, stream);
 }
 
 }  // namespace stipple::engine

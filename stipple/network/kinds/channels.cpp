@@ -67,12 +67,16 @@ TensorType type_of_repeat(const Rules& rules) {
     const int64_t width = rules.layer.options.width;
     rules.extent("width", width);
     const TensorType& type = rules.numbers(0);
-    if (type.level == Level::point) return rows_of(width, rules.points(0).channels);
+    if (type.level == Level::point) return rows_of(rules.points(0), width, type.channels);
     if (width != 1) rules.fail("repeats a cloud's row for every point with width 1, not {}; {}", width, rules.got(0));
-    return points_of(type.channels);
+    const int32_t set = rules.layer.options.set;
+    const Layer* before = rules.layer_of_set(set);
+    if (!before && set != 0) rules.fail("no layer before it has points of set {}", set);
+    return before ? rows_of(before->type, 1, type.channels) : points_of(type.channels);
 }
 
 std::string repeat_text(const LayerOptions& options) {
+    if (options.set != 0) return fmt::format("for set {}", options.set);
     return options.width == 1 ? "" : fmt::format("x {}", options.width);
 }
 
@@ -83,7 +87,7 @@ std::string repeat_onnx(OnnxExport& out, const Layer& layer) {
         const std::string rows = out.node(layer, "Unsqueeze", {x, out.integers({1})});
         const std::string one = out.integers({1});
         const std::string shape =
-            out.node(layer, "Concat", {one, out.count_points(layer), one}, {{"axis", int64_t{0}}});
+            out.node(layer, "Concat", {one, out.count_points(layer, layer.type), one}, {{"axis", int64_t{0}}});
         return out.node(layer, "Expand", {rows, shape});
     }
     if (layer.type.width == 1) return x;

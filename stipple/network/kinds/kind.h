@@ -37,6 +37,8 @@ public:
     const TensorType& clouds(size_t i) const;  // [B, c]
     const TensorType& indices(size_t i) const;
     void same_rows(size_t a, size_t b) const;
+    /// The first layer before with points of a set; null when there is none.
+    const Layer* layer_of_set(int32_t set) const;
     void same_types(size_t a, size_t b) const;
     void extent(const char* what, int64_t value) const;
 
@@ -53,11 +55,12 @@ TensorType with_channels(TensorType type, int64_t channels);
 enum class KindGroup { ends, products, matrices, reductions, channels, neighbours, arithmetic, flows };
 
 constexpr int kAnyInputs = -1;  // one or more
+constexpr int kOneOrTwoInputs = -2;
 
 struct LayerKind {
     Kind kind = Kind::input;
     std::string_view name;  // of the enumerator
-    int inputs = 1;         // or kAnyInputs
+    int inputs = 1;         // or kAnyInputs, kOneOrTwoInputs
     KindGroup group = KindGroup::arithmetic;
 
     /// The type of its output. The number of inputs is right, and each of them is there.

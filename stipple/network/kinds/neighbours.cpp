@@ -9,15 +9,18 @@ namespace stipple::network {
 
 namespace {
 
-/// Squared distances of all pairs of a cloud, [B, N, N], coordinate by coordinate: (dx dx + dy dy) + dz dz as our own
+/// Squared distances of all pairs of a cloud, [B, N, M], coordinate by coordinate: (dx dx + dy dy) + dz dz as our own
 /// search computes them, so that the same neighbours come out.
 std::string distances_of_few_channels(OnnxExport& out, const Layer& layer) {
-    const std::string& x = out.input_of(layer, 0);
+    const bool is_own = layer.inputs.size() == 1;
     std::string sum;
     for (int64_t c = 0; c < out.type_of_input(layer, 0).channels; ++c) {
-        const std::string column =
-            out.node(layer, "Slice", {x, out.integers({c}), out.integers({c + 1}), out.integers({2})});  // [B, N, 1]
-        const std::string row = out.node(layer, "Transpose", {column}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+        const auto slice = [&](const std::string& x) {  // [B, N, 1]
+            return out.node(layer, "Slice", {x, out.integers({c}), out.integers({c + 1}), out.integers({2})});
+        };
+        const std::string column = slice(out.input_of(layer, 0));
+        const std::string other = is_own ? column : slice(out.input_of(layer, 1));
+        const std::string row = out.node(layer, "Transpose", {other}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
         const std::string difference = out.node(layer, "Sub", {column, row});
         const std::string square = out.node(layer, "Mul", {difference, difference});
         sum = sum.empty() ? square : out.node(layer, "Add", {sum, square});
@@ -27,12 +30,12 @@ std::string distances_of_few_channels(OnnxExport& out, const Layer& layer) {
 
 /// The same as |y|^2 - 2 x y for wide features: one product. |x|^2 is left out, it does not change the order.
 std::string distances_of_many_channels(OnnxExport& out, const Layer& layer) {
-    const std::string& x = out.input_of(layer, 0);
+    const std::string &x = out.input_of(layer, 0), &y = out.input_of(layer, layer.inputs.size() - 1);
     const std::vector<int64_t> turn = {0, 2, 1};
     const std::string norm =
-        out.node(layer, "ReduceSumSquare", {x}, {{"axes", std::vector<int64_t>{2}}, {"keepdims", int64_t{1}}});
+        out.node(layer, "ReduceSumSquare", {y}, {{"axes", std::vector<int64_t>{2}}, {"keepdims", int64_t{1}}});
     const std::string norm_row = out.node(layer, "Transpose", {norm}, {{"perm", turn}});
-    const std::string product = out.node(layer, "MatMul", {x, out.node(layer, "Transpose", {x}, {{"perm", turn}})});
+    const std::string product = out.node(layer, "MatMul", {x, out.node(layer, "Transpose", {y}, {{"perm", turn}})});
     return out.node(layer, "Sub", {norm_row, out.node(layer, "Mul", {product, out.number(2)})});
 }
 
@@ -98,22 +101,29 @@ std::string gather_onnx(OnnxExport& out, const Layer& layer) {
 // === Types
 
 TensorType type_of_knn(const Rules& rules) {
-    rules.points(0);
+    const TensorType& queries = rules.points(0);
+    const TensorType& points = rules.points(rules.inputs() - 1);
+    if (queries.channels != points.channels)
+        rules.fail("needs queries and points of the same channels, {} and {}", rules.got(0), rules.got(1));
     rules.extent("k", rules.layer.options.width);
-    return {Level::point, rules.layer.options.width, 1, true};
+    return {Level::point, rules.layer.options.width, 1, true, queries.set, points.set, queries.points};
 }
 
 /// Channels of each of a point's neighbours: so many times those of the point, and some more.
 template <int64_t kTimes, int64_t kMore>
 TensorType type_of_neighbours(const Rules& rules) {
-    const int64_t channels = rules.points(0).channels;
-    return rows_of(rules.indices(1).width, kTimes * channels + kMore);
+    const TensorType& x = rules.points(0);
+    const TensorType& indices = rules.indices(1);
+    if (indices.of != x.set || (kTimes > 1 && indices.set != x.set))
+        rules.fail("needs indices {} the points of its set, {} and {}", kTimes > 1 ? "from and to" : "of", rules.got(0),
+                   rules.got(1));
+    return rows_of(indices, indices.width, kTimes * x.channels + kMore);
 }
 
 TensorType type_of_interpolate(const Rules& rules) {
-    if (rules.rows(0).width != rules.rows(1).width)
+    if (rules.rows(0).width != rules.rows(1).width || rules.type(0).set != rules.type(1).set)
         rules.fail("needs weights and values of the same rows, {} and {}", rules.got(0), rules.got(1));
-    return rows_of(rules.type(0).channels, rules.type(1).channels);
+    return rows_of(rules.type(0), rules.type(0).channels, rules.type(1).channels);
 }
 
 int64_t interpolate_multiply_adds(const Network& network, const Layer& layer) {
@@ -123,6 +133,7 @@ int64_t interpolate_multiply_adds(const Network& network, const Layer& layer) {
 constexpr LayerKind kNeighbourKinds[] = {
     {.kind = Kind::knn,
      .name = "knn",
+     .inputs = kOneOrTwoInputs,
      .group = KindGroup::neighbours,
      .type = type_of_knn,
      .onnx = knn_onnx,

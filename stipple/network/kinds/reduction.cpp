@@ -11,7 +11,7 @@ TensorType type_of_cloud_reduction(const Rules& rules) {
 }
 
 TensorType type_of_max_rows(const Rules& rules) {
-    return points_of(rules.rows(0).channels);
+    return rows_of(rules.rows(0), 1, rules.type(0).channels);
 }
 
 TensorType type_of_sum_channels(const Rules& rules) {

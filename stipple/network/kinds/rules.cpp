@@ -51,12 +51,20 @@ const TensorType& Rules::indices(size_t i) const {
 }
 
 void Rules::same_rows(size_t a, size_t b) const {
-    if (numbers(a).level != numbers(b).level || type(a).width != type(b).width)
+    if (numbers(a).level != numbers(b).level || type(a).width != type(b).width || type(a).set != type(b).set)
         fail("needs inputs with the same rows, {} and {}", got(a), got(b));
 }
 
 void Rules::same_types(size_t a, size_t b) const {
     if (numbers(a) != numbers(b)) fail("needs inputs of one type, {} and {}", got(a), got(b));
+}
+
+const Layer* Rules::layer_of_set(int32_t set) const {
+    for (const Layer& other : network.layers) {
+        if (&other == &layer) break;
+        if (other.type.level == Level::point && other.type.set == set) return &other;
+    }
+    return nullptr;
 }
 
 void Rules::extent(const char* what, int64_t value) const {
@@ -67,10 +75,13 @@ TensorType infer_type(const Network& network, const Layer& layer) {
     const Rules rules(network, layer);
     const LayerKind* kind = find_kind(layer.kind);
     if (!kind) rules.fail("unknown kind {}", static_cast<int>(layer.kind));
-    if (kind->inputs != kAnyInputs)
+    if (kind->inputs == kAnyInputs) {
+        if (layer.inputs.empty()) rules.fail("needs at least one input");
+    } else if (kind->inputs == kOneOrTwoInputs) {
+        if (layer.inputs.size() != 2) rules.need_inputs(1);
+    } else {
         rules.need_inputs(static_cast<size_t>(kind->inputs));
-    else if (layer.inputs.empty())
-        rules.fail("needs at least one input");
+    }
     const TensorType type = kind->type(rules);
     rules.extent("channels of the output", type.channels);
     rules.extent("rows of a point", type.width);

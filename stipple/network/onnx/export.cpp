@@ -23,7 +23,10 @@ std::vector<std::byte> bytes_of(std::span<const T> values) {
 
 std::vector<OnnxDim> dims_of(const TensorType& type) {
     std::vector<OnnxDim> dims = {{"B"}};
-    if (type.level == Level::point) dims.push_back({"N"});
+    if (type.level == Level::point) {
+        const std::string name = type.set == 0 ? "N" : fmt::format("N{}", type.set);
+        dims.push_back(type.points > 0 ? OnnxDim{"", type.points} : OnnxDim{name});
+    }
     if (type.is_index || type.width > 1) dims.push_back({"", type.width});
     if (!type.is_index) dims.push_back({"", type.channels});
     return dims;
@@ -90,18 +93,20 @@ std::string OnnxExport::without_rows(const Layer& layer, const std::string& valu
     return type.width > 1 ? value : node(layer, "Squeeze", {value, integers({2})});
 }
 
-const std::string& OnnxExport::count_points(const Layer& layer) {
-    if (points_count.empty()) {
-        const auto has_points = [](const Layer& other) {
-            return other.kind == Kind::input && other.type.level == Level::point;
+std::string OnnxExport::count_points(const Layer& layer, const TensorType& type) {
+    if (type.points > 0) return integers({type.points});
+    std::string& count = points_count[type.set];
+    if (count.empty()) {
+        const auto has_points = [&](const Layer& other) {
+            return other.kind == Kind::input && other.type.level == Level::point && other.type.set == type.set;
         };
         const auto found = std::find_if(network.layers.begin(), network.layers.end(), has_points);
         STIPPLE_REQUIRE(found != network.layers.end(),
                         "onnx: layer {}: the number of points cannot be known, no input of {} has points", layer.name,
                         network.name);
-        points_count = node(*found, "Shape", {found->name}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+        count = node(*found, "Shape", {found->name}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
     }
-    return points_count;
+    return count;
 }
 
 bool joins_bias(const OnnxExport& out, const Layer& layer) {

@@ -325,13 +325,14 @@ TEST(EngineLower, Text) {
         "output logits: %8 turned\n");
 }
 
-TEST(EngineLower, RefusesIndices) {
+TEST(EngineLower, RefusesIndicesAsInput) {
     Builder build("indices");
     const Tensor x = build.input("points", points_of(3));
-    build.output("neighbours", build.knn("k", x, 2));
+    const Tensor given = build.input("neighbours", {network::Level::point, 2, 1, true});
+    build.output("gathered", build.gather("g", x, given));
     const Network network = build.finish();
     EXPECT_EQ(test::bad_argument_of([&] { lower(network, network::initial_weights(network, 1)); }),
-              "output 'neighbours' is indices: the engine gives numbers");
+              "input 'neighbours' is indices: the engine takes numbers");
 }
 
 }  // namespace
