@@ -85,6 +85,7 @@ enum class StepKind {
     copy,  // parts side by side, each with its access: concat, repeat, gather and slice that could not be avoided
     slice,
     reverse,
+    unflatten,  // [B, m c] -> [B, m, c]
     softmax_rows,
     interpolate,
     log_softmax,

@@ -82,6 +82,13 @@ public:
         options.width = k;
         return add_layer(std::move(name), Kind::knn, {points}, options);
     }
+    /// The points of a new set, or of one that an unflatten before has made with as many points.
+    Tensor unflatten(std::string name, Tensor x, int64_t channels, int32_t set = -1) {
+        LayerOptions options;
+        options.channels = channels;
+        options.set = set >= 0 ? set : next_set();
+        return add_layer(std::move(name), Kind::unflatten, {x}, options);
+    }
     /// Of each query the k nearest points of its cloud.
     Tensor knn(std::string name, Tensor queries, Tensor points, int64_t k) {
         LayerOptions options;
@@ -146,6 +153,13 @@ public:
     void output(std::string name, Tensor tensor);
 
     const TensorType& type(Tensor tensor) const { return network_[tensor].type; }
+    /// The lowest point set after those that are there.
+    int32_t next_set() const {
+        int32_t next = 0;
+        for (const Layer& layer : network_.layers)
+            if (layer.type.level == Level::point && layer.type.set >= next) next = layer.type.set + 1;
+        return next;
+    }
 
     /// Validates and hands over.
     Network finish(std::map<std::string, std::string> config = {});

@@ -82,6 +82,7 @@ enum class Kind {
     slice,          // channels [begin, end)
     reverse,        // channels in reversed order
     repeat,         // [B, c] -> [B, N, c] (width 1) for the points of a set, or [B, N, c] -> [B, N, width, c]
+    unflatten,      // [B, m c] -> [B, m, c]: points of a set that it makes, m of every cloud
     knn,            // points [B, N, c] -> the `width` nearest of the same cloud, nearest first, itself included;
                     // (queries [B, N, c], points [B, M, c]) -> of each query the nearest points of its cloud
     gather,         // (x [B, M, c], indices [B, N, k] of x's set) -> [B, N, k, c]
@@ -166,7 +167,7 @@ enum class Initialiser {
 
 /// What a kind needs beside its inputs. Fields that a kind does not name are left as they are here.
 struct LayerOptions {
-    int64_t channels = 0;                               // linear: outputs. input: see type
+    int64_t channels = 0;                               // linear: outputs. unflatten: of a point. input: see type
     TensorType type = {};                               // input
     bool bias = true;                                   // linear
     bool norm = false;                                  // linear: batch norm over all rows
@@ -177,9 +178,9 @@ struct LayerOptions {
     float rate = 0;                                     // dropout: probability of a zero
     int64_t begin = 0, end = 0;                         // slice; couple (begin)
     int64_t width = 1;                                  // repeat, knn
-    int32_t set = 0;                                    // repeat of clouds: the set whose points get them
-    float factor = 1;                                   // scale
-    bool inverse = false;                               // actnorm, mix, couple, inject, rotation
+    int32_t set = 0;       // repeat of clouds: the set whose points get them; unflatten: its own
+    float factor = 1;      // scale
+    bool inverse = false;  // actnorm, mix, couple, inject, rotation
 };
 
 struct Layer {

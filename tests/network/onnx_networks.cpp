@@ -165,6 +165,11 @@ Network sets_network() {
     build.output("joined", build.concat("both", {spread, queries}));
     build.output("for_template", build.linear("fc", build.repeat_for_set("to_template", pool, 2), 4));
     build.output("sums", build.sum_points("sum", shape));
+    const Tensor made = build.unflatten("made", build.linear("decoder", pool, 8 * 3), 3);
+    build.output("made_points", made);
+    build.output("to_made", build.gather("of_points", points, build.knn("near_made", made, points, 2)));
+    build.output("of_made", build.gather("made_values", made, build.knn("near_points", points, made, 2)));
+    build.output("codes", build.concat("made_codes", {made, build.repeat_for_set("for_made", pool, 3)}));
     return build.finish();
 }
 

@@ -353,6 +353,7 @@ void Evaluator::evaluate(Tensor tensor) {
                 return x.row(x.type.level == Level::cloud ? cloud_of(out, r) : r / out.type.width)[c];
             });
             break;
+        case Kind::unflatten: out.values = x.values; break;
         case Kind::knn: knn(layer, out); break;
         case Kind::gather:
         case Kind::edge:

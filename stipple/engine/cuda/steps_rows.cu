@@ -86,6 +86,13 @@ __global__ void inject(RowSource x, RowSource s, RowSource b, RowSpace space, bo
     }
 }
 
+__global__ void unflatten(RowSource x, ValueView out, int32_t points) {
+    STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
+        const int64_t row = i / out.channels, c = i - row * out.channels, cloud = row / points;
+        out.data[row * out.stride + c] = x.data[cloud * x.stride + (row - cloud * points) * out.channels + c];
+    }
+}
+
 /// As on the CPU (kinds/matrix.cpp).
 __global__ void rotations(RowSource quaternions, RowSpace space, bool inverse, ValueView out) {
     STIPPLE_GRID_LOOP(row, out.rows) {
@@ -185,6 +192,12 @@ void run_inject(const StepCall& call) {
     STIPPLE_CHECK_LAUNCH(inject);
 }
 
+void run_unflatten(const StepCall& call) {
+    unflatten<<<blocks_of(call), kThreads, 0, call.stream>>>(call.inputs[0], call.out,
+                                                             call.inputs[0].channels / call.out.channels);
+    STIPPLE_CHECK_LAUNCH(unflatten);
+}
+
 void run_rotation(const StepCall& call) {
     rotations<<<grid_for(call.out.rows), kThreads, 0, call.stream>>>(call.inputs[0], space_of(call, call.out),
                                                                      call.step->inverse, call.out);
@@ -192,10 +205,10 @@ void run_rotation(const StepCall& call) {
 }
 
 constexpr StepLauncher kRowSteps[] = {
-    {StepKind::copy, run_copy},         {StepKind::slice, run_slice},           {StepKind::gather, run_gather},
-    {StepKind::reverse, run_reverse},   {StepKind::activation, run_activation}, {StepKind::add, run_add},
-    {StepKind::couple, run_couple},     {StepKind::inject, run_inject},         {StepKind::multiply, run_multiply},
-    {StepKind::rotation, run_rotation},
+    {StepKind::copy, run_copy},           {StepKind::slice, run_slice},           {StepKind::gather, run_gather},
+    {StepKind::reverse, run_reverse},     {StepKind::activation, run_activation}, {StepKind::add, run_add},
+    {StepKind::couple, run_couple},       {StepKind::inject, run_inject},         {StepKind::multiply, run_multiply},
+    {StepKind::unflatten, run_unflatten}, {StepKind::rotation, run_rotation},
 };
 
 }  // namespace

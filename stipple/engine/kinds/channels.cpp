@@ -1,6 +1,7 @@
 // Numbers moved or repeated. As layers all of them are forms, which cost nothing; what could not be avoided becomes a
 // step (lower/moves.cpp).
 
+#include <algorithm>
 #include <numeric>
 
 #include "stipple/engine/cpu/piece.h"
@@ -84,16 +85,31 @@ void run_reverse(const Piece& piece) {
     cpu::reverse(piece.input(0), piece.out_channels(), piece.out(), piece.begin, piece.end);
 }
 
+void check_unflatten(const ProgramCheck& check, const Step& step) {
+    const TensorType &x = check.only_numbers(step), &to = check.output(step);
+    check.require(x.level == Level::cloud && to.points > 0 && to.channels * to.points == x.channels,
+                  "needs the numbers of all points of a cloud");
+    check.expect(step, {Level::point, 1, to.channels, false, to.set, 0, to.points});
+}
+
+void run_unflatten(const Piece& piece) {
+    const float* from = piece.input(0).data;
+    const int64_t channels = piece.out_channels();
+    for (int64_t r = piece.begin; r < piece.end; ++r) std::copy_n(from + r * channels, channels, piece.out().row(r));
+}
+
 constexpr lowering::LayerLowering kChannelLayers[] = {
     {Kind::concat, lower_concat},
     {Kind::slice, lower_slice},
     {Kind::reverse, lower_reverse},
     {Kind::repeat, lower_repeat},
+    {Kind::unflatten, lowering::lower_to_step<StepKind::unflatten>},
 };
 constexpr StepType kChannelSteps[] = {
     {.kind = StepKind::copy, .name = "copy", .check = check_copy, .run = run_copy},
     {.kind = StepKind::slice, .name = "slice", .check = check_slice, .run = run_slice},
     {.kind = StepKind::reverse, .name = "reverse", .check = check_reverse, .run = run_reverse},
+    {.kind = StepKind::unflatten, .name = "unflatten", .check = check_unflatten, .run = run_unflatten},
 };
 
 }  // namespace

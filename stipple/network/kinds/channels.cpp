@@ -95,6 +95,31 @@ std::string repeat_onnx(OnnxExport& out, const Layer& layer) {
     return out.node(layer, "Expand", {rows, out.integers({1, 1, layer.type.width, 1})});
 }
 
+// === unflatten
+
+TensorType type_of_unflatten(const Rules& rules) {
+    const LayerOptions& options = rules.layer.options;
+    rules.extent("channels", options.channels);
+    if (options.set < 0 || options.set >= kMostSets)
+        rules.fail("point set {}, must be 0 to {}", options.set, kMostSets - 1);
+    const int64_t points = rules.clouds(0).channels / options.channels;
+    if (points * options.channels != rules.type(0).channels)
+        rules.fail("needs a multiple of {} channels, {}", options.channels, rules.got(0));
+    const Layer* before = rules.layer_of_set(options.set);
+    if (before && before->type.points != points)
+        rules.fail("makes {} points of set {}, {} is {}", points, options.set, before->name, to_string(before->type));
+    return {Level::point, 1, options.channels, false, options.set, 0, points};
+}
+
+std::string unflatten_text(const LayerOptions& options) {
+    return fmt::format("{} of set {}", options.channels, options.set);
+}
+
+std::string unflatten_onnx(OnnxExport& out, const Layer& layer) {
+    return out.node(layer, "Reshape",
+                    {out.input_of(layer, 0), out.integers({-1, layer.type.points, layer.type.channels})});
+}
+
 constexpr LayerKind kChannelKinds[] = {
     {.kind = Kind::concat,
      .name = "concat",
@@ -119,6 +144,12 @@ constexpr LayerKind kChannelKinds[] = {
      .type = type_of_repeat,
      .onnx = repeat_onnx,
      .text = repeat_text},
+    {.kind = Kind::unflatten,
+     .name = "unflatten",
+     .group = KindGroup::channels,
+     .type = type_of_unflatten,
+     .onnx = unflatten_onnx,
+     .text = unflatten_text},
 };
 
 }  // namespace

@@ -124,6 +124,42 @@ TEST_P(PointSets, NeighboursOfLargeClouds) {  // by a tree on the CPU
                      {{Batch::dense(2, 5000), Batch::dense(2, 60)}, {Batch::single(40), Batch::single(4500)}}, 5000);
 }
 
+/// Points that the network makes: fewer and more than those of the caller.
+TEST_P(PointSets, MadeByTheNetwork) {
+    for (const int64_t count : {1, 8, 700}) {
+        Builder build("decoder");
+        const Tensor points = build.input("points", points_of(3));
+        const Tensor pool = build.max_points("pool", build.linear("conv", points, 16, {.activation = relu()}));
+        const Tensor made = build.unflatten("made", build.linear("fc", pool, 3 * count), 3);
+        build.output("made_points", made);
+        Tensor x = build.concat("joined", {made, build.repeat_for_set("code", pool, 1)});
+        x = build.linear("refine", x, 6, {.activation = relu()});
+        build.output("refined", x);
+        build.output("pooled", build.max_points("made_pool", x));
+        build.output("sum", build.sum_points("made_sum", x));
+        build.output("second",
+                     build.add("moved", made, build.unflatten("again", build.linear("fc2", pool, 3 * count), 3, 1)));
+        const Tensor near = build.knn("near", made, points, 4);
+        build.output("near_points", near);
+        build.output("positions", build.gather("gathered", points, near));
+        build.output("nearest_made", build.knn("back", points, made, 1));
+        expect_reference(build.finish(),
+                         {{Batch::dense(3, 40)}, {Batch::ragged({0, 9, 230, 260, 270})}, {Batch::single(200)}});
+    }
+}
+
+/// No points but those that the network makes.
+TEST_P(PointSets, MadeOfClouds) {
+    Builder build("latent");
+    const Tensor code = build.input("code", clouds_of(12));
+    const Tensor made = build.unflatten("made", build.linear("fc", code, 50 * 2, {.activation = relu()}), 2);
+    build.output("points", build.linear("conv", made, 3));
+    build.output("near", build.knn("k", made, 3));
+    const Network network = build.finish();
+    EXPECT_EQ(to_string(network.layers.back().type), "[B, 50, 3] int32");
+    expect_reference(network, {{Batch::dense(4, 1)}, {Batch::dense(1, 7)}});
+}
+
 TEST_P(PointSets, QueriesThatAreNotFiniteFindTheFirstPoint) {
     Builder build("nan");
     const Tensor points = build.input("points", points_of(3));
