@@ -73,6 +73,7 @@ enum class StepKind {
     chain,        // layers, reduce
     fold_matrix,  // (matrix T [B, k*k]) -> [B, out*k]: weight [out, k] times T^T for every cloud. weight empty: T^T
     rotation,     // as the layer
+    constant,     // [B, c]: weight [c] for every cloud
     knn,          // as the layers of the same name, below too. Neighbours that are missing, because points are not
                   // finite, are the point itself, or the first one where there are points beside the queries: every
                   // index is good
@@ -112,7 +113,7 @@ struct Step {
     Level level = Level::point;    // chain: what a row of its layers belongs to
     int64_t width = 1;             // chain: rows of each point, before the reduction
     int32_t set = 0;               // the point set whose points its rows belong to, or that it counts; of clouds 0
-    std::vector<float> weight;     // fold_matrix
+    std::vector<float> weight;     // fold_matrix, constant
     int64_t begin = 0, end = 0;    // slice, couple
     float factor = 1;              // add, couple, log_det, layer_norm
     bool inverse = false;          // inject, rotation

@@ -7,7 +7,7 @@
 #include "stipple/core/error.h"
 #include "stipple/core/rng.h"
 #include "stipple/core/view.h"
-#include "stipple/network/check_layer.h"
+#include "stipple/network/kinds/kind.h"
 
 namespace stipple::network {
 namespace {
@@ -136,11 +136,12 @@ void check_names(const Network& network, const std::vector<Parameter>& parameter
 Weights initial_weights(const Network& network, uint64_t seed) {
     Weights weights;
     for (const Layer& layer : network.layers) {
-        if (layer.kind == Kind::flow_log_det) continue;  // has those of another layer
+        if (!kind_of(layer).owns_parameters) continue;  // has those of another layer
+        const int64_t fan_in = layer.inputs.empty() ? 1 : network[layer.inputs[0]].type.channels;
         const std::vector<Parameter> parameters = parameters_of(network, layer);
         for (const Parameter& parameter : parameters)
             if (!weights.tensors.count(parameter.name))
-                weights.tensors[parameter.name] = initial(parameter, network[layer.inputs[0]].type.channels, seed);
+                weights.tensors[parameter.name] = initial(parameter, fan_in, seed);
     }
     set_config(weights, network);
     return weights;

@@ -64,7 +64,7 @@ public:
     int capability_ = 0;
     WeightBlock weights_;
     std::vector<std::unique_ptr<ChainPlan>> chains_;  // by step; null for other kinds
-    std::vector<int64_t> fold_weights_;               // by step, places; -1 for none
+    std::vector<int64_t> step_weights_;               // by step, places; -1 for none
     std::vector<bool> is_planned_;                    // by value: has a place in the context's memory
     std::vector<bool> is_input_;                      // by value
     std::vector<int32_t> widths_;
@@ -108,18 +108,18 @@ CudaBackend::CudaBackend(Program program, const Options& options) : Backend(std:
     }
 
     chains_.resize(step_count);
-    fold_weights_.assign(step_count, -1);
+    step_weights_.assign(step_count, -1);
     for (size_t i = 0; i < step_count; ++i) {
         const Step& step = program_.steps[i];
         if (step.kind == StepKind::chain) {
             chains_[i] = std::make_unique<ChainPlan>(program_, step, options_.device, capability_, weights_);
             scratch_bytes_ =
                 std::max(scratch_bytes_, chains_[i]->scratch_bytes(options_.max_batch, max_points(step.set)));
-        } else if (step.kind == StepKind::fold_matrix && !step.weight.empty()) {
+        } else if (!step.weight.empty()) {
             std::vector<float> weight = step.weight;
-            const int64_t k = type(step.inputs[0].value).channels;
+            const int64_t k = step.inputs.empty() ? 0 : type(step.inputs[0].value).channels;
             weight.resize(weight.size() + static_cast<size_t>(k), 0.0f);  // zeros that serve as bias: run_fold_step
-            fold_weights_[i] = weights_.add(weight.data(), static_cast<int64_t>(weight.size() * sizeof(float)));
+            step_weights_[i] = weights_.add(weight.data(), static_cast<int64_t>(weight.size() * sizeof(float)));
         } else if (step.kind == StepKind::knn) {
             const int64_t k = type(step.output).width;
             STIPPLE_REQUIRE(k <= kMaxNeighbours, "{}: {} neighbours, {} at most", step.name, k, kMaxNeighbours);
@@ -357,7 +357,7 @@ void CudaContext::queue_step(size_t index, cudaStream_t stream) const {
     call.batches = batches;
     call.batch = batches[static_cast<size_t>(step.set)];
     if (!values.empty() && !values[0].is_cloud) call.span = batch(values[0].set).span(values[0].width);
-    if (backend_->fold_weights_[index] >= 0) call.weight = backend_->weights_.at<float>(backend_->fold_weights_[index]);
+    if (backend_->step_weights_[index] >= 0) call.weight = backend_->weights_.at<float>(backend_->step_weights_[index]);
     call.precision = backend_->options().precision;
     call.capability = backend_->capability_;
     call.stream = stream;

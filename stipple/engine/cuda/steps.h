@@ -38,7 +38,7 @@ struct StepCall {
     BatchView batch;                        // of the step's point set
     std::span<const BatchView> batches;     // by point set
     Span span;                              // of the rows of the first input
-    const float* weight = nullptr;          // fold_matrix
+    const float* weight = nullptr;          // fold_matrix, constant
     Precision precision = Precision::fp32;  // of the engine
     int capability = 0;
     cudaStream_t stream = nullptr;

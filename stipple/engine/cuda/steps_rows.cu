@@ -86,6 +86,13 @@ __global__ void inject(RowSource x, RowSource s, RowSource b, RowSpace space, bo
     }
 }
 
+__global__ void repeat_weight(const float* weight, ValueView out) {
+    STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
+        const int64_t row = i / out.channels, c = i - row * out.channels;
+        out.data[row * out.stride + c] = weight[c];
+    }
+}
+
 __global__ void unflatten(RowSource x, ValueView out, int32_t points) {
     STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
         const int64_t row = i / out.channels, c = i - row * out.channels, cloud = row / points;
@@ -192,6 +199,11 @@ void run_inject(const StepCall& call) {
     STIPPLE_CHECK_LAUNCH(inject);
 }
 
+void run_constant(const StepCall& call) {
+    repeat_weight<<<blocks_of(call), kThreads, 0, call.stream>>>(call.weight, call.out);
+    STIPPLE_CHECK_LAUNCH(repeat_weight);
+}
+
 void run_unflatten(const StepCall& call) {
     unflatten<<<blocks_of(call), kThreads, 0, call.stream>>>(call.inputs[0], call.out,
                                                              call.inputs[0].channels / call.out.channels);
@@ -205,10 +217,10 @@ void run_rotation(const StepCall& call) {
 }
 
 constexpr StepLauncher kRowSteps[] = {
-    {StepKind::copy, run_copy},           {StepKind::slice, run_slice},           {StepKind::gather, run_gather},
-    {StepKind::reverse, run_reverse},     {StepKind::activation, run_activation}, {StepKind::add, run_add},
-    {StepKind::couple, run_couple},       {StepKind::inject, run_inject},         {StepKind::multiply, run_multiply},
-    {StepKind::unflatten, run_unflatten}, {StepKind::rotation, run_rotation},
+    {StepKind::copy, run_copy},         {StepKind::slice, run_slice},           {StepKind::gather, run_gather},
+    {StepKind::reverse, run_reverse},   {StepKind::activation, run_activation}, {StepKind::add, run_add},
+    {StepKind::couple, run_couple},     {StepKind::inject, run_inject},         {StepKind::multiply, run_multiply},
+    {StepKind::constant, run_constant}, {StepKind::unflatten, run_unflatten},   {StepKind::rotation, run_rotation},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "stipple/core/error.h"
 #include "stipple/engine/file/plan_json.h"
+#include "stipple/engine/kinds/kind.h"
 #include "stipple/engine/program/validate_program.h"
 #include "stipple/io/safetensors.h"
 #include "stipple/io/text.h"
@@ -75,13 +76,13 @@ std::string checksum_of(const io::TensorFile& file) {
 
 // === Weights: the same walk names them when they are written and when they are read.
 
-/// Calls visit(name, shape, values) for every weight that the plan asks for; a fold's weight has as many rows as its
+/// Calls visit(name, shape, values) for every weight that the plan asks for; a step's own has as many numbers as its
 /// output needs.
 template <class AnyProgram, class Visit>
 void for_each_weight(AnyProgram& program, Visit visit) {
     for (size_t i = 0; i < program.steps.size(); ++i) {
         auto& step = program.steps[i];
-        if (step.kind == StepKind::fold_matrix) visit(fmt::format("step.{}.weight", i), -1, -1, step.weight);
+        if (step_type(step.kind).has_weight) visit(fmt::format("step.{}.weight", i), -1, -1, step.weight);
         for (size_t j = 0; j < step.layers.size(); ++j) {
             auto& layer = step.layers[j];
             if (layer.matrix < 0 && layer.in != 0)

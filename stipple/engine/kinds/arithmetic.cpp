@@ -51,6 +51,13 @@ Form lower_scale(NetworkReader& reader, const Layer& layer) {
 
 /// What all rows of a cloud or of a point share is read from there.
 Form lower_multiply(NetworkReader& reader, const Layer& layer) {
+    // By the same numbers everywhere: part of what comes before or after.
+    for (size_t i = 0; i < 2; ++i) {
+        if (!reader.form(layer, i).terms.empty()) continue;
+        lowering::Map map = identity(layer.type.channels);
+        map.values = reader.form(layer, i).bias;
+        return apply(map, reader.form(layer, 1 - i));
+    }
     Link shared = reader.graph.link_of(reader.network[layer.inputs[1]].name, reader.form(layer, 1));
     if (shared.access == Access::neighbour) shared = {reader.rows(layer, 1)};
     return reader.step(layer, StepKind::multiply, {{reader.rows(layer, 0)}, shared});

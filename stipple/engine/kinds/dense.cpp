@@ -123,6 +123,19 @@ void run_activation(const cpu::Piece& piece) {
     cpu::activate(piece.input(0), piece.out_channels(), piece.step.activation, piece.out(), piece.begin, piece.end);
 }
 
+// === constant
+
+void check_constant(const ProgramCheck& check, const Step& step) {
+    check.need_inputs(step, 0);
+    check.require(!step.weight.empty(), "has no numbers");
+    check.finite(step.weight);
+    check.expect(step, network::clouds_of(static_cast<int64_t>(step.weight.size())));
+}
+
+void run_constant(const cpu::Piece& piece) {
+    std::copy(piece.step.weight.begin(), piece.step.weight.end(), piece.out().data);
+}
+
 constexpr lowering::LayerLowering kDenseLayers[] = {
     {Kind::input, lower_input},
     {Kind::linear, lower_linear},
@@ -132,6 +145,12 @@ constexpr lowering::LayerLowering kDenseLayers[] = {
 constexpr StepType kDenseSteps[] = {
     {.kind = StepKind::chain, .name = "chain", .check = check_chain, .cut = cpu::Cut::own},
     {.kind = StepKind::activation, .name = "activation", .check = check_activation, .run = run_activation},
+    {.kind = StepKind::constant,
+     .name = "constant",
+     .check = check_constant,
+     .cut = cpu::Cut::cloud,
+     .run = run_constant,
+     .has_weight = true},
 };
 
 }  // namespace

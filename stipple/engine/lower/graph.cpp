@@ -104,8 +104,21 @@ Form Graph::form_of(NodeId node) const {
     return {type, {{{node}, identity(type.channels)}}, std::vector<double>(static_cast<size_t>(type.channels), 0.0)};
 }
 
+Form Graph::constant(const std::string& constant_name, const Form& form) {
+    Node node = make_node(NodeKind::step, constant_name, network::clouds_of(form.type.channels));
+    node.step = StepKind::constant;
+    node.weight = form.bias;
+    Form out = form_of(add(std::move(node)));
+    if (form.type.level == Level::point) out.terms[0].link.access = Access::cloud;
+    out.type = form.type;
+    return out;
+}
+
 Form Graph::dense(const std::string& dense_name, Form form, Activation activation) {
-    STIPPLE_ASSERT(!form.terms.empty());
+    if (form.terms.empty()) form = constant(dense_name, form);
+    if (is_pure(form) && activation.kind == ActivationKind::none &&
+        (*this)[form.terms[0].link.node].step == StepKind::constant)
+        return form;
     const TensorType type = form.type;
     const Link outer = common_link(form);
     if (outer.access == Access::cloud) form.type = network::clouds_of(form.type.channels);

@@ -67,6 +67,8 @@ public:
     /// The node that is there and the same, or -1.
     NodeId find(const Node& node) const;
 
+    /// A form without terms, the same numbers everywhere, as a node that has them: a row of the cloud.
+    Form constant(const std::string& name, const Form& form);
     /// activation(form), computed where there are fewest rows: a form of rows that all rows of a cloud or of a point
     /// share, or that are all gathered alike, is computed once for each and looked at from there.
     Form dense(const std::string& name, Form form, Activation activation);

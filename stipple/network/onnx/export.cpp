@@ -93,6 +93,15 @@ std::string OnnxExport::without_rows(const Layer& layer, const std::string& valu
     return type.width > 1 ? value : node(layer, "Squeeze", {value, integers({2})});
 }
 
+std::string OnnxExport::count_clouds() {
+    if (clouds_count.empty()) {
+        const auto is_input = [](const Layer& layer) { return layer.kind == Kind::input; };
+        const auto found = std::find_if(network.layers.begin(), network.layers.end(), is_input);
+        clouds_count = node(*found, "Shape", {found->name}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
+    }
+    return clouds_count;
+}
+
 std::string OnnxExport::count_points(const Layer& layer, const TensorType& type) {
     if (type.points > 0) return integers({type.points});
     std::string& count = points_count[type.set];

@@ -23,6 +23,7 @@ struct OnnxExport {
     std::vector<int> readers = {};          // by layer: how many layers and outputs read it
     std::vector<bool> takes_identity = {};  // by layer: a linear one whose bias takes in the identity that follows
     std::set<std::string> names = {};       // of all values so far
+    std::string clouds_count = {};          // the value that holds B, once asked for
     std::map<int32_t, std::string> points_count = {};  // by point set: the value that holds N, once asked for
     /// By value: the same with its channels in dimension 1, [B, C, N] or [B, C, N, w] (onnx/layout.cpp).
     std::map<std::string, std::string> twins = {};
@@ -48,6 +49,8 @@ struct OnnxExport {
     std::string with_rows(const Layer& layer, const std::string& value, const TensorType& type);
     std::string without_rows(const Layer& layer, const std::string& value, const TensorType& type);
 
+    /// [B] as int64.
+    std::string count_clouds();
     /// [N] of the set of `type`, as int64. Throws Error{bad_argument} that names the layer when no input of the network
     /// has points of that set.
     std::string count_points(const Layer& layer, const TensorType& type);
