@@ -25,6 +25,13 @@ public:
         options.channels = type.channels;
         return add_layer(std::move(name), Kind::input, {}, options);
     }
+    /// A learned scalar, or several; `start` is zeros or ones.
+    Tensor learned(std::string name, int64_t channels = 1, Initialiser start = Initialiser::ones) {
+        LayerOptions options;
+        options.channels = channels;
+        options.weights = start;
+        return add_layer(std::move(name), Kind::learned, {}, options);
+    }
     Tensor linear(std::string name, Tensor x, int64_t channels, const LinearOptions& options = {});
     /// A second use of another layer's parameters.
     Tensor linear_sharing(std::string name, Tensor x, int64_t channels, const LinearOptions& options,

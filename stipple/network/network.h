@@ -68,6 +68,7 @@ using Tensor = int32_t;
 
 enum class Kind {
     input,          // points or other data of the caller
+    learned,        // [B, c]: numbers that are learned, the same row for every cloud
     linear,         // x W^T + b, then batch norm, then the activation: each but the product is optional
     activation,     // the activation alone
     dropout,        // while training; otherwise passes x on
@@ -167,14 +168,14 @@ enum class Initialiser {
 
 /// What a kind needs beside its inputs. Fields that a kind does not name are left as they are here.
 struct LayerOptions {
-    int64_t channels = 0;                               // linear: outputs. unflatten: of a point. input: see type
+    int64_t channels = 0;                               // linear, learned: outputs. unflatten: of a point
     TensorType type = {};                               // input
     bool bias = true;                                   // linear
     bool norm = false;                                  // linear: batch norm over all rows
     float norm_eps = 1e-5f;                             // linear with norm, layer_norm
     float norm_momentum = 0.1f;                         // linear with norm, while training
     Activation activation;                              // linear, activation
-    Initialiser weights = Initialiser::fan_in_uniform;  // linear, mix
+    Initialiser weights = Initialiser::fan_in_uniform;  // linear, mix, learned
     float rate = 0;                                     // dropout: probability of a zero
     int64_t begin = 0, end = 0;                         // slice; couple (begin)
     int64_t width = 1;                                  // repeat, knn
@@ -215,9 +216,9 @@ struct Parameter {
     std::string layer;       // the first that uses it
 };
 
-/// Parameters of one layer, in order. linear: weight [out, in], bias [out], norm.weight, norm.bias, norm.running_mean,
-/// norm.running_var [out]. layer_norm: weight [c], bias [c]. actnorm: logs [c], bias [c]. mix: weight [c, c].
-/// flow_log_det: those of its name.
+/// Parameters of one layer, in order. learned: value [c]. linear: weight [out, in], bias [out], norm.weight, norm.bias,
+/// norm.running_mean, norm.running_var [out]. layer_norm: weight [c], bias [c]. actnorm: logs [c], bias [c]. mix:
+/// weight [c, c]. flow_log_det: those of its name.
 std::vector<Parameter> parameters_of(const Network& network, const Layer& layer);
 /// Of the whole network, each name once.
 std::vector<Parameter> parameters_of(const Network& network);

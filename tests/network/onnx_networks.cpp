@@ -96,6 +96,9 @@ Network rows_network() {
     build.output("g", build.max_points("rows_max", x));
     build.output("h", build.reverse("turned_clouds", build.concat("clouds", {category, category})));
     build.output("i", build.slice("last", category, 5, 6));
+    const Tensor learned = build.learned("temperature", 4);
+    build.output("learned", learned);
+    build.output("k", build.multiply("tempered", points, build.repeat("temperatures", learned)));
     build.output("j", build.multiply("product", points, build.slice("first", both, 6, 10)));
     return build.finish();
 }

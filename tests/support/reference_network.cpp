@@ -298,7 +298,7 @@ void Evaluator::evaluate(Tensor tensor) {
     const double infinity = std::numeric_limits<double>::infinity();
     const bool is_max = layer.kind == Kind::max_points || layer.kind == Kind::max_rows;
     ReferenceTensor& out = make(tensor, is_max ? -infinity : 0);
-    const ReferenceTensor& x = in(layer, 0);
+    const ReferenceTensor& x = layer.inputs.empty() ? out : in(layer, 0);
     const int64_t channels = out.type.channels;
     const auto each = [&](const auto& f) {  // f(row, channel) of the output
         for (int64_t r = 0; r < out.rows; ++r)
@@ -306,6 +306,7 @@ void Evaluator::evaluate(Tensor tensor) {
     };
     switch (layer.kind) {
         case Kind::input: break;
+        case Kind::learned: each([&](int64_t, int64_t c) { return parameter(layer, "value")[c]; }); break;
         case Kind::linear: linear(layer, out); break;
         case Kind::activation:
             each([&](int64_t r, int64_t c) { return activate(options.activation, x.row(r)[c]); });

@@ -25,6 +25,12 @@ Form lower_input(NetworkReader& reader, const Layer& layer) {
         reader.graph.add(lowering::make_node(lowering::NodeKind::input, layer.name, layer.type)));
 }
 
+/// Becomes part of what reads it; a step only where rows of it are wanted.
+Form lower_learned(NetworkReader& reader, const Layer& layer) {
+    const std::vector<float>& value = reader.weights.tensors.at(layer.parameters + ".value").values;
+    return {layer.type, {}, {value.begin(), value.end()}};
+}
+
 Form activated(NetworkReader& reader, const Layer& layer, const Form& x) {
     const Activation& activation = layer.options.activation;
     if (is_of_chains(activation)) return reader.graph.dense(layer.name, x, activation);
@@ -137,10 +143,8 @@ void run_constant(const cpu::Piece& piece) {
 }
 
 constexpr lowering::LayerLowering kDenseLayers[] = {
-    {Kind::input, lower_input},
-    {Kind::linear, lower_linear},
-    {Kind::activation, lower_activation},
-    {Kind::dropout, lower_dropout},
+    {Kind::input, lower_input},           {Kind::learned, lower_learned}, {Kind::linear, lower_linear},
+    {Kind::activation, lower_activation}, {Kind::dropout, lower_dropout},
 };
 constexpr StepType kDenseSteps[] = {
     {.kind = StepKind::chain, .name = "chain", .check = check_chain, .cut = cpu::Cut::own},

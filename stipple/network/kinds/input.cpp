@@ -1,8 +1,10 @@
-// Where a network begins.
+// Where a network begins: inputs, and numbers that are learned.
 
 #include <algorithm>
 
+#include "stipple/network/describe.h"
 #include "stipple/network/kinds/kind.h"
+#include "stipple/network/onnx/export.h"
 
 namespace stipple::network {
 namespace {
@@ -28,6 +30,32 @@ std::string input_onnx(OnnxExport&, const Layer& layer) {
     return layer.name;
 }
 
+// === learned
+
+TensorType type_of_learned(const Rules& rules) {
+    rules.extent("channels", rules.layer.options.channels);
+    const Initialiser start = rules.layer.options.weights;
+    if (start != Initialiser::zeros && start != Initialiser::ones)
+        rules.fail("starts {}, must be zeros or ones", name_of(start));
+    return clouds_of(rules.layer.options.channels);
+}
+
+std::string learned_text(const LayerOptions& options) {
+    return fmt::format("{}, starts {}", options.channels, name_of(options.weights));
+}
+
+std::vector<Parameter> learned_parameters(const Network&, const Layer& layer) {
+    return {{layer.parameters + ".value", {layer.options.channels}, layer.options.weights, true, layer.name}};
+}
+
+std::string learned_onnx(OnnxExport& out, const Layer& layer) {
+    const std::string name = layer.parameters + ".value";
+    const std::string value = out.floats(name, {1, layer.type.channels}, out.parameter(name));
+    const std::string clouds = out.count_clouds();
+    const std::string shape = out.node(layer, "Concat", {clouds, out.integers({1})}, {{"axis", int64_t{0}}});
+    return out.node(layer, "Expand", {value, shape});
+}
+
 constexpr LayerKind kInputKinds[] = {
     {.kind = Kind::input,
      .name = "input",
@@ -36,6 +64,14 @@ constexpr LayerKind kInputKinds[] = {
      .type = type_of_input,
      .onnx = input_onnx,
      .is_stored = true},
+    {.kind = Kind::learned,
+     .name = "learned",
+     .inputs = 0,
+     .group = KindGroup::ends,
+     .type = type_of_learned,
+     .onnx = learned_onnx,
+     .text = learned_text,
+     .parameters = learned_parameters},
 };
 
 }  // namespace

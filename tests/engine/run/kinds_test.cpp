@@ -99,6 +99,35 @@ TEST_P(Kinds, Activations) {
     }
 }
 
+// Folded where it is added or multiplied, computed where rows of it are wanted.
+TEST_P(Kinds, Learned) {
+    Builder build("learned");
+    const Tensor points = build.input("points", points_of(4));
+    const Tensor cloud = build.input("cloud", clouds_of(4));
+    const Tensor learned = build.learned("t", 4);
+    const Tensor spread = build.repeat("spread", learned);
+    build.output("itself", learned);
+    build.output("for_points", spread);
+    build.output("product", build.multiply("a", points, spread));
+    build.output("other_side", build.multiply("b", learned, cloud));
+    build.output("squared", build.multiply("c", learned, learned));
+    build.output("sum", build.add("d", points, spread));
+    build.output("difference", build.subtract("e", learned, cloud));
+    build.output("joined", build.concat("f", {points, spread}));
+    build.output("active", build.activation("g", spread, relu()));
+    build.output("softplus", build.multiply("h", points, build.activation("i", spread, network::softplus())));
+    build.output("projected", build.linear("j", build.concat("k", {spread, points}), 6, {.activation = relu()}));
+    build.output("alone", build.linear("l", learned, 3));
+    build.output("wide",
+                 build.max_rows("m", build.multiply("n", build.repeat("o", points, 3), build.repeat("p", spread, 3))));
+    build.output("pooled", build.max_points("q", spread));
+    build.output("turned", build.transform("r", build.slice("s", points, 0, 3), build.rotation("u", learned)));
+    const Tensor near = build.knn("near", points, 2);
+    build.output("gathered", build.gather("v", spread, near));
+    build.output("edges", build.edge("w", build.multiply("x", points, spread), near));
+    expect_reference(build.finish());
+}
+
 TEST_P(Kinds, LayerNorm) {
     Builder build("layer-norm");
     const Tensor points = build.input("points", points_of(5));
