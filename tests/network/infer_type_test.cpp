@@ -25,6 +25,9 @@ TEST(NetworkType, InText) {
     EXPECT_EQ(to_string(points_of(64)), "[B, N, 64]");
     EXPECT_EQ(to_string(rows_of(16, 64)), "[B, N, 16, 64]");
     EXPECT_EQ(to_string({Level::point, 16, 1, true}), "[B, N, 16] int32");
+    EXPECT_EQ(to_string(points_of(64, 2)), "[B, N2, 64]");
+    EXPECT_EQ(to_string({Level::point, 16, 1, true, 1, 0}), "[B, N1, 16] int32 of set 0");
+    EXPECT_EQ(to_string({Level::point, 1, 3, false, 1, 0, 32}), "[B, 32, 3]");
 }
 
 TEST(NetworkType, EveryKindHasItsName) {
@@ -223,6 +226,66 @@ TEST(NetworkType, NumberOfInputs) {
         layer.inputs.assign(layer.kind == Kind::input ? 1 : layer.kind == Kind::concat ? 0 : 4, 0);
         EXPECT_ERROR(infer_type(network, layer), bad_argument, " input");
     }
+}
+
+TEST(NetworkType, KindsOfNumbers) {
+    Inputs b;
+    EXPECT_EQ(b.type(b.multiply("m", b.points, b.points)), points_of(3));
+    EXPECT_ERROR(b.multiply("a", b.points, b.features), bad_argument,
+                 "multiply 'a': needs inputs of one type, 'points' is [B, N, 3] and 'features' is [B, N, 8]");
+    EXPECT_EQ(b.type(b.layer_norm("n", b.rows)), rows_of(16, 8));
+    EXPECT_ERROR(b.layer_norm("a", b.rows, 0), bad_argument, "layer_norm 'a': norm_eps is 0, must be positive");
+    EXPECT_EQ(b.type(b.rotation("r", b.slice("four", b.rows, 0, 4))), rows_of(16, 9));
+    EXPECT_ERROR(b.rotation("a", b.points), bad_argument,
+                 "rotation 'a': needs quaternions of 4 channels, 'points' is [B, N, 3]");
+    EXPECT_EQ(b.type(b.learned("l", 5)), clouds_of(5));
+    EXPECT_ERROR(b.learned("a", 5, Initialiser::xavier_normal), bad_argument,
+                 "learned 'a': starts xavier_normal, must be zeros or ones");
+    EXPECT_ERROR(b.activation("a", b.points, elu(0)), bad_argument,
+                 "activation 'a': slope of elu is 0, must be between 0 and inf");
+}
+
+TEST(NetworkType, PointSets) {
+    Inputs b;
+    const Tensor queries = b.input("queries", points_of(3, 1));
+    EXPECT_EQ(b.type(b.linear("l", queries, 5)), points_of(5, 1));
+    EXPECT_EQ(b.type(b.repeat("r", queries, 4)), rows_of(4, 3, 1));
+    EXPECT_EQ(b.type(b.max_rows("m", b.repeat("r2", queries, 4))), points_of(3, 1));
+    EXPECT_EQ(b.type(b.max_points("p", queries)), clouds_of(3));
+    EXPECT_EQ(b.type(b.repeat_for_set("s", b.cloud, 1)), points_of(9, 1));
+    const Tensor across = b.knn("across", queries, b.points, 6);
+    EXPECT_EQ(b.type(across), (TensorType{Level::point, 6, 1, true, 1, 0}));
+    EXPECT_EQ(b.type(b.gather("g", b.features, across)), rows_of(6, 8, 1));
+    EXPECT_ERROR(b.add("a", b.points, queries), bad_argument,
+                 "add 'a': needs inputs of one type, 'points' is [B, N, 3] and 'queries' is [B, N1, 3]");
+    EXPECT_ERROR(b.concat("a", {b.points, queries}), bad_argument,
+                 "concat 'a': needs inputs with the same rows, 'points' is [B, N, 3] and 'queries' is [B, N1, 3]");
+    EXPECT_ERROR(b.gather("a", queries, across), bad_argument,
+                 "gather 'a': needs indices of the points of its set, 'queries' is [B, N1, 3] and 'across' is "
+                 "[B, N1, 6] int32 of set 0");
+    EXPECT_ERROR(b.edge("a", b.points, across), bad_argument, "edge 'a': needs indices from and to the points of its");
+    EXPECT_ERROR(b.knn("a", queries, b.features, 6), bad_argument,
+                 "knn 'a': needs queries and points of the same channels");
+    EXPECT_ERROR(b.repeat_for_set("a", b.cloud, 7), bad_argument, "repeat 'a': no layer before it has points of set 7");
+    EXPECT_ERROR(b.input("a", points_of(3, 64)), bad_argument, "input 'a': point set 64, must be 0 to 63");
+    TensorType cloud = clouds_of(3);
+    cloud.set = 1;
+    EXPECT_ERROR(b.input("a", cloud), bad_argument, "input 'a': a cloud is in no point set, not in 1");
+
+    const Tensor made = b.unflatten("made", b.cloud, 3);
+    EXPECT_EQ(b.type(made), (TensorType{Level::point, 1, 3, false, 2, 0, 3}));
+    EXPECT_EQ(b.type(b.unflatten("more", b.linear("six", b.cloud, 6), 2, 2)),
+              (TensorType{Level::point, 1, 2, false, 2, 0, 3}));
+    EXPECT_EQ(b.type(b.repeat_for_set("codes", b.cloud, 2)), (TensorType{Level::point, 1, 9, false, 2, 0, 3}));
+    EXPECT_EQ(b.next_set(), 3);
+    EXPECT_ERROR(b.unflatten("a", b.cloud, 2), bad_argument,
+                 "unflatten 'a': needs a multiple of 2 channels, 'cloud' is");
+    EXPECT_ERROR(b.unflatten("a", b.cloud, 1, 2), bad_argument,
+                 "unflatten 'a': makes 9 points of set 2, made is [B, 3, 3]");
+    EXPECT_ERROR(b.unflatten("a", b.cloud, 3, 0), bad_argument, "unflatten 'a': makes 3 points of set 0, points is");
+    EXPECT_ERROR(b.unflatten("a", b.points, 3), bad_argument, "unflatten 'a': needs one row a cloud");
+    EXPECT_ERROR(b.input("a", points_of(3, 2)), bad_argument,
+                 "input 'a': the points of set 2 are counted by the network");
 }
 
 }  // namespace

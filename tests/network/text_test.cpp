@@ -56,6 +56,16 @@ TEST(NetworkText, OptionsOfEveryKindAreTold) {
     told(build.couple("couple", x, build.slice("t", x, 0, 2), 1, true), "from channel 1, inverse");
     told(build.inject("inject", x, x, x), "");
     told(build.flow_log_det("det", x, "mix"), "weights of mix");
+    told(build.activation("elu", x, elu()), "elu 1");
+    told(build.activation("gelu", x, gelu()), "gelu");
+    told(build.layer_norm("layer_norm", x), "");
+    told(build.layer_norm("layer_norm1", x, 1e-3f), "eps 0.001");
+    const Tensor four = build.learned("four", 4);
+    told(four, "4, starts ones");
+    EXPECT_EQ(brief_options_text(Builder(build).finish()[four]), "4");
+    told(build.rotation("rotation", four, true), "inverse");
+    told(build.unflatten("made", four, 2), "2 of set 1");
+    told(build.repeat_for_set("for_made", four, 1), "for set 1");
 }
 
 TEST(NetworkText, NumbersAreGrouped) {

@@ -41,7 +41,9 @@ TensorType type_of_learned(const Rules& rules) {
 }
 
 std::string learned_text(const LayerOptions& options) {
-    return fmt::format("{}, starts {}", options.channels, name_of(options.weights));
+    const std::string channels = fmt::format("{}", options.channels);
+    const bool is_told = options.weights != LayerOptions().weights;  // not in brief
+    return is_told ? fmt::format("{}, starts {}", channels, name_of(options.weights)) : channels;
 }
 
 std::vector<Parameter> learned_parameters(const Network&, const Layer& layer) {
