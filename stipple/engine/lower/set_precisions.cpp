@@ -18,6 +18,14 @@ bool is_output(const Program& program, Value value) {
                        [&](const Binding& output) { return output.value == value; });
 }
 
+/// Is an output, or becomes one by an activation that is a step of its own.
+bool ends_in_output(const Program& program, Value value) {
+    return is_output(program, value) || std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
+               return step.kind == StepKind::activation && !is_of_chains(step.activation) &&
+                      step.inputs[0].value == value && is_output(program, step.output);
+           });
+}
+
 void set_low(Dense& dense, bool can_be_low, const Options& options) {
     const bool is_cuda = options.device.type == DeviceType::cuda;
     const auto range = options.calibration->layers.find(dense.name);
@@ -38,9 +46,9 @@ void set_precisions(Program& program, const Options& options) {
     STIPPLE_REQUIRE(!is_integer_like(options.precision) || options.calibration,
                     "{} needs a calibration: neither the options nor the weights have one", name_of(options.precision));
     for (Step& step : program.steps) {
-        const bool ends_in_output = step.reduce == Reduce::none && is_output(program, step.output);
+        const bool is_end = step.reduce == Reduce::none && ends_in_output(program, step.output);
         for (Dense& dense : step.layers) {
-            const bool is_last = ends_in_output && &dense == &step.layers.back();
+            const bool is_last = is_end && &dense == &step.layers.back();
             dense.precision = Precision::fp32;
             dense.input_range = 0;
             if (is_small(dense)) continue;

@@ -6,6 +6,7 @@
 
 #include "stipple/models/pointnet.h"
 #include "stipple/models/puflow.h"
+#include "stipple/network/builder.h"
 #include "tests/engine/lowering.h"
 #include "tests/support/devices.h"
 
@@ -109,6 +110,19 @@ TEST(EnginePrecisions, EightBitsNeedACalibration) {
     Program program = lowered(models::pointnet_classifier({}));
     EXPECT_EQ(test::bad_argument_of([&] { set_precisions(program, {.device = kCuda, .precision = Precision::fp8}); }),
               "fp8 needs a calibration: neither the options nor the weights have one");
+}
+
+// A sigmoid is a step of its own; the rows before it are the output's all the same.
+TEST(EnginePrecisions, OutputsBehindAnActivationStayHigher) {
+    network::Builder build("scores");
+    network::Tensor x = build.input("points", network::points_of(16));
+    x = build.linear("hidden", x, 64, {.activation = network::gelu()});
+    build.output("scores", build.linear("scores", x, 32, {.activation = network::sigmoid()}));
+    const Program program = lowered(build.finish());
+    const auto found =
+        precisions(program, {.device = kCuda, .precision = Precision::int8, .calibration = calibration_of(program)});
+    EXPECT_EQ(found.at("hidden"), Precision::int8);
+    EXPECT_EQ(found.at("scores"), Precision::fp16);
 }
 
 }  // namespace
