@@ -55,11 +55,15 @@ Buffers make_buffers(const Engine& engine, const ops::Batch& batch, const std::v
         const TensorType& type = program.values[static_cast<size_t>(output.value)].type;
         const int64_t rows = type.level == Level::cloud ? batch.clouds() : batch.rows() * type.width;
         buffers.outputs.emplace_back(std::array<int64_t, 2>{rows, type.channels}, device);
+        Array<float, 2>& made = buffers.outputs.back();
+        if (type.is_index)  // of the same size, a row a point
+            buffers.output_views.push_back(
+                {output.name, {}, {reinterpret_cast<int32_t*>(made.data()), {batch.rows(), type.width}, device}});
+        else
+            buffers.output_views.push_back({output.name, made.view(), {}});
     }
     for (size_t i = 0; i < inputs.size(); ++i)
         buffers.input_views.push_back({inputs[i].name, buffers.inputs[i].view()});
-    for (size_t i = 0; i < program.outputs.size(); ++i)
-        buffers.output_views.push_back({program.outputs[i].name, buffers.outputs[i].view()});
     return buffers;
 }
 

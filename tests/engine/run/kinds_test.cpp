@@ -7,7 +7,9 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <set>
 
+#include "stipple/engine/kinds/kind.h"
 #include "stipple/network/builder.h"
 #include "tests/engine/lowering.h"
 #include "tests/engine/run_engine.h"
@@ -208,6 +210,21 @@ TEST_P(Kinds, ActivationsOfLargeNumbers) {
             EXPECT_NEAR(got[i], wanted, 2e-6 * std::abs(wanted) + 1e-36) << name_of(activation.kind) << " of " << x;
         }
     }
+}
+
+// Whatever the enumerators are, the engine has a row for each.
+TEST(EngineKinds, EveryLayerAndStepIsDescribed) {
+    for (int kind = 0; kind <= static_cast<int>(network::Kind::gaussian_log_density); ++kind) {
+        const lowering::LayerLowering* found = find_lowering(static_cast<network::Kind>(kind));
+        ASSERT_TRUE(found && found->lower) << network::name_of(static_cast<network::Kind>(kind));
+    }
+    std::set<std::string_view> names;
+    for (int kind = 0; kind <= static_cast<int>(StepKind::gaussian_log_density); ++kind) {
+        const StepType* found = find_step_type(static_cast<StepKind>(kind));
+        ASSERT_TRUE(found && found->check && (found->run || found->cut == cpu::Cut::own)) << kind;
+        EXPECT_TRUE(names.insert(found->name).second) << found->name;
+    }
+    EXPECT_EQ(names.size(), step_types().size());
 }
 
 }  // namespace

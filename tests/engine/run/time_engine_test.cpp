@@ -4,6 +4,7 @@
 
 #include "stipple/core/array.h"
 #include "stipple/models/pointnet.h"
+#include "stipple/network/builder.h"
 #include "tests/support/devices.h"
 
 namespace stipple::engine {
@@ -54,6 +55,15 @@ TEST_P(EngineTimesOn, PartsAddUp) {
         EXPECT_GT(times.enqueue.min, 0);
         EXPECT_GT(times.device_seconds, 0);
     }
+}
+
+TEST_P(EngineTimesOn, OutputsMayBeIndices) {
+    network::Builder build("near");
+    build.output("near", build.knn("k", build.input("points", network::points_of(3)), 4));
+    const Engine engine = compile(build.finish(), {}, {.device = device(), .max_batch = 2, .max_points = 32});
+    Array<float, 2> points({64, 3});
+    for (int64_t i = 0; i < 192; ++i) points.data()[i] = static_cast<float>(i % 7) / 7;
+    EXPECT_GE(time_engine(engine, ops::Batch::dense(2, 32), {{"points", points.view()}}, {0, 3, 0.001}).runs, 3);
 }
 
 }  // namespace
