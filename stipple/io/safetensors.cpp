@@ -1,5 +1,7 @@
 #include "stipple/io/safetensors.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
