@@ -77,13 +77,19 @@ void for_each_input(size_t inputs, std::string_view what, Result& result,
 
 void FileProgress::show(const std::string& path, int64_t done, int64_t total) {
     constexpr int64_t kMegabyte = 1'000'000;
-    if (!bar_ || path != path_) {
+    const bool was_read = path == path_ && shown_ < 0;
+    if (was_read && done >= total) return;
+    if (path != path_ || was_read || done / kMegabyte < shown_) {
         bar_.emplace(fmt::format("reading {}", path), total / kMegabyte, mode_, "MB");
         path_ = path;
         shown_ = 0;
     }
     bar_->add(done / kMegabyte - shown_);
     shown_ = done / kMegabyte;
+    if (total > 0 && done >= total) {  // what is done with the file has a bar of its own
+        bar_.reset();
+        shown_ = -1;
+    }
 }
 
 Mesh load_with_progress(const std::string& path, const std::string& from, int64_t item, const Common& common,

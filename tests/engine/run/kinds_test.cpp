@@ -120,10 +120,11 @@ TEST_P(Kinds, Learned) {
     build.output("softplus", build.multiply("h", points, build.activation("i", spread, network::softplus())));
     build.output("projected", build.linear("j", build.concat("k", {spread, points}), 6, {.activation = relu()}));
     build.output("alone", build.linear("l", learned, 3));
-    build.output("wide",
-                 build.max_rows("m", build.multiply("n", build.repeat("o", points, 3), build.repeat("p", spread, 3))));
+    const Tensor wide_points = build.repeat("o", points, 3);
+    build.output("wide", build.max_rows("m", build.multiply("n", wide_points, build.repeat("p", spread, 3))));
     build.output("pooled", build.max_points("q", spread));
-    build.output("turned", build.transform("r", build.slice("s", points, 0, 3), build.rotation("u", learned)));
+    const Tensor coordinates = build.slice("s", points, 0, 3);
+    build.output("turned", build.transform("r", coordinates, build.rotation("u", learned)));
     const Tensor near = build.knn("near", points, 2);
     build.output("gathered", build.gather("v", spread, near));
     build.output("edges", build.edge("w", build.multiply("x", points, spread), near));
