@@ -4,7 +4,7 @@
 
 #include "stipple/bench/cases.h"
 #include "stipple/bench/timing.h"
-#include "stipple/cli/command.h"
+#include "stipple/cli/commands.h"
 #include "stipple/cli/table.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
@@ -115,20 +115,18 @@ Result run_bench(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_bench(CLI::App& root, Common& common) {
+Command add_bench(Arguments& root, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = root.add_subcommand("bench", "Time the point operations on this machine");
-    app->add_option("WHAT", options->what, "ops")->check(CLI::IsMember({"ops"}))->option_text("ops");
-    app->add_option("--op", options->ops, "Only these, see --list")->option_text("NAME...");
-    app->add_option("--repeat", options->repeat, "Timed runs of each case, at least (5)")
-        ->check(CLI::Range(1, 1000))
-        ->option_text("N");
-    app->add_flag("--quick", options->quick, "A tenth of the time for each case");
-    app->add_flag("--list", options->list, "Print the cases and stop");
-    app->footer(
+    Arguments& app = root.command("bench", "Time the point operations on this machine");
+    app.option("WHAT", options->what, "ops").one_of({"ops"}).text("ops");
+    app.option("--op", options->ops, "Only these, see --list").text("NAME...");
+    app.option("--repeat", options->repeat, "Timed runs of each case, at least (5)").between(1, 1000).text("N");
+    app.flag("--quick", options->quick, "A tenth of the time for each case");
+    app.flag("--list", options->list, "Print the cases and stop");
+    app.footer(
         "Example:\n  stipple bench ops --op knn --threads 1\n  stipple bench ops --device cuda --table md\n"
         "  stipple bench ops --quick --json | jq '.cases[] | [.op, .shape, .best_ms]'");
-    return {"bench", app, [options, &common] { return run_bench(*options, common); }};
+    return {&app, [options, &common] { return run_bench(*options, common); }};
 }
 
 }  // namespace stipple::cli

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stipple/cli/commands.h"
 #include "stipple/cli/files.h"
 #include "stipple/cli/table.h"
 #include "stipple/geometry/dedupe.h"
@@ -181,32 +182,30 @@ Result run_clean(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_clean(CLI::App& root, Common& common) {
+Command add_clean(Arguments& root, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = root.add_subcommand("clean", "Remove outliers, duplicates and points without a place");
-    CLI::Option* input = app->add_option("INPUT", options->input.path, "The file; - is standard input");
-    CLI::Option* output = add_output(*app, options->output);
-    app->add_option("--method", options->methods, "Steps, in order: nonfinite, duplicates, statistical, radius")
-        ->check(CLI::IsMember({"nonfinite", "duplicates", "statistical", "radius"}))
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->capture_default_str()
-        ->option_text("A,B,... [nonfinite,statistical]");
-    app->add_option("--k", options->k, "statistical: nearest points, itself among them, 2 to 128")
-        ->capture_default_str();
-    app->add_option("--ratio", options->ratio, "statistical: deviations above the mean that go")->capture_default_str();
-    app->add_option("--radius", options->radius, "radius: where others must lie");
-    app->add_option("--neighbours", options->neighbours, "radius: how many others, at least")->capture_default_str();
-    app->add_option("--distance", options->distance, "duplicates: within it points are the same")
-        ->capture_default_str();
-    app->add_option("--removed-to", options->removed.path, "Write what was removed here");
-    app->add_option("--picture", options->picture, "Draw input and result side by side into this .png");
-    add_output_format(*app, options->output);
-    add_input_format(*app, options->input);
-    app->footer(
+    Arguments& app = root.command("clean", "Remove outliers, duplicates and points without a place");
+    Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
+    Option output = add_output(app, options->output);
+    app.option("--method", options->methods, "Steps, in order: nonfinite, duplicates, statistical, radius")
+        .one_of({"nonfinite", "duplicates", "statistical", "radius"})
+        .separated_by(',')
+        .one_word()
+        .show_default()
+        .text("A,B,... [nonfinite,statistical]");
+    app.option("--k", options->k, "statistical: nearest points, itself among them, 2 to 128").show_default();
+    app.option("--ratio", options->ratio, "statistical: deviations above the mean that go").show_default();
+    app.option("--radius", options->radius, "radius: where others must lie");
+    app.option("--neighbours", options->neighbours, "radius: how many others, at least").show_default();
+    app.option("--distance", options->distance, "duplicates: within it points are the same").show_default();
+    app.option("--removed-to", options->removed.path, "Write what was removed here");
+    app.option("--picture", options->picture, "Draw input and result side by side into this .png");
+    add_output_format(app, options->output);
+    add_input_format(app, options->input);
+    app.footer(
         "Example:\n  stipple clean scan.ply -o clean.ply --removed-to rest.ply --picture clean.png\n"
         "  stipple clean scan.las --method duplicates,radius --radius 0.5 -o clean.las");
-    return {"clean", app, [options, &common] { return run_clean(*options, common); }, {input, output}};
+    return {&app, [options, &common] { return run_clean(*options, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

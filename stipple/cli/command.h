@@ -1,21 +1,20 @@
 #pragma once
 // What every subcommand shares: the options that mean the same everywhere, and the one way results are printed.
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "stipple/cli/json.h"
+#include "stipple/cli/options.h"
 #include "stipple/core/atomic_file.h"
 #include "stipple/core/device.h"
+#include "stipple/core/number_text.h"
 #include "stipple/core/progress.h"
 #include "stipple/io/format.h"
 
 namespace stipple::cli {
-
-using Json = nlohmann::ordered_json;
 
 /// Raised when whoever reads our standard output has gone (`| head`): ends the program quietly.
 struct ClosedPipe {};
@@ -37,30 +36,18 @@ struct Result {
     io::Warnings warnings;
     bool stdout_taken = false;          // the command has written its data to standard output: print nothing
     std::optional<Error> failure = {};  // of a check that the user asked for: the result is printed, then this
+    std::vector<Error> errors = {};     // of single inputs; the others are done. `failure` counts them
 };
 
 /// A command: its options live in the object that add_NAME makes, `run` does the work. A group of commands has no run.
 struct Command {
-    std::string name;  // "sample", "mesh sample"
-    CLI::App* app = nullptr;
+    Arguments* arguments = nullptr;
     std::function<Result()> run;
-    std::vector<CLI::Option*> required = {};  // checked when the configuration file has had its say, not by CLI11
-    std::vector<Command> commands = {};       // of a group
+    std::vector<Option> required = {};   // checked when the configuration file has had its say
+    std::vector<Command> commands = {};  // of a group
 };
 
-Command add_info(CLI::App& root, Common& common);
-Command add_convert(CLI::App& root, Common& common);
-Command add_picture(CLI::App& root, Common& common);
-Command add_sample(CLI::App& root, Common& common);
-Command add_register(CLI::App& root, Common& common);
-Command add_normals(CLI::App& root, Common& common);
-Command add_clean(CLI::App& root, Common& common);
-Command add_bench(CLI::App& root, Common& common);
-Command add_mesh(CLI::App& root, Common& common);
-Command add_metrics(CLI::App& root, Common& common);
-Command add_classify(CLI::App& root, Common& common);
-Command add_segment(CLI::App& root, Common& common);
-Command add_engine(CLI::App& root, Common& common);
+ProgressMode progress_mode(const Common& common);
 
 /// Writes to standard output; throws ClosedPipe when nobody reads, Error{cannot_write} when it cannot be written. A
 /// report of an interrupt is itself not `interruptible`.
@@ -73,24 +60,37 @@ public:
     void write(const void* data, int64_t bytes) override;
 };
 
+/// A progress bar for each file that is read, begun with its first bytes, when their total is known.
+class FileProgress {
+public:
+    explicit FileProgress(const Common& common) : mode_(progress_mode(common)) {}
+    void show(const std::string& path, int64_t done, int64_t total);
+
+private:
+    ProgressMode mode_;
+    std::string path_;
+    std::optional<Progress> bar_;
+    int64_t shown_ = 0;
+};
+
 /// Loads with a progress bar; `from` is the name of a format, or empty. `used` receives the format that was read.
 Mesh load_with_progress(const std::string& path, const std::string& from, int64_t item, const Common& common,
                         io::Warnings& warnings, io::Format* used = nullptr);
 
-/// For whole numbers that may not be negative; CLI11 would let -1 become 2^64 - 1.
-CLI::Validator from_zero();
-
-ProgressMode progress_mode(const Common& common);
+/// Whether an error is about one input, so that the others can be done.
+bool is_of_one_input(const Error& error);
+/// Where result.errors has any: the failure that counts them, with the code of the first. `what` names all `inputs`:
+/// "files".
+void count_errors(int64_t inputs, std::string_view what, Result& result);
+/// Does the work for every input, by its index. One of several that fails goes into result.errors, and the others are
+/// done.
+void for_each_input(size_t inputs, std::string_view what, Result& result,
+                    const std::function<void(size_t index)>& work);
 
 /// Throws Error{bad_argument} when standard input is named twice: the second would find it read.
 void require_one_stdin(const std::vector<std::string>& inputs);
 
 /// Throws Error{bad_argument} when both the data and --json want standard output.
 void require_free_stdout(const std::string& output, const Common& common);
-
-/// "40,256"
-std::string grouped(int64_t number);
-/// "1.2 MB"
-std::string bytes_text(int64_t bytes);
 
 }  // namespace stipple::cli

@@ -3,54 +3,41 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "stipple/cli/toml.h"
 #include "stipple/core/error.h"
+#include "stipple/core/nearest_name.h"
+#include "stipple/core/toml.h"
 #include "stipple/io/byte_source.h"
 
 namespace stipple::cli {
 namespace {
 
-bool is_configurable(const CLI::Option& option) {
-    if (option.get_lnames().empty() || option.get_positional()) return false;
-    const std::string& name = option.get_lnames()[0];
+bool is_configurable(const Option& option) {
+    if (option.is_positional()) return false;
+    const std::string name = option.name();
     return name != "help" && name != "version" && name != "config" && name != "print-config";
 }
 
-std::vector<CLI::Option*> configurable(CLI::App& app) {
-    std::vector<CLI::Option*> options;
-    for (CLI::Option* option : app.get_options())
-        if (is_configurable(*option)) options.push_back(option);
+std::vector<Option> configurable(const Arguments& arguments) {
+    std::vector<Option> options;
+    for (const Option& option : arguments.options())
+        if (is_configurable(option)) options.push_back(option);
     return options;
 }
 
-std::vector<std::string> names_of(const std::vector<CLI::Option*>& options) {
+std::vector<std::string> names_of(const std::vector<Option>& options) {
     std::vector<std::string> names;
-    for (const CLI::Option* option : options) names.push_back(option->get_lnames()[0]);
+    for (const Option& option : options) names.push_back(option.name());
     return names;
 }
 
-bool is_flag(const CLI::Option& option) {
-    return option.get_expected_max() == 0;
-}
-
 /// Gives an option its values as if they stood on the command line.
-void set_option(CLI::Option& option, const std::vector<std::string>& values, const Place& place) {
-    try {
-        for (const std::string& value : values) option.add_result(value);
-        option.run_callback();
-    } catch (const CLI::Error&) {  // CLI11's own words speak of command lines
-        std::string given;
-        for (const std::string& value : values) given += (given.empty() ? "" : ", ") + io::quoted(value);
-        std::string wanted = option.get_type_name();
-        if (is_flag(option)) wanted = "true or false";
-        if (wanted == "INT" || wanted == "UINT") wanted = wanted == "INT" ? "a whole number" : "a whole number from 0";
-        if (wanted == "FLOAT") wanted = "a number";
-        if (option.get_expected_min() > 1)
-            wanted = fmt::format("{} values, each {}", option.get_expected_min(), wanted);
-        throw Error(ErrorCode::bad_config, place,
-                    fmt::format("{} = {}: expected {}", option.get_lnames()[0], given.empty() ? "nothing" : given,
-                                wanted == "TEXT" ? "one value" : wanted));
-    }
+void set_option(const Option& option, const std::vector<std::string>& values, const Place& place) {
+    if (option.set(values)) return;
+    std::string given;
+    for (const std::string& value : values) given += (given.empty() ? "" : ", ") + io::quoted(value);
+    throw Error(
+        ErrorCode::bad_config, place,
+        fmt::format("{} = {}: expected {}", option.name(), given.empty() ? "nothing" : given, option.expected()));
 }
 
 std::string environment_name(const std::string& option) {
@@ -59,25 +46,23 @@ std::string environment_name(const std::string& option) {
     return name;
 }
 
-void apply_environment(CLI::App& app) {
-    for (CLI::Option* option : configurable(app)) {
-        const std::string name = environment_name(option->get_lnames()[0]);
+void apply_environment(const Arguments& arguments) {
+    for (const Option& option : configurable(arguments)) {
+        const std::string name = environment_name(option.name());
         const char* value = std::getenv(name.c_str());
-        if (value && *value && option->count() == 0) set_option(*option, {value}, Place{name});
+        if (value && *value && !option.given()) set_option(option, {value}, Place{name});
     }
 }
 
-std::string config_value(const CLI::Option& option) {
-    std::vector<std::string> values = option.count() ? option.results() : std::vector<std::string>{};
-    if (is_flag(option)) return values.empty() ? "false" : values.back();
-    if (values.empty() && !option.get_default_str().empty()) values = {option.get_default_str()};
+std::string config_value(const Option& option) {
+    std::vector<std::string> values = option.values();
+    if (option.is_flag()) return values.empty() ? "false" : values.back();
+    if (values.empty() && !option.default_value().empty()) values = {option.default_value()};
     if (values.empty()) return "";
-    const bool is_number =
-        option.get_type_name() == "INT" || option.get_type_name() == "UINT" || option.get_type_name() == "FLOAT";
     std::string text;
     for (const std::string& value : values)
-        text += (text.empty() ? "" : ", ") + (is_number ? value : toml_string(value));
-    return values.size() == 1 && option.get_expected_max() == 1 ? text : "[" + text + "]";
+        text += (text.empty() ? "" : ", ") + (option.is_number() ? value : toml_string(value));
+    return values.size() == 1 && !option.takes_many() ? text : "[" + text + "]";
 }
 
 std::string read_text(const std::string& path) {
@@ -99,31 +84,25 @@ std::string suggestion(std::string_view before, const std::string& word, const s
 }
 
 /// Every command and group below, with the name of its table: "mesh", "mesh.sample".
-void collect_tables(CLI::App& app, std::vector<std::pair<std::string, CLI::App*>>& tables) {
-    for (CLI::App* known : app.get_subcommands([](CLI::App*) { return true; })) {
-        tables.emplace_back(path_of(*known, '.'), known);
+void collect_tables(const Arguments& arguments, std::vector<std::pair<std::string, const Arguments*>>& tables) {
+    for (const auto& known : arguments.commands()) {
+        tables.emplace_back(known->path('.'), known.get());
         collect_tables(*known, tables);
     }
 }
 
-std::string section_of(CLI::App& app) {
+std::string section_of(const Arguments& arguments) {
     std::string text;
-    for (const CLI::Option* option : configurable(app)) {
-        const std::string value = config_value(*option);
-        if (!value.empty()) text += fmt::format("{} = {}\n", option->get_lnames()[0], value);
+    for (const Option& option : configurable(arguments)) {
+        const std::string value = config_value(option);
+        if (!value.empty()) text += fmt::format("{} = {}\n", option.name(), value);
     }
     return text;
 }
 
 }  // namespace
 
-std::string path_of(const CLI::App& app, char separator) {
-    if (!app.get_parent()) return "";
-    const std::string above = path_of(*app.get_parent(), separator);
-    return above.empty() ? app.get_name() : above + separator + app.get_name();
-}
-
-void apply_config(CLI::App& root, CLI::App& command, const std::string& path) {
+void apply_config(const Arguments& root, const Arguments& command, const std::string& path) {
     apply_environment(root);
     apply_environment(command);
     if (path.empty()) return;
@@ -134,35 +113,35 @@ void apply_config(CLI::App& root, CLI::App& command, const std::string& path) {
         if (error.code() == ErrorCode::interrupted || error.code() == ErrorCode::terminated) throw;
         throw Error(ErrorCode::bad_config, error.place(), error.message(), error.hint()).at_path(path);
     }
-    std::vector<std::pair<std::string, CLI::App*>> tables = {{"", &root}};
+    std::vector<std::pair<std::string, const Arguments*>> tables = {{"", &root}};
     collect_tables(root, tables);
     for (const TomlItem& item : items) {
         const Place place{path, item.line, {}};
-        CLI::App* section = nullptr;
+        const Arguments* section = nullptr;
         std::vector<std::string> names;
-        for (const auto& [name, app] : tables) {
+        for (const auto& [name, arguments] : tables) {
             names.push_back(name);
-            if (name == item.table) section = app;
+            if (name == item.table) section = arguments;
         }
         if (!section)
             throw Error(ErrorCode::bad_config, place, fmt::format("unknown table [{}]", item.table),
                         suggestion("[", item.table, names, "]"));
         if (item.key.empty()) continue;
-        const std::vector<CLI::Option*> options = configurable(*section);
+        const std::vector<Option> options = configurable(*section);
         const auto found = std::find_if(options.begin(), options.end(),
-                                        [&](const CLI::Option* option) { return option->get_lnames()[0] == item.key; });
+                                        [&](const Option& option) { return option.name() == item.key; });
         if (found == options.end()) {
             const std::string where = item.table.empty() ? "" : fmt::format(" in [{}]", item.table);
             throw Error(ErrorCode::bad_config, place, fmt::format("unknown key {}{}", item.key, where),
                         suggestion("", item.key, names_of(options), ""));
         }
         if (section != &root && section != &command) continue;  // another command's table
-        if ((*found)->count() == 0) set_option(**found, item.values, place);
+        if (!found->given()) set_option(*found, item.values, place);
     }
 }
 
-std::string resolved_config(CLI::App& root, CLI::App& command) {
-    return section_of(root) + fmt::format("\n[{}]\n", path_of(command, '.')) + section_of(command);
+std::string resolved_config(const Arguments& root, const Arguments& command) {
+    return section_of(root) + fmt::format("\n[{}]\n", command.path('.')) + section_of(command);
 }
 
 }  // namespace stipple::cli

@@ -1,3 +1,4 @@
+#include "stipple/cli/commands.h"
 #include "stipple/cli/files.h"
 #include "stipple/cli/table.h"
 
@@ -45,7 +46,7 @@ Result run_convert(const Options& options, const Common& common) {
     Result result;
     result.fields["inputs"] = options.inputs;
     Table table{{"file", "format", "points", "faces", "written"}, {}};
-    for (size_t i = 0; i < options.inputs.size(); ++i) {
+    for_each_input(options.inputs.size(), "files", result, [&](size_t i) {
         Mesh mesh = load_with_progress(options.inputs[i], options.from, options.item, common, result.warnings);
         if (options.drop_nonfinite) {
             if (mesh.faces() > 0)
@@ -64,28 +65,28 @@ Result run_convert(const Options& options, const Common& common) {
         save_output(mesh, outputs[i], formats[i], what, common, result);
         table.rows.push_back(
             {outputs[i].path, io::info_of(formats[i]).name, mesh.vertices.size(), mesh.faces(), !common.dry_run});
-    }
+    });
     if (!common.table.empty()) result.text = format_table(table, common.table);
     return result;
 }
 
 }  // namespace
 
-Command add_convert(CLI::App& root, Common& common) {
+Command add_convert(Arguments& root, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = root.add_subcommand("convert", "Convert clouds and meshes between formats");
-    CLI::Option* input = app->add_option("INPUT", options->inputs, "Files; - is standard input");
-    CLI::Option* output = app->add_option("-o,--output", options->output, "File or folder; - is standard output");
-    app->add_option("--format", options->format, "Format of the output, when its name does not tell");
-    app->add_option("--from", options->from, "Format of the input, when its name and content do not tell");
-    app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0")->check(from_zero());
-    app->add_flag("--ascii", options->ascii, "Text instead of binary (PLY, PCD, STL)");
-    app->add_flag("--compressed", options->compressed, "Compressed binary (PCD)");
-    app->add_flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
-    app->footer(
+    Arguments& app = root.command("convert", "Convert clouds and meshes between formats");
+    Option input = app.option("INPUT", options->inputs, "Files; - is standard input");
+    Option output = app.option("-o,--output", options->output, "File or folder; - is standard output");
+    app.option("--format", options->format, "Format of the output, when its name does not tell");
+    app.option("--from", options->from, "Format of the input, when its name and content do not tell");
+    app.option("--item", options->item, "Which cloud of a file that holds many, from 0").from_zero();
+    app.flag("--ascii", options->ascii, "Text instead of binary (PLY, PCD, STL)");
+    app.flag("--compressed", options->compressed, "Compressed binary (PCD)");
+    app.flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
+    app.footer(
         "Formats: ply xyz pts csv obj off stl pcd las kitti npy npz hdf5\n\n"
         "Example:\n  stipple convert scan.las -o scan.ply\n  stipple convert scan.ply -o - --format xyz | head");
-    return {"convert", app, [options, &common] { return run_convert(*options, common); }, {input, output}};
+    return {&app, [options, &common] { return run_convert(*options, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

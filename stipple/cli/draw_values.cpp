@@ -7,10 +7,8 @@
 
 namespace stipple::cli {
 
-void add_up(CLI::App& app, std::string& up) {
-    app.add_option("--up", up, "Up axis of the picture: z or y")
-        ->check(CLI::IsMember({"z", "y"}))
-        ->capture_default_str();
+void add_up(Arguments& app, std::string& up) {
+    app.option("--up", up, "Up axis of the picture: z or y").one_of({"z", "y"}).show_default();
 }
 
 Image draw_values(const std::vector<const PointCloud*>& clouds, const std::vector<std::string>& captions,

@@ -14,7 +14,7 @@ struct ValuePicture {
 };
 
 /// --up.
-void add_up(CLI::App& app, std::string& up);
+void add_up(Arguments& app, std::string& up);
 
 /// A panel for each cloud with its caption, one colour bar for all: it ends at the size that 98 % of all values stay
 /// within.

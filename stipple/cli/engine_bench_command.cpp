@@ -3,10 +3,11 @@
 #include "stipple/bench/multiply_peak.h"
 #include "stipple/cli/engine_bench_report.h"
 #include "stipple/cli/engine_commands.h"
-#include "stipple/cli/engine_model.h"
+#include "stipple/cli/network_options.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
 #include "stipple/engine/cuda/gemm_peak.h"
+#include "stipple/tasks/model_file.h"
 
 namespace stipple::cli {
 namespace {
@@ -17,9 +18,21 @@ struct Options {
     std::vector<int64_t> batches = {1, 32}, points = {1024};
     int64_t repeat = 10, compare = 256;
     double seconds = 1, warm_up = 0.2;
-    CloudOptions clouds;
-    CLI::Option *precision_option = nullptr, *batch_option = nullptr, *points_option = nullptr;
+    CloudArguments clouds;
+    Option precision_option, batch_option, points_option;
 };
+
+/// "fp32,bf16" -> both. Throws Error{bad_argument}.
+std::vector<engine::Precision> parse_precisions(const std::vector<std::string>& texts) {
+    std::vector<engine::Precision> precisions;
+    for (const std::string& text : texts) {
+        const engine::Precision precision = engine::parse_precision(text);
+        for (const engine::Precision known : precisions)
+            STIPPLE_REQUIRE(known != precision, "--precision names {} twice", text);
+        precisions.push_back(precision);
+    }
+    return precisions;
+}
 
 bool is_scaled(engine::Precision precision) {
     return precision == engine::Precision::int8 || precision == engine::Precision::fp8;
@@ -41,7 +54,7 @@ MachineLimit measure_limit(Device device, [[maybe_unused]] engine::Precision pre
 
 /// The clouds on which precisions are compared, with labels where all are known.
 struct Sample {
-    CloudBatch clouds;
+    tasks::CloudBatch clouds;
     std::vector<int64_t> labels;
     bool is_real = false;
 };
@@ -49,29 +62,26 @@ struct Sample {
 Sample load_sample(const Options& options, const Common& common, int64_t points, io::Warnings& warnings) {
     Sample sample;
     if (options.data.empty()) {
-        sample.clouds = synthetic_clouds(std::min<int64_t>(options.compare, 64), points, common.seed);
+        sample.clouds = tasks::synthetic_clouds(std::min<int64_t>(options.compare, 64), points, common.seed);
         return sample;
     }
-    const std::vector<CloudEntry> entries = list_clouds(options.data);
-    CloudOptions how = options.clouds;
+    const std::vector<data::CloudEntry> entries = data::list_clouds(options.data);
+    tasks::CloudOptions how = cloud_options(options.clouds, common);
     how.points = points;
-    sample.clouds = load_batch(entries, options.compare, how, common, warnings);
+    tasks::LoadedBatch loaded = load_clouds(entries, options.compare, how, options.clouds, common, warnings);
+    sample.clouds = std::move(loaded.clouds);
     sample.is_real = true;
-    const auto all = static_cast<int64_t>(entries.size()), count = sample.clouds.clouds();
-    for (int64_t i = 0; i < count; ++i) {
-        const CloudEntry& entry = entries[static_cast<size_t>(i * all / count)];
-        if (entry.set && !entry.set->labels.empty())
-            sample.labels.push_back(entry.set->labels[static_cast<size_t>(entry.item)]);
-    }
-    if (static_cast<int64_t>(sample.labels.size()) != count) sample.labels.clear();
+    for (const int64_t chosen : loaded.chosen)
+        if (const auto label = entries[static_cast<size_t>(chosen)].label()) sample.labels.push_back(*label);
+    if (sample.labels.size() != loaded.chosen.size()) sample.labels.clear();
     return sample;
 }
 
 class Bench {
 public:
     Bench(const Options& options, const Common& common)
-        : options_(options), common_(common), source_(load_model_or_engine(options.model)) {
-        device_ = device_for(source_, common);
+        : options_(options), common_(common), source_(tasks::load_model_or_engine(options.model)) {
+        device_ = tasks::device_for(source_, common.device);
         STIPPLE_REQUIRE(!source_.file || source_.file->options.device.type == device_.type,
                         "{} was built for another kind of device than {}", options.model, device_);
     }
@@ -81,12 +91,12 @@ public:
         std::vector<int64_t> batches = options_.batches, points = options_.points;
         if (source_.file) {
             const engine::Options& built = source_.file->options;
-            STIPPLE_REQUIRE(options_.precision_option->count() == 0 || precisions == std::vector{built.precision},
+            STIPPLE_REQUIRE(!options_.precision_option.given() || precisions == std::vector{built.precision},
                             "{} was built in {}: for other precisions give the model itself", options_.model,
                             name_of(built.precision));
             precisions = {built.precision};
-            if (options_.batch_option->count() == 0) batches = {built.max_batch};
-            if (options_.points_option->count() == 0) points = {built.max_points};
+            if (!options_.batch_option.given()) batches = {built.max_batch};
+            if (!options_.points_option.given()) points = {built.max_points};
         }
         check_device(precisions);
         result_.fields["inputs"] = Json::array({options_.model});
@@ -97,10 +107,10 @@ public:
             const Sample sample = load_sample(options_, common_, n, result_.warnings);
             is_real_ = sample.is_real;
             prepare_calibration(precisions, sample);
-            const Answers reference = answers_of(reference_engine(sample.clouds), sample.clouds);
+            const tasks::Answers reference = tasks::answers_of(reference_engine(sample.clouds), sample.clouds);
             for (const engine::Precision precision : precisions) {
                 const MachineLimit limit = measure_limit(device_, precision);
-                std::optional<Answers> answers;
+                std::optional<tasks::Answers> answers;
                 for (const int64_t batch : batches) {
                     check_interrupted();
                     rows_.push_back(measure(precision, batch, n, limit, sample, reference, answers));
@@ -158,7 +168,7 @@ private:
     }
 
     /// The same network in fp32.
-    engine::Engine reference_engine(const CloudBatch& clouds) const {
+    engine::Engine reference_engine(const tasks::CloudBatch& clouds) const {
         engine::Options wanted;
         wanted.device = device_;
         wanted.max_batch = std::min<int64_t>(32, clouds.clouds());
@@ -171,12 +181,13 @@ private:
     }
 
     BenchRow measure(engine::Precision precision, int64_t batch, int64_t points, const MachineLimit& limit,
-                     const Sample& sample, const Answers& reference, std::optional<Answers>& answers) const {
+                     const Sample& sample, const tasks::Answers& reference,
+                     std::optional<tasks::Answers>& answers) const {
         const engine::Engine engine = compile_at(precision, batch, points);
         if (!answers) {
             const engine::Engine other =
                 compile_at(precision, std::min<int64_t>(32, sample.clouds.clouds()), sample.clouds.batch().largest());
-            answers = answers_of(other, sample.clouds);
+            answers = tasks::answers_of(other, sample.clouds);
         }
         BenchRow row;
         row.precision = precision;
@@ -187,11 +198,11 @@ private:
         row.weight_bytes = engine.weight_bytes();
         row.context_bytes = engine.context_bytes();
         row.limit = limit;
-        if (precision != engine::Precision::fp32) row.agreement = compare(*answers, reference);
-        if (!sample.labels.empty()) row.accuracy = accuracy_of(*answers, sample.labels);
-        const CloudBatch clouds = synthetic_clouds(batch, points, common_.seed);
+        if (precision != engine::Precision::fp32) row.agreement = tasks::compare(*answers, reference);
+        if (!sample.labels.empty()) row.accuracy = tasks::accuracy_of(*answers, sample.labels);
+        const tasks::CloudBatch clouds = tasks::synthetic_clouds(batch, points, common_.seed);
         const ops::Batch dense = ops::Batch::dense(batch, points);
-        const auto others = other_inputs(engine.program(), dense);
+        const auto others = tasks::other_inputs(engine.program(), dense);
         std::vector<engine::HostInput> inputs = {{"points", clouds.view()}};
         for (const auto& [name, rows] : others) inputs.push_back({name, rows.view()});
         row.times = engine::time_engine(engine, dense, inputs, {options_.warm_up, options_.repeat, options_.seconds});
@@ -226,7 +237,7 @@ private:
 
     const Options& options_;
     const Common& common_;
-    ModelOrEngine source_;
+    tasks::ModelOrEngine source_;
     Device device_;
     bool is_real_ = false;
     std::map<engine::Precision, engine::Calibration> calibrations_;
@@ -248,37 +259,30 @@ Result run_bench(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_engine_bench(CLI::App& group, Common& common) {
+Command add_engine_bench(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = group.add_subcommand("bench", "Time a network: throughput, latency, memory, what precisions cost");
-    CLI::Option* model = app->add_option("MODEL", options->model, "Weights (.safetensors) or a built engine");
-    options->precision_option =
-        app->add_option("--precision", options->precisions, "fp32,tf32,fp16,bf16,int8,fp8 (fp32)")
-            ->delimiter(',')
-            ->option_text("A,B,...");
+    Arguments& app = group.command("bench", "Time a network: throughput, latency, memory, what precisions cost");
+    Option model = app.option("MODEL", options->model, "Weights (.safetensors) or a built engine");
+    options->precision_option = app.option("--precision", options->precisions, "fp32,tf32,fp16,bf16,int8,fp8 (fp32)")
+                                    .separated_by(',')
+                                    .text("A,B,...");
     options->batch_option =
-        app->add_option("--batch", options->batches, "Clouds at a time (1,32)")->delimiter(',')->option_text("N,M,...");
-    options->points_option = app->add_option("--points", options->points, "Points of a cloud (1024)")
-                                 ->delimiter(',')
-                                 ->option_text("N,M,...");
-    app->add_option("--data", options->data, "Real clouds for the comparison with fp32; accuracy if labelled")
-        ->option_text("PATH...");
-    app->add_option("--compare", options->compare, "How many of them, at most")
-        ->check(CLI::Range(1, 1 << 20))
-        ->capture_default_str()
-        ->option_text("N");
-    app->add_option("--warm-up", options->warm_up, "Seconds before timing")->capture_default_str()->option_text("S");
-    app->add_option("--seconds", options->seconds, "Timed seconds of each case")
-        ->capture_default_str()
-        ->option_text("S");
-    app->add_option("--repeat", options->repeat, "Timed runs of each, at least")
-        ->check(CLI::Range(1, 1 << 30))
-        ->capture_default_str()
-        ->option_text("N");
-    app->footer(
+        app.option("--batch", options->batches, "Clouds at a time (1,32)").separated_by(',').text("N,M,...");
+    options->points_option =
+        app.option("--points", options->points, "Points of a cloud (1024)").separated_by(',').text("N,M,...");
+    app.option("--data", options->data, "Real clouds for the comparison with fp32; accuracy if labelled")
+        .text("PATH...");
+    app.option("--compare", options->compare, "How many of them, at most").between(1, 1 << 20).show_default().text("N");
+    app.option("--warm-up", options->warm_up, "Seconds before timing").show_default().text("S");
+    app.option("--seconds", options->seconds, "Timed seconds of each case").show_default().text("S");
+    app.option("--repeat", options->repeat, "Timed runs of each, at least")
+        .between(1, 1 << 30)
+        .show_default()
+        .text("N");
+    app.footer(
         "Example:\n  stipple engine bench pointnet.safetensors --precision fp32,bf16,int8 --batch 1,32,1024\n"
         "  stipple engine bench pointnet.engine --table md");
-    return {"engine bench", app, [options, &common] { return run_bench(*options, common); }, {model}};
+    return {&app, [options, &common] { return run_bench(*options, common); }, {model}};
 }
 
 }  // namespace stipple::cli

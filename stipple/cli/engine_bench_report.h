@@ -2,8 +2,8 @@
 // What `stipple engine bench` measured, for people and for --json.
 
 #include "stipple/cli/command.h"
-#include "stipple/cli/engine_compare.h"
 #include "stipple/engine/time_engine.h"
+#include "stipple/tasks/agreement.h"
 
 namespace stipple::cli {
 
@@ -21,8 +21,8 @@ struct BenchRow {
     int64_t weight_bytes = 0, context_bytes = 0;
     engine::EngineTimes times;
     MachineLimit limit;
-    std::optional<Agreement> agreement = {};  // with fp32
-    std::optional<double> accuracy = {};      // where labels are known
+    std::optional<tasks::Agreement> agreement = {};  // with fp32
+    std::optional<double> accuracy = {};             // where labels are known
 
     double operations_per_second() const { return 2.0 * static_cast<double>(multiply_adds) * times.clouds_per_second; }
     double of_limit() const {

@@ -1,8 +1,10 @@
 #include "stipple/cli/calibration_report.h"
 #include "stipple/cli/engine_commands.h"
-#include "stipple/cli/engine_model.h"
-#include "stipple/cli/network_clouds.h"
+#include "stipple/cli/network_options.h"
 #include "stipple/core/terminal.h"
+#include "stipple/engine/engine_file.h"
+#include "stipple/models/registry.h"
+#include "stipple/tasks/weights.h"
 
 namespace stipple::cli {
 namespace {
@@ -12,7 +14,7 @@ struct Options {
     int64_t max_batch = 32, max_points = 1024, calibrate_clouds = 256;
     double percentile = 99.99, max_error = 0.05;
     std::vector<std::string> calibrate;
-    CloudOptions clouds;
+    CloudArguments clouds;
 };
 
 engine::CalibrationOptions calibration_options(const Options& options, engine::Precision precision) {
@@ -31,10 +33,10 @@ Result run_build(const Options& options, const Common& common) {
     STIPPLE_REQUIRE(options.save_model.empty() || !options.calibrate.empty(),
                     "--save-model keeps a new calibration: it needs --calibrate");
     const engine::CalibrationOptions how = calibration_options(options, scaled ? precision : engine::Precision::int8);
-    require_sense(options.clouds);
+    const tasks::CloudOptions clouds = cloud_options(options.clouds, common);
     require_writable(options.output, common.overwrite_mode());
     if (!options.save_model.empty()) require_writable(options.save_model, common.overwrite_mode());
-    models::Model model = models::load_model(options.model);
+    models::Model model = models::load_model(tasks::find_weights(options.model));
 
     Result result;
     result.fields["inputs"] = Json::array({options.model});
@@ -44,9 +46,9 @@ Result run_build(const Options& options, const Common& common) {
     wanted.max_batch = options.max_batch;
     wanted.max_points = options.max_points;
     if (!options.calibrate.empty()) {
-        CloudOptions clouds = options.clouds;
-        const CloudBatch batch =
-            load_batch(list_clouds(options.calibrate), options.calibrate_clouds, clouds, common, result.warnings);
+        const tasks::CloudBatch batch = load_clouds(data::list_clouds(options.calibrate), options.calibrate_clouds,
+                                                    clouds, options.clouds, common, result.warnings)
+                                            .clouds;
         wanted.calibration = engine::calibrate(model.network, model.weights, {batch.view(), batch.batch()}, how);
         engine::set_calibration(model.weights, *wanted.calibration);
     } else if (scaled) {
@@ -95,37 +97,28 @@ Result run_build(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_engine_build(CLI::App& group, Common& common) {
+Command add_engine_build(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = group.add_subcommand("build", "Compile a model into one file that loads in milliseconds");
-    CLI::Option* model = app->add_option("MODEL", options->model, "Weights (.safetensors)");
-    CLI::Option* output = app->add_option("-o,--output", options->output, "The engine file");
-    app->add_option("--precision", options->precision, "fp32, tf32, fp16, bf16, int8, fp8")->capture_default_str();
-    app->add_option("--max-batch", options->max_batch, "Clouds at a time")
-        ->check(CLI::Range(1, 1 << 24))
-        ->capture_default_str()
-        ->option_text("N");
-    app->add_option("--max-points", options->max_points, "Points of a cloud")
-        ->check(CLI::Range(1, 1 << 24))
-        ->capture_default_str()
-        ->option_text("N");
-    app->add_option("--calibrate", options->calibrate, "int8, fp8: clouds such as the network will see")
-        ->option_text("PATH...");
-    app->add_option("--calibrate-clouds", options->calibrate_clouds, "How many of them, at most")
-        ->check(CLI::Range(1, 1 << 20))
-        ->capture_default_str()
-        ->option_text("N");
-    app->add_option("--method", options->method, "Ranges: max, percentile, entropy")->capture_default_str();
-    app->add_option("--percentile", options->percentile, "Of magnitudes, for --method percentile")
-        ->capture_default_str();
-    app->add_option("--max-error", options->max_error, "Layers that alone add more stay in higher precision")
-        ->capture_default_str();
-    app->add_option("--save-model", options->save_model, "The model with its calibration, for export and bench");
-    add_cloud_options(*app, options->clouds);
-    app->footer(
+    Arguments& app = group.command("build", "Compile a model into one file that loads in milliseconds");
+    Option model = app.option("MODEL", options->model, "Weights (.safetensors)");
+    Option output = app.option("-o,--output", options->output, "The engine file");
+    app.option("--precision", options->precision, "fp32, tf32, fp16, bf16, int8, fp8").show_default();
+    app.option("--max-batch", options->max_batch, "Clouds at a time").between(1, 1 << 24).show_default().text("N");
+    app.option("--max-points", options->max_points, "Points of a cloud").between(1, 1 << 24).show_default().text("N");
+    app.option("--calibrate", options->calibrate, "int8, fp8: clouds such as the network will see").text("PATH...");
+    app.option("--calibrate-clouds", options->calibrate_clouds, "How many of them, at most")
+        .between(1, 1 << 20)
+        .show_default()
+        .text("N");
+    app.option("--method", options->method, "Ranges: max, percentile, entropy").show_default();
+    app.option("--percentile", options->percentile, "Of magnitudes, for --method percentile").show_default();
+    app.option("--max-error", options->max_error, "Layers that alone add more stay in higher precision").show_default();
+    app.option("--save-model", options->save_model, "The model with its calibration, for export and bench");
+    add_cloud_options(app, options->clouds);
+    app.footer(
         "Example:\n  stipple engine build pointnet.safetensors -o pointnet.engine --precision bf16\n"
         "  stipple engine build pointnet.safetensors -o p8.engine --precision int8 --calibrate scans/");
-    return {"engine build", app, [options, &common] { return run_build(*options, common); }, {model, output}};
+    return {&app, [options, &common] { return run_build(*options, common); }, {model, output}};
 }
 
 }  // namespace stipple::cli

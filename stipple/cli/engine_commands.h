@@ -5,11 +5,11 @@
 
 namespace stipple::cli {
 
-Command add_engine_new(CLI::App& group, Common& common);
-Command add_engine_inspect(CLI::App& group, Common& common);
-Command add_engine_build(CLI::App& group, Common& common);
-Command add_engine_run(CLI::App& group, Common& common);
-Command add_engine_bench(CLI::App& group, Common& common);
-Command add_engine_export(CLI::App& group, Common& common);
+Command add_engine_new(Arguments& group, Common& common);
+Command add_engine_inspect(Arguments& group, Common& common);
+Command add_engine_build(Arguments& group, Common& common);
+Command add_engine_run(Arguments& group, Common& common);
+Command add_engine_bench(Arguments& group, Common& common);
+Command add_engine_export(Arguments& group, Common& common);
 
 }  // namespace stipple::cli

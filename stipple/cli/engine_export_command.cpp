@@ -45,16 +45,16 @@ Result run_export(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_engine_export(CLI::App& group, Common& common) {
+Command add_engine_export(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = group.add_subcommand("export", "Write a model as ONNX, for other runtimes");
-    CLI::Option* model = app->add_option("MODEL", options->model, "Weights (.safetensors)");
-    CLI::Option* output = app->add_option("-o,--output", options->output, "The .onnx file");
-    app->add_flag("--int8", options->int8, "Quantise layers as the model's calibration says");
-    app->add_flag("--keep-norm", options->keep_norm, "Batch norm as nodes of its own, not folded");
-    app->add_flag("--convolutions", options->convolutions, "Layers of points as convolutions: faster in onnxruntime");
-    app->footer("Example:\n  stipple engine export pointnet.safetensors -o pointnet.onnx");
-    return {"engine export", app, [options, &common] { return run_export(*options, common); }, {model, output}};
+    Arguments& app = group.command("export", "Write a model as ONNX, for other runtimes");
+    Option model = app.option("MODEL", options->model, "Weights (.safetensors)");
+    Option output = app.option("-o,--output", options->output, "The .onnx file");
+    app.flag("--int8", options->int8, "Quantise layers as the model's calibration says");
+    app.flag("--keep-norm", options->keep_norm, "Batch norm as nodes of its own, not folded");
+    app.flag("--convolutions", options->convolutions, "Layers of points as convolutions: faster in onnxruntime");
+    app.footer("Example:\n  stipple engine export pointnet.safetensors -o pointnet.onnx");
+    return {&app, [options, &common] { return run_export(*options, common); }, {model, output}};
 }
 
 }  // namespace stipple::cli

@@ -1,17 +1,18 @@
 #include "stipple/cli/engine_commands.h"
-#include "stipple/cli/engine_model.h"
 #include "stipple/cli/files.h"
+#include "stipple/cli/network_options.h"
 #include "stipple/cli/table.h"
 #include "stipple/core/terminal.h"
 #include "stipple/network/diagram.h"
+#include "stipple/tasks/model_file.h"
 
 namespace stipple::cli {
 namespace {
 
 struct Options {
-    std::string model, precision = "fp32", diagram;
+    std::string model, diagram;
+    PrecisionArgument precision;
     int64_t max_batch = 32, max_points = 1024;
-    CLI::Option* precision_option = nullptr;
 };
 
 Json layers_json(const network::Network& net) {
@@ -39,7 +40,7 @@ Json steps_json(const engine::Program& program, const std::vector<std::string>& 
                               {"precision", name_of(layer.precision)},
                               {"input_range", layer.input_range}});
         Json item = {{"name", step.name}, {"output", to_string(program.values[static_cast<size_t>(step.output)].type)}};
-        if (!layers.empty()) item["layers"] = std::move(layers);
+        if (!step.layers.empty()) item["layers"] = std::move(layers);
         if (i < kernels.size()) item["kernel"] = kernels[i];
         list.push_back(std::move(item));
     }
@@ -56,15 +57,16 @@ Result run_inspect(const Options& options, const Common& common) {
                         "{}: diagrams are SVG, name it .svg", options.diagram);
         require_writable(options.diagram, common.overwrite_mode());
     }
-    const ModelOrEngine source = load_model_or_engine(options.model);
+    const tasks::ModelOrEngine source = tasks::load_model_or_engine(options.model);
     STIPPLE_REQUIRE(options.diagram.empty() || source.model,
                     "--diagram draws the network: give the model, not what was built from it");
     engine::Options wanted;
-    wanted.device = device_for(source, common);
-    wanted.precision = engine::parse_precision(options.precision);
+    wanted.device = tasks::device_for(source, common.device);
+    const std::optional<engine::Precision> precision = options.precision.wanted();
+    wanted.precision = precision.value_or(engine::Precision::fp32);
     wanted.max_batch = options.max_batch;
     wanted.max_points = options.max_points;
-    const engine::Engine engine = compile_any(source, wanted, options.precision_option->count() > 0);
+    const engine::Engine engine = tasks::compile(source, wanted, precision.has_value());
     const engine::Program& program = engine.program();
     const engine::Options& used = engine.options();
     const int64_t points = used.max_points, computed = engine::multiply_adds(program, points);
@@ -122,25 +124,24 @@ Result run_inspect(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_engine_inspect(CLI::App& group, Common& common) {
+Command add_engine_inspect(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = group.add_subcommand("inspect", "Show layers, steps, kernels, cost and memory of a network");
-    CLI::Option* model = app->add_option("MODEL", options->model, "Weights (.safetensors) or a built engine");
-    options->precision_option =
-        app->add_option("--precision", options->precision, "fp32, tf32, fp16, bf16, int8, fp8")->capture_default_str();
-    app->add_option("--max-batch", options->max_batch, "Clouds at a time, which memory is planned for")
-        ->check(CLI::Range(1, 1 << 24))
-        ->capture_default_str()
-        ->option_text("N");
-    app->add_option("--max-points", options->max_points, "Points of a cloud, for memory and cost")
-        ->check(CLI::Range(1, 1 << 24))
-        ->capture_default_str()
-        ->option_text("N");
-    app->add_option("--diagram", options->diagram, "Draw the network into this .svg");
-    app->footer(
+    Arguments& app = group.command("inspect", "Show layers, steps, kernels, cost and memory of a network");
+    Option model = app.option("MODEL", options->model, "Weights (.safetensors) or a built engine");
+    add_precision(app, options->precision);
+    app.option("--max-batch", options->max_batch, "Clouds at a time, which memory is planned for")
+        .between(1, 1 << 24)
+        .show_default()
+        .text("N");
+    app.option("--max-points", options->max_points, "Points of a cloud, for memory and cost")
+        .between(1, 1 << 24)
+        .show_default()
+        .text("N");
+    app.option("--diagram", options->diagram, "Draw the network into this .svg");
+    app.footer(
         "Example:\n  stipple engine inspect pointnet.safetensors --diagram pointnet.svg\n"
         "  stipple engine inspect pointnet.engine");
-    return {"engine inspect", app, [options, &common] { return run_inspect(*options, common); }, {model}};
+    return {&app, [options, &common] { return run_inspect(*options, common); }, {model}};
 }
 
 }  // namespace stipple::cli

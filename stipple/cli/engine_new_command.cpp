@@ -46,23 +46,23 @@ Result run_new(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_engine_new(CLI::App& group, Common& common) {
+Command add_engine_new(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = group.add_subcommand("new", "A model with random weights, for timing and tests");
+    Arguments& app = group.command("new", "A model with random weights, for timing and tests");
     std::string names;
     for (const models::ModelEntry& entry : models::model_table())
         names += fmt::format("\n  {:26}{}", entry.name, entry.summary);
-    CLI::Option* model = app->add_option("NAME", options->model, "Which architecture, see below");
-    CLI::Option* output = app->add_option("-o,--output", options->output, "The .safetensors file");
-    app->add_option("--set", options->settings, "Its configuration, e.g. classes=10")->option_text("KEY=VALUE...");
-    app->add_option("--dtype", options->dtype, "How the numbers are stored")
-        ->check(CLI::IsMember({"f32", "f16", "bf16"}))
-        ->capture_default_str()
-        ->option_text("f32|f16|bf16");
-    app->footer(
+    Option model = app.option("NAME", options->model, "Which architecture, see below");
+    Option output = app.option("-o,--output", options->output, "The .safetensors file");
+    app.option("--set", options->settings, "Its configuration, e.g. classes=10").text("KEY=VALUE...");
+    app.option("--dtype", options->dtype, "How the numbers are stored")
+        .one_of({"f32", "f16", "bf16"})
+        .show_default()
+        .text("f32|f16|bf16");
+    app.footer(
         "Models:" + names +
         "\n\nExample:\n  stipple engine new pointnet-classifier --set classes=40 --seed 1 -o random.safetensors");
-    return {"engine new", app, [options, &common] { return run_new(*options, common); }, {model, output}};
+    return {&app, [options, &common] { return run_new(*options, common); }, {model, output}};
 }
 
 }  // namespace stipple::cli

@@ -2,13 +2,14 @@
 #include <chrono>
 
 #include "stipple/cli/engine_commands.h"
-#include "stipple/cli/engine_model.h"
 #include "stipple/cli/files.h"
-#include "stipple/cli/network_clouds.h"
+#include "stipple/cli/network_options.h"
 #include "stipple/cli/table.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/terminal.h"
+#include "stipple/data/class_names.h"
 #include "stipple/io/npz.h"
+#include "stipple/tasks/model_file.h"
 
 namespace stipple::cli {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 struct Options {
     std::string engine, output;
     std::vector<std::string> inputs;
-    CloudOptions clouds;
+    CloudArguments clouds;
 };
 
 double now() {
@@ -35,25 +36,25 @@ class Runner {
 public:
     Runner(engine::Engine engine, const std::string& path) : engine_(std::move(engine)), context_(engine_) {
         for (const engine::Binding& input : engine_.program().inputs) {
-            const network::TensorType& type = *find_type(engine_.program(), engine_.program().inputs, input.name);
+            const network::TensorType& type =
+                *tasks::find_type(engine_.program(), engine_.program().inputs, input.name);
             if (input.name == "points" && type == network::points_of(3)) continue;
             throw Error(ErrorCode::bad_argument, Place{path},
                         fmt::format("its input {} {} cannot come from cloud files", input.name, to_string(type)),
                         "stipple segment gives networks their category");
         }
         for (const engine::Binding& output : engine_.program().outputs)
-            outputs.push_back({output.name, *find_type(engine_.program(), engine_.program().outputs, output.name), {}});
+            outputs.push_back(
+                {output.name, *tasks::find_type(engine_.program(), engine_.program().outputs, output.name), {}});
     }
 
     const engine::Options& options() const { return engine_.options(); }
 
     /// Seconds that the call took; the first run of a batch's shape may be slower.
-    double run(const CloudBatch& clouds) {
+    double run(const tasks::CloudBatch& clouds) {
         const ops::Batch batch = clouds.batch();
         const Device device = options().device;
-        Array<float, 2> points({clouds.points(), 3});
-        std::copy(clouds.rows.begin(), clouds.rows.end(), points.data());
-        if (device.type == DeviceType::cuda) points = points.to(device);
+        const Array<float, 2> points = clouds.points_on(device);
         std::vector<Array<float, 2>> results;
         std::vector<engine::Output> views;
         for (const Gathered& output : outputs) {
@@ -96,7 +97,7 @@ void save_arrays(const std::string& path, const std::vector<Gathered>& outputs, 
 
 Result run_run(const Options& options, const Common& common) {
     require_one_stdin(options.inputs);
-    require_sense(options.clouds);
+    const tasks::CloudOptions clouds = cloud_options(options.clouds, common);
     if (!options.output.empty()) {
         const bool is_npz = options.output.size() > 4 && options.output.substr(options.output.size() - 4) == ".npz";
         STIPPLE_REQUIRE(is_npz, "{}: outputs are written as .npz", options.output);
@@ -118,9 +119,9 @@ Result run_run(const Options& options, const Common& common) {
 
     Result result;
     result.fields["inputs"] = options.inputs;
-    const std::vector<CloudEntry> entries = list_clouds(options.inputs);
+    const std::vector<data::CloudEntry> entries = data::list_clouds(options.inputs);
     const int64_t most = runner.options().max_batch * runner.options().max_points;
-    CloudBatch batch;
+    tasks::CloudBatch batch;
     std::vector<int64_t> offsets = {0};
     std::vector<double> times;
     double total = 0;
@@ -131,10 +132,12 @@ Result run_run(const Options& options, const Common& common) {
         batch.clear();
     };
     Progress progress("run", static_cast<int64_t>(entries.size()), progress_mode(common), "clouds");
-    for (const CloudEntry& entry : entries) {
+    FileProgress file_progress(common);
+    const data::ReadClouds how = reading(options.clouds, file_progress);
+    for (const data::CloudEntry& entry : entries) {
         check_interrupted();
         const Array<float, 2> points =
-            network_points(load_entry(entry, options.clouds, common, result.warnings), options.clouds, common.seed);
+            tasks::network_points(tasks::load_points(entry, clouds, how, result.warnings), clouds);
         if (points.size(0) > most)
             throw Error(ErrorCode::bad_argument, Place{entry.name()},
                         fmt::format("{} points, the engine was built for {}", grouped(points.size(0)), grouped(most)),
@@ -156,7 +159,7 @@ Result run_run(const Options& options, const Common& common) {
         list.push_back(
             {{"name", output.name}, {"type", to_string(output.type)}, {"rows", rows}, {"min", *low}, {"max", *high}});
         if (output.name != "logits" || output.type.level != network::Level::cloud) continue;
-        const std::vector<std::string> names = class_names(metadata, "", output.type.channels);
+        const std::vector<std::string> names = data::class_names(metadata, "", output.type.channels);
         Json winners = Json::array();
         for (int64_t i = 0; i < rows; ++i) {
             const float* row = output.values.data() + i * output.type.channels;
@@ -190,15 +193,15 @@ Result run_run(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_engine_run(CLI::App& group, Common& common) {
+Command add_engine_run(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = group.add_subcommand("run", "Run a built engine on clouds");
-    CLI::Option* engine = app->add_option("ENGINE", options->engine, "What `stipple engine build` wrote");
-    CLI::Option* input = app->add_option("INPUT", options->inputs, "Clouds, meshes, folders of them, HDF5 sets");
-    app->add_option("-o,--output", options->output, "All outputs, as arrays of this .npz");
-    add_cloud_options(*app, options->clouds);
-    app->footer("Example:\n  stipple engine run pointnet.engine scans/ -o logits.npz");
-    return {"engine run", app, [options, &common] { return run_run(*options, common); }, {engine, input}};
+    Arguments& app = group.command("run", "Run a built engine on clouds");
+    Option engine = app.option("ENGINE", options->engine, "What `stipple engine build` wrote");
+    Option input = app.option("INPUT", options->inputs, "Clouds, meshes, folders of them, HDF5 sets");
+    app.option("-o,--output", options->output, "All outputs, as arrays of this .npz");
+    add_cloud_options(app, options->clouds);
+    app.footer("Example:\n  stipple engine run pointnet.engine scans/ -o logits.npz");
+    return {&app, [options, &common] { return run_run(*options, common); }, {engine, input}};
 }
 
 }  // namespace stipple::cli

@@ -1,7 +1,5 @@
 #include "stipple/cli/files.h"
 
-#include <sys/stat.h>
-
 #include <cmath>
 
 #include "stipple/core/terminal.h"
@@ -9,18 +7,6 @@
 #include "stipple/io/text.h"
 
 namespace stipple::cli {
-
-bool is_folder(const std::string& path) {
-    struct stat status {};
-    return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-std::string stem_of(const std::string& path) {
-    const size_t slash = path.rfind('/');
-    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-    const size_t dot = name.rfind('.');
-    return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
-}
 
 std::pair<int64_t, int64_t> parse_size(const std::string& text) {
     const size_t cross = text.find('x');
@@ -31,18 +17,18 @@ std::pair<int64_t, int64_t> parse_size(const std::string& text) {
     return {width, cross == std::string::npos ? width : height};
 }
 
-void add_input_format(CLI::App& app, InputFile& input) {
-    app.add_option("--from", input.from, "Format of the input, when its name and content do not tell");
-    app.add_option("--item", input.item, "Which cloud of a file that holds many, from 0")->check(from_zero());
+void add_input_format(Arguments& app, InputFile& input) {
+    app.option("--from", input.from, "Format of the input, when its name and content do not tell");
+    app.option("--item", input.item, "Which cloud of a file that holds many, from 0").from_zero();
 }
 
-CLI::Option* add_output(CLI::App& app, OutputFile& output) {
-    return app.add_option("-o,--output", output.path, "The file; - is standard output");
+Option add_output(Arguments& app, OutputFile& output) {
+    return app.option("-o,--output", output.path, "The file; - is standard output");
 }
 
-void add_output_format(CLI::App& app, OutputFile& output) {
-    app.add_option("--format", output.format, "Format of the output, when its name does not tell");
-    app.add_flag("--ascii", output.ascii, "Text instead of binary (PLY, PCD, STL)");
+void add_output_format(Arguments& app, OutputFile& output) {
+    app.option("--format", output.format, "Format of the output, when its name does not tell");
+    app.flag("--ascii", output.ascii, "Text instead of binary (PLY, PCD, STL)");
 }
 
 io::Format require_output(const OutputFile& output, const Common& common) {

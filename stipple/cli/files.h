@@ -2,6 +2,7 @@
 // The files of a command: how they are named on the command line, checked before any work, read, written and reported.
 
 #include "stipple/cli/command.h"
+#include "stipple/core/folder.h"
 #include "stipple/core/image.h"
 
 namespace stipple::cli {
@@ -18,19 +19,15 @@ struct OutputFile {
     bool ascii = false, compressed = false;
 };
 
-bool is_folder(const std::string& path);
-/// "a/b/scan.las" -> "scan"
-std::string stem_of(const std::string& path);
-
 /// --size: "800x600", or "800" for a square. Throws Error{bad_argument} for anything else.
 std::pair<int64_t, int64_t> parse_size(const std::string& text);
 
 /// --from and --item.
-void add_input_format(CLI::App& app, InputFile& input);
+void add_input_format(Arguments& app, InputFile& input);
 /// -o.
-CLI::Option* add_output(CLI::App& app, OutputFile& output);
+Option add_output(Arguments& app, OutputFile& output);
 /// --format and --ascii.
-void add_output_format(CLI::App& app, OutputFile& output);
+void add_output_format(Arguments& app, OutputFile& output);
 
 /// The format that the output will have. Throws Error{bad_argument} when neither its name nor --format tells one,
 /// Error{cannot_write} when the file exists and may not be replaced. Done before the first byte is read.

@@ -1,5 +1,5 @@
-#include "stipple/cli/command.h"
-#include "stipple/cli/describe.h"
+#include "stipple/cli/commands.h"
+#include "stipple/cli/description.h"
 #include "stipple/cli/table.h"
 #include "stipple/core/parallel.h"
 #include "stipple/core/terminal.h"
@@ -21,21 +21,16 @@ constexpr const char* kCompiler = __VERSION__;  // begins with its name
 constexpr const char* kCompiler = "GCC " __VERSION__;
 #endif
 
-Json build_json() {
-    Json build = {{"version", STIPPLE_VERSION}, {"compiler", kCompiler}};
 #ifdef STIPPLE_WITH_CUDA
-    build["cuda"] = true;
+constexpr bool kHasCuda = true;
 #else
-    build["cuda"] = false;
+constexpr bool kHasCuda = false;
 #endif
 #ifdef STIPPLE_WITH_HDF5
-    build["hdf5"] = true;
+constexpr bool kHasHdf5 = true;
 #else
-    build["hdf5"] = false;
+constexpr bool kHasHdf5 = false;
 #endif
-    build["threads"] = threads();
-    return build;
-}
 
 Json ops_json() {
     Json list = Json::array();
@@ -79,7 +74,6 @@ Result describe_ops(bool markdown, const Common& common) {
 /// Without a file: the build, the devices, the formats, the operations.
 Result describe_program(const Common& common) {
     Result result;
-    const Json build = build_json();
     Table devices{{"device", "name", "memory", "units"}, {}};
     Json device_list = Json::array();
     for (const DeviceInfo& info : list_devices()) {
@@ -99,7 +93,12 @@ Result describe_program(const Common& common) {
         format_list.push_back({{"name", info.name}, {"extensions", info.extensions}, {"holds", info.holds}});
     }
     result.fields = {{"inputs", Json::array()},
-                     {"build", build},
+                     {"build",
+                      {{"version", STIPPLE_VERSION},
+                       {"compiler", kCompiler},
+                       {"cuda", kHasCuda},
+                       {"hdf5", kHasHdf5},
+                       {"threads", threads()}}},
                      {"devices", device_list},
                      {"formats", format_list},
                      {"ops", ops_json()}};
@@ -108,9 +107,9 @@ Result describe_program(const Common& common) {
         return result;
     }
     result.text = fmt::format("stipple {}\n", STIPPLE_VERSION) +
-                  format_pairs({{"compiler", build["compiler"].get<std::string>()},
-                                {"CUDA", build["cuda"] ? "yes" : "no"},
-                                {"HDF5", build["hdf5"] ? "yes" : "no"},
+                  format_pairs({{"compiler", kCompiler},
+                                {"CUDA", kHasCuda ? "yes" : "no"},
+                                {"HDF5", kHasHdf5 ? "yes" : "no"},
                                 {"threads", std::to_string(threads())}},
                                2) +
                   "\n" + format_table(devices, "") + "\n" + format_table(formats, "") + "\n" + ops_text();
@@ -128,32 +127,38 @@ Result run_info(const Options& options, const Common& common) {
     result.fields["inputs"] = options.inputs;
     result.fields["files"] = Json::array();
     Table table{{"file", "format", "points", "faces", "non-finite", "size (bytes)", "attributes"}, {}};
-    for (const std::string& path : options.inputs) {
-        Description description = describe_file(path, options.from, options.item, common, result.warnings);
+    for_each_input(options.inputs.size(), "files", result, [&](size_t i) {
+        const std::string& path = options.inputs[i];
+        FileProgress progress(common);
+        io::ReadOptions reading;
+        reading.item = options.item;
+        reading.on_progress = [&](int64_t done, int64_t total) { progress.show(path, done, total); };
+        const tasks::FileSummary file = tasks::describe_file(path, options.from, reading, result.warnings);
+        Description description = description_of(path, file);
         result.text += (result.text.empty() ? "" : "\n") + printable(path) + "\n" + format_pairs(description.pairs, 2);
-        table.rows.push_back({path, description.format, description.fields.value("points", Json()),
-                              description.fields.value("faces", Json()), description.fields.value("non_finite", Json()),
-                              description.fields.value("file_bytes", Json()), description.summary});
+        table.rows.push_back({path, file.format, description.fields.value("points"), description.fields.value("faces"),
+                              description.fields.value("non_finite"), description.fields.value("file_bytes"),
+                              description.summary});
         result.fields["files"].push_back(std::move(description.fields));
-    }
+    });
     if (!common.table.empty()) result.text = format_table(table, common.table);
     return result;
 }
 
 }  // namespace
 
-Command add_info(CLI::App& root, Common& common) {
+Command add_info(Arguments& root, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = root.add_subcommand("info", "Describe files; without one, this program");
-    app->add_option("INPUT", options->inputs, "Clouds, meshes, images, .safetensors; - is standard input");
-    app->add_option("--from", options->from, "Format, when name and content do not tell");
-    app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0")->check(from_zero());
-    app->add_flag("--ops", options->ops, "The point operations of this program");
-    app->add_flag("--markdown", options->markdown, "With --ops: the page docs/ops.md");
-    app->footer(
+    Arguments& app = root.command("info", "Describe files; without one, this program");
+    app.option("INPUT", options->inputs, "Clouds, meshes, images, .safetensors; - is standard input");
+    app.option("--from", options->from, "Format, when name and content do not tell");
+    app.option("--item", options->item, "Which cloud of a file that holds many, from 0").from_zero();
+    app.flag("--ops", options->ops, "The point operations of this program");
+    app.flag("--markdown", options->markdown, "With --ops: the page docs/ops.md");
+    app.footer(
         "Example:\n  stipple info scan.ply\n  stipple info *.las --table md\n  stipple info scan.ply --json | jq "
         ".files[0].points");
-    return {"info", app, [options, &common] { return run_info(*options, common); }};
+    return {&app, [options, &common] { return run_info(*options, common); }};
 }
 
 }  // namespace stipple::cli

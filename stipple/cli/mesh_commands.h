@@ -6,12 +6,12 @@
 
 namespace stipple::cli {
 
-Command add_mesh_info(CLI::App& group, Common& common);
-Command add_mesh_sample(CLI::App& group, Common& common);
-Command add_mesh_watertight(CLI::App& group, Common& common);
-Command add_mesh_distance(CLI::App& group, Common& common);
-Command add_mesh_rays(CLI::App& group, Common& common);
-Command add_mesh_surface(CLI::App& group, Common& common);
+Command add_mesh_info(Arguments& group, Common& common);
+Command add_mesh_sample(Arguments& group, Common& common);
+Command add_mesh_watertight(Arguments& group, Common& common);
+Command add_mesh_distance(Arguments& group, Common& common);
+Command add_mesh_rays(Arguments& group, Common& common);
+Command add_mesh_surface(Arguments& group, Common& common);
 
 /// What was counted, for people and for --json.
 std::vector<std::pair<std::string, std::string>> check_pairs(const Mesh& mesh, const geometry::MeshCheck& check);

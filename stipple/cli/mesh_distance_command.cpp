@@ -127,21 +127,20 @@ Result run_distance(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_mesh_distance(CLI::App& group, Common& common) {
+Command add_mesh_distance(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = group.add_subcommand("distance", "Measure how far points are from a mesh");
-    CLI::Option* mesh = app->add_option("MESH", options->mesh.path, "The surface");
-    CLI::Option* points = app->add_option("POINTS", options->points.path, "The cloud; - is standard input");
-    add_output(*app, options->output)->description("The points with distance and nearest face; - is standard output");
-    app->add_flag("--signed", options->is_signed, "Negative inside, by the winding number: meshes may be open");
-    app->add_option("--picture", options->picture, "Draw the points by distance into this .png");
-    add_up(*app, options->up);
-    add_output_format(*app, options->output);
-    app->add_option("--from", options->points.from, "Format of the points, when name and content do not tell");
-    app->add_option("--item", options->points.item, "Which cloud of a file that holds many, from 0")
-        ->check(from_zero());
-    app->footer("Example:\n  stipple mesh distance part.stl scan.ply --signed -o dist.ply --picture dist.png");
-    return {"mesh distance", app, [options, &common] { return run_distance(*options, common); }, {mesh, points}};
+    Arguments& app = group.command("distance", "Measure how far points are from a mesh");
+    Option mesh = app.option("MESH", options->mesh.path, "The surface");
+    Option points = app.option("POINTS", options->points.path, "The cloud; - is standard input");
+    add_output(app, options->output).help("The points with distance and nearest face; - is standard output");
+    app.flag("--signed", options->is_signed, "Negative inside, by the winding number: meshes may be open");
+    app.option("--picture", options->picture, "Draw the points by distance into this .png");
+    add_up(app, options->up);
+    add_output_format(app, options->output);
+    app.option("--from", options->points.from, "Format of the points, when name and content do not tell");
+    app.option("--item", options->points.item, "Which cloud of a file that holds many, from 0").from_zero();
+    app.footer("Example:\n  stipple mesh distance part.stl scan.ply --signed -o dist.ply --picture dist.png");
+    return {&app, [options, &common] { return run_distance(*options, common); }, {mesh, points}};
 }
 
 }  // namespace stipple::cli

@@ -146,32 +146,32 @@ Result run_rays(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_mesh_rays(CLI::App& group, Common& common) {
+Command add_mesh_rays(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
     RayOptions& rays = options->rays;
-    CLI::App* app = group.add_subcommand("rays", "Cast rays at a mesh: depth pictures, scans, single hits");
-    CLI::Option* mesh = app->add_option("MESH", options->mesh.path, "The file; - is standard input");
-    add_output(*app, options->output)->description("The places hit, with t, face and ray; - is standard output");
-    app->add_flag("--camera", rays.camera, "A ray for each pixel, from an orbit that sees all of the mesh");
-    app->add_option("--azimuth", rays.azimuth, "--camera: degrees about the up axis")->capture_default_str();
-    app->add_option("--elevation", rays.elevation, "--camera: degrees above the horizon")->capture_default_str();
-    app->add_option("--eye", rays.eye, "A pinhole camera at X Y Z")->expected(3)->option_text("X Y Z");
-    app->add_option("--look-at", rays.look_at, "--eye: what is in the middle; else the mesh's middle")
-        ->expected(3)
-        ->option_text("X Y Z");
-    add_up(*app, rays.up);
-    app->add_option("--fov", rays.field_of_view, "Degrees over the smaller side of the picture")->capture_default_str();
-    app->add_option("--size", rays.size, "Pixels, WIDTHxHEIGHT")->capture_default_str();
-    app->add_option("--rays", rays.file, "A file of origins and directions: x,y,z,dx,dy,dz or normals");
-    app->add_option("--origin", rays.origin, "One ray from X Y Z ...")->expected(3)->option_text("X Y Z");
-    app->add_option("--direction", rays.direction, "... in this direction")->expected(3)->option_text("X Y Z");
-    app->add_option("--picture", options->picture, "Draw the depths of a camera into this .png");
-    add_output_format(*app, options->output);
-    app->footer(
+    Arguments& app = group.command("rays", "Cast rays at a mesh: depth pictures, scans, single hits");
+    Option mesh = app.option("MESH", options->mesh.path, "The file; - is standard input");
+    add_output(app, options->output).help("The places hit, with t, face and ray; - is standard output");
+    app.flag("--camera", rays.camera, "A ray for each pixel, from an orbit that sees all of the mesh");
+    app.option("--azimuth", rays.azimuth, "--camera: degrees about the up axis").show_default();
+    app.option("--elevation", rays.elevation, "--camera: degrees above the horizon").show_default();
+    app.option("--eye", rays.eye, "A pinhole camera at X Y Z").count(3).text("X Y Z");
+    app.option("--look-at", rays.look_at, "--eye: what is in the middle; else the mesh's middle")
+        .count(3)
+        .text("X Y Z");
+    add_up(app, rays.up);
+    app.option("--fov", rays.field_of_view, "Degrees over the smaller side of the picture").show_default();
+    app.option("--size", rays.size, "Pixels, WIDTHxHEIGHT").show_default();
+    app.option("--rays", rays.file, "A file of origins and directions: x,y,z,dx,dy,dz or normals");
+    app.option("--origin", rays.origin, "One ray from X Y Z ...").count(3).text("X Y Z");
+    app.option("--direction", rays.direction, "... in this direction").count(3).text("X Y Z");
+    app.option("--picture", options->picture, "Draw the depths of a camera into this .png");
+    add_output_format(app, options->output);
+    app.footer(
         "t counts in lengths of the direction; a camera's is the depth along its axis.\n\n"
         "Example:\n  stipple mesh rays bunny.ply --camera --azimuth 60 -o scan.ply --picture depth.png\n"
         "  stipple mesh rays part.stl --origin 0 0 10 --direction 0 0 -1");
-    return {"mesh rays", app, [options, &common] { return run_rays(*options, common); }, {mesh}};
+    return {&app, [options, &common] { return run_rays(*options, common); }, {mesh}};
 }
 
 }  // namespace stipple::cli

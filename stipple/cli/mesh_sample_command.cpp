@@ -78,25 +78,25 @@ Result run_mesh_sample(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_mesh_sample(CLI::App& group, Common& common) {
+Command add_mesh_sample(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = group.add_subcommand("sample", "Draw points from the surface of a mesh");
-    CLI::Option* input = app->add_option("MESH", options->input.path, "The file; - is standard input");
-    CLI::Option* output = add_output(*app, options->output);
-    app->add_option("-n,--count", options->count, "Points wanted")->check(from_zero());
-    app->add_option("--method", options->method, "poisson: spread evenly; uniform: independent, by area")
-        ->check(CLI::IsMember({"poisson", "uniform"}))
-        ->capture_default_str()
-        ->option_text("poisson|uniform");
-    app->add_flag("--normals", options->normals, "The normals of the faces as attribute normal");
-    app->add_option("--picture", options->picture, "Draw mesh and points side by side into this .png");
-    add_up(*app, options->up);
-    add_output_format(*app, options->output);
-    add_input_format(*app, options->input);
-    app->footer(
+    Arguments& app = group.command("sample", "Draw points from the surface of a mesh");
+    Option input = app.option("MESH", options->input.path, "The file; - is standard input");
+    Option output = add_output(app, options->output);
+    app.option("-n,--count", options->count, "Points wanted").from_zero();
+    app.option("--method", options->method, "poisson: spread evenly; uniform: independent, by area")
+        .one_of({"poisson", "uniform"})
+        .show_default()
+        .text("poisson|uniform");
+    app.flag("--normals", options->normals, "The normals of the faces as attribute normal");
+    app.option("--picture", options->picture, "Draw mesh and points side by side into this .png");
+    add_up(app, options->up);
+    add_output_format(app, options->output);
+    add_input_format(app, options->input);
+    app.footer(
         "Colours and other attributes of the mesh are interpolated. --seed draws other points.\n\n"
         "Example:\n  stipple mesh sample bunny.ply -n 8192 --normals -o points.ply --picture points.png");
-    return {"mesh sample", app, [options, &common] { return run_mesh_sample(*options, common); }, {input, output}};
+    return {&app, [options, &common] { return run_mesh_sample(*options, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

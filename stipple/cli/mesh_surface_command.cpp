@@ -67,29 +67,25 @@ Result run_surface(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_mesh_surface(CLI::App& group, Common& common) {
+Command add_mesh_surface(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
     geometry::ReconstructOptions& reconstruction = options->reconstruction;
-    CLI::App* app = group.add_subcommand("surface", "Make a closed surface of points");
-    CLI::Option* input = app->add_option("CLOUD", options->input.path, "The file; - is standard input");
-    CLI::Option* output = add_output(*app, options->output);
-    app->add_option("--resolution", reconstruction.resolution,
-                    "Cells along the longest side; 0: by the points' spacing")
-        ->check(from_zero())
-        ->capture_default_str();
-    app->add_option("--softening", reconstruction.softening, "More is smoother, less keeps detail and noise")
-        ->capture_default_str();
-    app->add_option("--min-component", reconstruction.min_component,
-                    "Leave out parts of less than this share of the area")
-        ->capture_default_str();
-    app->add_option("--k", options->k, "Neighbours that tell a normal, where the cloud has none")
-        ->capture_default_str();
-    add_output_format(*app, options->output);
-    add_input_format(*app, options->input);
-    app->footer(
+    Arguments& app = group.command("surface", "Make a closed surface of points");
+    Option input = app.option("CLOUD", options->input.path, "The file; - is standard input");
+    Option output = add_output(app, options->output);
+    app.option("--resolution", reconstruction.resolution, "Cells along the longest side; 0: by the points' spacing")
+        .from_zero()
+        .show_default();
+    app.option("--softening", reconstruction.softening, "More is smoother, less keeps detail and noise").show_default();
+    app.option("--min-component", reconstruction.min_component, "Leave out parts of less than this share of the area")
+        .show_default();
+    app.option("--k", options->k, "Neighbours that tell a normal, where the cloud has none").show_default();
+    add_output_format(app, options->output);
+    add_input_format(app, options->input);
+    app.footer(
         "Normals must point outwards; a cloud without normals gets estimated ones, and a warning says so.\n\n"
         "Example:\n  stipple mesh surface scan.ply -o scan_mesh.ply");
-    return {"mesh surface", app, [options, &common] { return run_surface(*options, common); }, {input, output}};
+    return {&app, [options, &common] { return run_surface(*options, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

@@ -69,27 +69,26 @@ Result run_watertight(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_mesh_watertight(CLI::App& group, Common& common) {
+Command add_mesh_watertight(Arguments& group, Common& common) {
     auto options = std::make_shared<Options>();
     geometry::WatertightOptions& conversion = options->conversion;
-    CLI::App* app = group.add_subcommand("watertight", "Close any triangle soup: manifold, oriented, without holes");
-    CLI::Option* input = app->add_option("MESH", options->input.path, "The file; - is standard input");
-    CLI::Option* output = add_output(*app, options->output);
-    app->add_option("--resolution", conversion.resolution, "Voxels along the longest side, 2 to 2048")
-        ->capture_default_str();
-    app->add_option("--cap-holes", conversion.cap_holes, "Close gaps narrower than this many voxels; 0 closes none")
-        ->check(from_zero())
-        ->capture_default_str();
-    app->add_option("--offset", conversion.offset, "Voxels between surface and input; a sheet becomes twice as thick")
-        ->capture_default_str();
-    app->add_flag("--keep-inner", conversion.keep_inner, "Keep walls of cavities that the outside does not reach");
-    app->add_flag("--no-project", options->no_project, "Leave the steps of the voxels");
-    add_output_format(*app, options->output);
-    add_input_format(*app, options->input);
-    app->footer(
+    Arguments& app = group.command("watertight", "Close any triangle soup: manifold, oriented, without holes");
+    Option input = app.option("MESH", options->input.path, "The file; - is standard input");
+    Option output = add_output(app, options->output);
+    app.option("--resolution", conversion.resolution, "Voxels along the longest side, 2 to 2048").show_default();
+    app.option("--cap-holes", conversion.cap_holes, "Close gaps narrower than this many voxels; 0 closes none")
+        .from_zero()
+        .show_default();
+    app.option("--offset", conversion.offset, "Voxels between surface and input; a sheet becomes twice as thick")
+        .show_default();
+    app.flag("--keep-inner", conversion.keep_inner, "Keep walls of cavities that the outside does not reach");
+    app.flag("--no-project", options->no_project, "Leave the steps of the voxels");
+    add_output_format(app, options->output);
+    add_input_format(app, options->input);
+    app.footer(
         "Open surfaces become thin shells. What is written has been checked; stipple mesh info counts the same.\n\n"
         "Example:\n  stipple mesh watertight chair.obj --resolution 256 -o solid.ply");
-    return {"mesh watertight", app, [options, &common] { return run_watertight(*options, common); }, {input, output}};
+    return {&app, [options, &common] { return run_watertight(*options, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

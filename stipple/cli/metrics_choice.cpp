@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "stipple/cli/config.h"
+#include "stipple/core/nearest_name.h"
 #include "stipple/io/byte_source.h"
 #include "stipple/io/text.h"
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stipple/cli/commands.h"
 #include "stipple/cli/draw_values.h"
 #include "stipple/cli/files.h"
 #include "stipple/cli/metrics_choice.h"
@@ -64,14 +65,14 @@ Plan plan_of(const Options& options, const Common& common) {
 }
 
 /// Where the errors of each pair go: nowhere, into the file named, or into one a shape inside the folder named.
-std::vector<OutputFile> error_outputs(const Options& options, const std::vector<MetricsPair>& pairs) {
+std::vector<OutputFile> error_outputs(const Options& options, const std::vector<data::ShapePair>& pairs) {
     std::vector<OutputFile> outputs;
     if (options.errors.empty()) return outputs;
     const bool folder = is_folder(options.errors);
     STIPPLE_REQUIRE(folder || pairs.size() == 1, "--errors-to {}: {} shapes need a folder that exists", options.errors,
                     pairs.size());
     const std::string separator = options.errors.back() == '/' ? "" : "/";
-    for (const MetricsPair& pair : pairs)
+    for (const data::ShapePair& pair : pairs)
         outputs.push_back({folder ? options.errors + separator + pair.shape + ".ply" : options.errors, ""});
     return outputs;
 }
@@ -91,7 +92,7 @@ PointCloud load_cloud(const std::string& path, const Options& options, const Com
     return std::move(mesh.vertices);
 }
 
-metrics::Evaluation evaluate_pair(const MetricsPair& pair, const PointCloud& prediction, const PointCloud& truth,
+metrics::Evaluation evaluate_pair(const data::ShapePair& pair, const PointCloud& prediction, const PointCloud& truth,
                                   const Plan& plan, const Common& common, Result& result) {
     Mesh mesh;
     if (!pair.mesh.empty()) mesh = load_faces({pair.mesh, "", -1}, common, result);
@@ -128,7 +129,7 @@ Mesh with_errors(PointCloud prediction, metrics::Evaluation& evaluation) {
     return mesh;
 }
 
-Image draw_errors(const std::vector<Mesh>& clouds, const std::vector<MetricsPair>& pairs, const std::string& up) {
+Image draw_errors(const std::vector<Mesh>& clouds, const std::vector<data::ShapePair>& pairs, const std::string& up) {
     std::vector<const PointCloud*> shapes;
     std::vector<std::string> captions;
     for (size_t i = 0; i < clouds.size(); ++i) {
@@ -150,7 +151,7 @@ Result run_metrics(const Options& options, const Common& common) {
     const Plan plan = plan_of(options, common);
     MetricsReport report;
     report.protocol = plan.protocol;
-    report.pairs = metrics_pairs(options.prediction, options.truth, options.mesh);
+    report.pairs = data::pair_shapes(options.prediction, options.truth, options.mesh);
     const std::vector<OutputFile> outputs = error_outputs(options, report.pairs);
     std::vector<io::Format> formats;
     for (const OutputFile& output : outputs) formats.push_back(require_output(output, common));
@@ -169,7 +170,7 @@ Result run_metrics(const Options& options, const Common& common) {
         Progress progress("metrics", static_cast<int64_t>(report.pairs.size()), progress_mode(common), "shapes");
         for (size_t i = 0; i < report.pairs.size(); ++i) {
             check_interrupted();
-            const MetricsPair& pair = report.pairs[i];
+            const data::ShapePair& pair = report.pairs[i];
             PointCloud prediction = load_cloud(pair.prediction, options, each, result, with_faces);
             const PointCloud truth = load_cloud(pair.truth, options, each, result, with_faces);
             metrics::Evaluation shape = evaluate_pair(pair, prediction, truth, plan, each, result);
@@ -214,31 +215,31 @@ Result run_metrics(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_metrics(CLI::App& root, Common& common) {
+Command add_metrics(Arguments& root, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = root.add_subcommand("metrics", "Score clouds against the truth, by the protocol of a paper");
-    app->add_option("PRED", options->prediction, "The cloud, or a folder of clouds");
-    app->add_option("TRUTH", options->truth, "What it should be; folders are paired by names without extension");
-    app->add_option("--mesh", options->mesh, "The true surface, or a folder of them, for p2f");
-    app->add_option("--protocol", options->protocol, "How clouds are normalised and what cd and hd mean")
-        ->check(CLI::IsMember({"pu-gan", "pudm", "raw"}))
-        ->capture_default_str()
-        ->option_text("pu-gan|pudm|raw");
-    app->add_option("--metrics", options->chosen, "Only these: cd,hd,p2f,f_score,emd ... (--list)");
-    app->add_option("--radius", options->radius, "Of f_score; 0: 1 % of the truth's diagonal")->capture_default_str();
-    app->add_flag("--floor", options->floor, "Also what a perfect sampling of the surface would score");
-    app->add_option("--fail-above", options->fail_above, "Exit 7 when a score is above: cd=0.0003,hd=0.01");
-    app->add_option("--fail-below", options->fail_below, "Exit 7 when a score is below: f_score=0.95");
-    app->add_option("--errors-to", options->errors,
-                    "Write the prediction with the error of each point; for folders: a folder");
-    app->add_option("--picture", options->picture, "Draw the errors with a colour bar into this .png");
-    add_up(*app, options->up);
-    app->add_flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
-    app->add_flag("--list", options->list, "Print all metrics with their formulas and stop");
-    app->footer(
+    Arguments& app = root.command("metrics", "Score clouds against the truth, by the protocol of a paper");
+    app.option("PRED", options->prediction, "The cloud, or a folder of clouds");
+    app.option("TRUTH", options->truth, "What it should be; folders are paired by names without extension");
+    app.option("--mesh", options->mesh, "The true surface, or a folder of them, for p2f");
+    app.option("--protocol", options->protocol, "How clouds are normalised and what cd and hd mean")
+        .one_of({"pu-gan", "pudm", "raw"})
+        .show_default()
+        .text("pu-gan|pudm|raw");
+    app.option("--metrics", options->chosen, "Only these: cd,hd,p2f,f_score,emd ... (--list)");
+    app.option("--radius", options->radius, "Of f_score; 0: 1 % of the truth's diagonal").show_default();
+    app.flag("--floor", options->floor, "Also what a perfect sampling of the surface would score");
+    app.option("--fail-above", options->fail_above, "Exit 7 when a score is above: cd=0.0003,hd=0.01");
+    app.option("--fail-below", options->fail_below, "Exit 7 when a score is below: f_score=0.95");
+    app.option("--errors-to", options->errors,
+               "Write the prediction with the error of each point; for folders: a folder");
+    app.option("--picture", options->picture, "Draw the errors with a colour bar into this .png");
+    add_up(app, options->up);
+    app.flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
+    app.flag("--list", options->list, "Print all metrics with their formulas and stop");
+    app.footer(
         "Example:\n  stipple metrics dense.xyz truth.xyz --mesh shape.off\n"
         "  stipple metrics out/ gt/ --mesh meshes/ --floor --fail-above cd=0.0003 --json");
-    return {"metrics", app, [options, &common] { return run_metrics(*options, common); }};
+    return {&app, [options, &common] { return run_metrics(*options, common); }};
 }
 
 }  // namespace stipple::cli

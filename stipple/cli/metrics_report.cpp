@@ -130,7 +130,7 @@ Json report_json(const MetricsReport& report) {
     fields["per_shape"] = Json::array();
     for (size_t i = 0; i < report.shapes.size(); ++i) {
         const Evaluation& shape = report.shapes[i];
-        const MetricsPair& pair = report.pairs[i];
+        const data::ShapePair& pair = report.pairs[i];
         Json entry = {{"shape", pair.shape}, {"prediction", pair.prediction}, {"truth", pair.truth}};
         if (!pair.mesh.empty()) entry["mesh"] = pair.mesh;
         entry["points"] = shape.prediction_points;

@@ -2,8 +2,8 @@
 // How scores are printed: always with their convention, normalisation and unit.
 
 #include "stipple/cli/command.h"
-#include "stipple/cli/metrics_pairs.h"
 #include "stipple/cli/table.h"
+#include "stipple/data/shape_pairs.h"
 #include "stipple/metrics/evaluate.h"
 
 namespace stipple::cli {
@@ -11,7 +11,7 @@ namespace stipple::cli {
 /// Scores of many shapes and of all of them together; one pair of files is one shape.
 struct MetricsReport {
     metrics::Protocol protocol{};
-    std::vector<MetricsPair> pairs;
+    std::vector<data::ShapePair> pairs;
     std::vector<metrics::Evaluation> shapes;    // of the pairs, with the scores that were chosen
     std::vector<metrics::Score> scores, floor;  // over the shapes
 };

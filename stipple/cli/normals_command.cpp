@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "stipple/cli/commands.h"
 #include "stipple/cli/files.h"
 #include "stipple/cli/table.h"
 #include "stipple/geometry/normals.h"
@@ -113,29 +114,28 @@ Result run_normals(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_normals(CLI::App& root, Common& common) {
+Command add_normals(Arguments& root, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = root.add_subcommand("normals", "Normals of a cloud, and which way they point");
-    CLI::Option* input = app->add_option("INPUT", options->input.path, "The file; - is standard input");
-    CLI::Option* output = add_output(*app, options->output);
-    app->add_option("--k", options->k, "Nearest points that tell a normal, itself among them, 3 to 128")
-        ->capture_default_str();
-    app->add_option("--radius", options->radius, "Of those only the ones within it; 0: all")->capture_default_str();
-    app->add_option("--orient", options->orient, "mst: outwards, neighbours agree; viewpoint: towards it")
-        ->check(CLI::IsMember({"none", "mst", "viewpoint"}))
-        ->capture_default_str()
-        ->option_text("none|mst|viewpoint");
-    app->add_option("--viewpoint", options->viewpoint, "Where the scanner stood, in the file's coordinates")
-        ->expected(3)
-        ->option_text("X Y Z");
-    app->add_flag("--curvature", options->curvature, "Also an attribute curvature, 0 flat to 1/3");
-    app->add_option("--picture", options->picture, "Draw input and normals side by side into this .png");
-    add_output_format(*app, options->output);
-    add_input_format(*app, options->input);
-    app->footer(
+    Arguments& app = root.command("normals", "Normals of a cloud, and which way they point");
+    Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
+    Option output = add_output(app, options->output);
+    app.option("--k", options->k, "Nearest points that tell a normal, itself among them, 3 to 128").show_default();
+    app.option("--radius", options->radius, "Of those only the ones within it; 0: all").show_default();
+    app.option("--orient", options->orient, "mst: outwards, neighbours agree; viewpoint: towards it")
+        .one_of({"none", "mst", "viewpoint"})
+        .show_default()
+        .text("none|mst|viewpoint");
+    app.option("--viewpoint", options->viewpoint, "Where the scanner stood, in the file's coordinates")
+        .count(3)
+        .text("X Y Z");
+    app.flag("--curvature", options->curvature, "Also an attribute curvature, 0 flat to 1/3");
+    app.option("--picture", options->picture, "Draw input and normals side by side into this .png");
+    add_output_format(app, options->output);
+    add_input_format(app, options->input);
+    app.footer(
         "Example:\n  stipple normals scan.ply -o normals.ply --picture normals.png\n"
         "  stipple normals sweep.bin --orient viewpoint --viewpoint 0 0 0 -o sweep.ply");
-    return {"normals", app, [options, &common] { return run_normals(*options, common); }, {input, output}};
+    return {&app, [options, &common] { return run_normals(*options, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

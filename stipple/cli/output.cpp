@@ -28,15 +28,6 @@ void write_stdout(const char* data, int64_t bytes, bool interruptible) {
 
 }  // namespace
 
-CLI::Validator from_zero() {
-    return {[](const std::string& text) {
-                return text.find('-') == std::string::npos
-                           ? std::string()
-                           : fmt::format("expected a whole number from 0, got {}", text);
-            },
-            ""};
-}
-
 ProgressMode progress_mode(const Common& common) {
     if (common.progress == "always") return ProgressMode::always;
     return common.progress == "never" || common.quiet ? ProgressMode::never : ProgressMode::automatic;
@@ -60,44 +51,53 @@ void StdoutSink::write(const void* data, int64_t bytes) {
     write_stdout(static_cast<const char*>(data), bytes, true);
 }
 
+bool is_of_one_input(const Error& error) {
+    return error.code() == ErrorCode::bad_file ||
+           (error.code() == ErrorCode::bad_argument && !error.place().path.empty());
+}
+
+void count_errors(int64_t inputs, std::string_view what, Result& result) {
+    if (result.errors.empty()) return;
+    result.failure = Error(result.errors[0].code(),
+                           fmt::format("{} of {} {} could not be read", result.errors.size(), inputs, what));
+}
+
+void for_each_input(size_t inputs, std::string_view what, Result& result,
+                    const std::function<void(size_t index)>& work) {
+    for (size_t i = 0; i < inputs; ++i) {
+        try {
+            work(i);
+        } catch (const Error& error) {
+            if (inputs == 1 || !is_of_one_input(error)) throw;
+            result.errors.push_back(error);
+        }
+    }
+    count_errors(static_cast<int64_t>(inputs), what, result);
+}
+
+void FileProgress::show(const std::string& path, int64_t done, int64_t total) {
+    constexpr int64_t kMegabyte = 1'000'000;
+    if (!bar_ || path != path_) {
+        bar_.emplace(fmt::format("reading {}", path), total / kMegabyte, mode_, "MB");
+        path_ = path;
+        shown_ = 0;
+    }
+    bar_->add(done / kMegabyte - shown_);
+    shown_ = done / kMegabyte;
+}
+
 Mesh load_with_progress(const std::string& path, const std::string& from, int64_t item, const Common& common,
                         io::Warnings& warnings, io::Format* used) {
+    FileProgress progress(common);
     io::ReadOptions options;
     options.item = item;
-    constexpr int64_t kMegabyte = 1'000'000;
-    std::optional<Progress> progress;  // begun with the first bytes, when their total is known
-    int64_t shown = 0;
-    options.on_progress = [&](int64_t done, int64_t total) {
-        if (!progress)
-            progress.emplace(fmt::format("reading {}", path), total / kMegabyte, progress_mode(common), "MB");
-        progress->add(done / kMegabyte - shown);
-        shown = done / kMegabyte;
-    };
+    options.on_progress = [&](int64_t done, int64_t total) { progress.show(path, done, total); };
     io::Format format{};
     if (!from.empty()) format = io::format_by_name(from);
     io::Warnings found;
     Mesh mesh = io::load(path, options, found, from.empty() ? nullptr : &format, used);
     for (const std::string& warning : found) warnings.push_back(fmt::format("{}: {}", path, warning));
     return mesh;
-}
-
-std::string grouped(int64_t number) {
-    std::string digits = std::to_string(number < 0 ? -number : number);
-    for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
-        digits.insert(static_cast<size_t>(at), ",");
-    return number < 0 ? "-" + digits : digits;
-}
-
-std::string bytes_text(int64_t bytes) {
-    if (bytes < 1000) return fmt::format("{} B", bytes);
-    const char* units[] = {"kB", "MB", "GB", "TB"};
-    auto value = static_cast<double>(bytes);
-    int unit = -1;
-    while (value >= 999.5 && unit < 3) {
-        value /= 1000;
-        ++unit;
-    }
-    return fmt::format("{:.3g} {}", value, units[unit]);
 }
 
 }  // namespace stipple::cli

@@ -1,3 +1,4 @@
+#include "stipple/cli/commands.h"
 #include "stipple/cli/files.h"
 #include "stipple/core/terminal.h"
 #include "stipple/io/image_file.h"
@@ -120,38 +121,37 @@ Result run_picture(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_picture(CLI::App& root, Common& common) {
+Command add_picture(Arguments& root, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = root.add_subcommand("picture", "Draw clouds and meshes side by side into a PNG");
-    CLI::Option* input = app->add_option("INPUT", options->inputs, "Files; - is standard input");
-    CLI::Option* output = app->add_option("-o,--output", options->output, "The .png; - is standard output");
-    app->add_option("--size", options->size, "Pixels of one panel, WIDTHxHEIGHT")->capture_default_str();
-    app->add_option("--columns", options->columns, "Panels in a row; 0 chooses")->capture_default_str();
-    app->add_option("--captions", options->captions, "One for each input");
-    app->add_option("--title", options->title, "Above all panels");
-    app->add_option("--color-by", options->color_by, "Attribute, x, y, z, depth, #rrggbb; one, or one for each input");
-    app->add_option("--colormap", options->color_map, "viridis, turbo, magma, inferno, plasma, grey, coolwarm")
-        ->capture_default_str();
-    app->add_option("--range", options->range, "Values at the ends of the color map")->expected(2);
-    app->add_option("--azimuth", options->azimuth, "Degrees about the up axis")->capture_default_str();
-    app->add_option("--elevation", options->elevation, "Degrees above the horizon")->capture_default_str();
-    app->add_option("--zoom", options->zoom, "Larger than what fits, about the middle")->capture_default_str();
-    app->add_option("--up", options->up, "Up axis: z or y")->check(CLI::IsMember({"z", "y"}))->capture_default_str();
-    app->add_option("--point-size", options->point_size, "Diameter in pixels; 0 chooses by density")
-        ->capture_default_str();
-    app->add_option("--inset", options->inset, "Zoom: middle x and y and size, fractions of a panel")->expected(2, 3);
-    app->add_option("--unit", options->unit, "Draw a scale bar with this unit of length");
-    app->add_option("--item", options->item, "Which cloud of a file that holds many, from 0")->check(from_zero());
-    app->add_option("--from", options->from, "Format of the inputs, when name and content do not tell");
-    app->add_flag("--dark", options->dark, "Dark background");
-    app->add_flag("--flat", options->flat, "Flat faces instead of smooth ones");
-    app->add_flag("--edges", options->edges, "Lines along the triangles");
-    app->add_flag("--orthographic", options->orthographic, "Parallel projection");
-    app->add_flag("--own-scale", options->own_scale, "Each panel fits its own content");
-    app->add_flag("--scale-bar", options->scale_bar, "Draw a scale bar");
-    app->add_flag("--no-legend", options->no_legend, "No color bar");
-    app->footer("Example:\n  stipple picture scan.ply dense.ply --captions input output --color-by z -o both.png");
-    return {"picture", app, [options, &common] { return run_picture(*options, common); }, {input, output}};
+    Arguments& app = root.command("picture", "Draw clouds and meshes side by side into a PNG");
+    Option input = app.option("INPUT", options->inputs, "Files; - is standard input");
+    Option output = app.option("-o,--output", options->output, "The .png; - is standard output");
+    app.option("--size", options->size, "Pixels of one panel, WIDTHxHEIGHT").show_default();
+    app.option("--columns", options->columns, "Panels in a row; 0 chooses").show_default();
+    app.option("--captions", options->captions, "One for each input");
+    app.option("--title", options->title, "Above all panels");
+    app.option("--color-by", options->color_by, "Attribute, x, y, z, depth, #rrggbb; one, or one for each input");
+    app.option("--colormap", options->color_map, "viridis, turbo, magma, inferno, plasma, grey, coolwarm")
+        .show_default();
+    app.option("--range", options->range, "Values at the ends of the color map").count(2);
+    app.option("--azimuth", options->azimuth, "Degrees about the up axis").show_default();
+    app.option("--elevation", options->elevation, "Degrees above the horizon").show_default();
+    app.option("--zoom", options->zoom, "Larger than what fits, about the middle").show_default();
+    app.option("--up", options->up, "Up axis: z or y").one_of({"z", "y"}).show_default();
+    app.option("--point-size", options->point_size, "Diameter in pixels; 0 chooses by density").show_default();
+    app.option("--inset", options->inset, "Zoom: middle x and y and size, fractions of a panel").count(2, 3);
+    app.option("--unit", options->unit, "Draw a scale bar with this unit of length");
+    app.option("--item", options->item, "Which cloud of a file that holds many, from 0").from_zero();
+    app.option("--from", options->from, "Format of the inputs, when name and content do not tell");
+    app.flag("--dark", options->dark, "Dark background");
+    app.flag("--flat", options->flat, "Flat faces instead of smooth ones");
+    app.flag("--edges", options->edges, "Lines along the triangles");
+    app.flag("--orthographic", options->orthographic, "Parallel projection");
+    app.flag("--own-scale", options->own_scale, "Each panel fits its own content");
+    app.flag("--scale-bar", options->scale_bar, "Draw a scale bar");
+    app.flag("--no-legend", options->no_legend, "No color bar");
+    app.footer("Example:\n  stipple picture scan.ply dense.ply --captions input output --color-by z -o both.png");
+    return {&app, [options, &common] { return run_picture(*options, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

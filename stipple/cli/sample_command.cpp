@@ -1,12 +1,16 @@
 #include <cmath>
 
+#include "stipple/cli/commands.h"
 #include "stipple/cli/files.h"
-#include "stipple/cli/sample_methods.h"
 #include "stipple/cli/table.h"
 #include "stipple/picture/figure.h"
+#include "stipple/tasks/sample.h"
 
 namespace stipple::cli {
 namespace {
+
+using tasks::SampleMethod;
+using tasks::SampleSettings;
 
 struct Options {
     InputFile input;
@@ -40,7 +44,7 @@ void require_own_options(const Options& options, SampleMethod method) {
 
 SampleSettings settings_of(const Options& options, const Common& common) {
     SampleSettings settings;
-    settings.method = sample_method_by_name(options.method);
+    settings.method = tasks::sample_method_by_name(options.method);
     settings.seed = common.seed;
     settings.start = options.start;
     settings.voxel = options.voxel;
@@ -89,8 +93,10 @@ Result run_sample(const Options& options, const Common& common) {
     if (options.ratio > 0)
         settings.count = std::max<int64_t>(1, std::llround(options.ratio * static_cast<double>(cloud.size())));
     Mesh sampled;
-    sampled.vertices =
-        about_file(options.input.path, [&] { return sample_cloud(cloud, settings, parse_device(common.device)); });
+    sampled.vertices = about_file(options.input.path, [&] {
+        STIPPLE_REQUIRE(settings.start < cloud.size(), "--start {} of {} points", settings.start, cloud.size());
+        return tasks::sample_cloud(cloud, settings, parse_device(common.device));
+    });
     const int64_t points = sampled.vertices.size();
     const std::string method(name_of(settings.method));
     result.fields["method"] = method;
@@ -111,34 +117,31 @@ Result run_sample(const Options& options, const Common& common) {
 
 }  // namespace
 
-Command add_sample(CLI::App& root, Common& common) {
+Command add_sample(Arguments& root, Common& common) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = root.add_subcommand("sample", "Choose fewer points of a cloud");
-    CLI::Option* input = app->add_option("INPUT", options->input.path, "The file; - is standard input");
-    CLI::Option* output = add_output(*app, options->output);
-    app->add_option("-n,--count", options->count, "Points wanted")->check(from_zero());
-    app->add_option("--ratio", options->ratio, "Points wanted, of those there are: 0.1");
-    app->add_option("--method", options->method, "random, fps, voxel, poisson, inverse-density")->capture_default_str();
-    app->add_option("--voxel", options->voxel, "voxel: edge of a cell, one point for each");
-    app->add_option("--keep", options->keep, "voxel: centroid, or the point nearest to the middle")
-        ->check(CLI::IsMember({"centroid", "nearest"}))
-        ->capture_default_str()
-        ->option_text("centroid|nearest");
-    app->add_option("--start", options->start, "fps: the first point, from 0")
-        ->check(from_zero())
-        ->capture_default_str();
-    app->add_option("--radius", options->radius, "poisson: of the discs; 0 chooses")->capture_default_str();
-    app->add_flag("--progressive", options->progressive, "poisson: in an order whose beginnings are spread too");
-    app->add_option("--k", options->k, "inverse-density: neighbours that tell density, 1 to 127")
-        ->capture_default_str();
-    app->add_option("--dimension", options->dimension, "inverse-density: 1, 2 surface, 3 solid")->capture_default_str();
-    app->add_option("--picture", options->picture, "Draw input and result side by side into this .png");
-    add_output_format(*app, options->output);
-    add_input_format(*app, options->input);
-    app->footer(
+    Arguments& app = root.command("sample", "Choose fewer points of a cloud");
+    Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
+    Option output = add_output(app, options->output);
+    app.option("-n,--count", options->count, "Points wanted").from_zero();
+    app.option("--ratio", options->ratio, "Points wanted, of those there are: 0.1");
+    app.option("--method", options->method, "random, fps, voxel, poisson, inverse-density").show_default();
+    app.option("--voxel", options->voxel, "voxel: edge of a cell, one point for each");
+    app.option("--keep", options->keep, "voxel: centroid, or the point nearest to the middle")
+        .one_of({"centroid", "nearest"})
+        .show_default()
+        .text("centroid|nearest");
+    app.option("--start", options->start, "fps: the first point, from 0").from_zero().show_default();
+    app.option("--radius", options->radius, "poisson: of the discs; 0 chooses").show_default();
+    app.flag("--progressive", options->progressive, "poisson: in an order whose beginnings are spread too");
+    app.option("--k", options->k, "inverse-density: neighbours that tell density, 1 to 127").show_default();
+    app.option("--dimension", options->dimension, "inverse-density: 1, 2 surface, 3 solid").show_default();
+    app.option("--picture", options->picture, "Draw input and result side by side into this .png");
+    add_output_format(app, options->output);
+    add_input_format(app, options->input);
+    app.footer(
         "Example:\n  stipple sample scan.ply -n 4096 -o few.ply --picture few.png\n"
         "  stipple sample scan.las --method voxel --voxel 0.05 -o thin.las");
-    return {"sample", app, [options, &common] { return run_sample(*options, common); }, {input, output}};
+    return {&app, [options, &common] { return run_sample(*options, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

@@ -9,13 +9,11 @@
 namespace stipple::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string cell_text(const Json& cell) {
-    if (cell.is_string()) return printable(cell.get<std::string>());
+    if (cell.is_string()) return printable(cell.text());
     if (cell.is_null()) return "";
-    if (cell.is_number_float()) return fmt::format("{:.6g}", cell.get<double>());
-    return cell.dump();
+    if (cell.is_real()) return fmt::format("{:.6g}", cell.number());
+    return cell.compact();
 }
 
 /// Characters, not bytes: a name in UTF-8 takes its width on the screen.
@@ -29,7 +27,7 @@ std::string padded(const std::string& text, size_t width, bool right) {
 }
 
 std::string csv_cell(const Json& cell) {
-    std::string text = cell.is_number_float() ? cell.dump() : cell_text(cell);
+    std::string text = cell.is_real() ? cell.compact() : cell_text(cell);
     if (text.find_first_of(",\"") == std::string::npos) return text;
     std::string quoted = "\"";
     for (char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
@@ -61,7 +59,7 @@ std::string format_json(const Table& table) {
         for (size_t i = 0; i < row.size(); ++i) object[table.columns[i]] = row[i];
         array.push_back(std::move(object));
     }
-    return array.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return array.pretty();
 }
 
 std::string format_aligned(const Table& table, bool markdown) {

@@ -1,16 +1,17 @@
 #pragma once
 // Tables: one value, printed aligned for a terminal, or as Markdown, CSV or JSON.
 
-#include <nlohmann/json.hpp>
-
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "stipple/cli/json.h"
 
 namespace stipple::cli {
 
 struct Table {
-    std::vector<std::string> columns;                       // with units: "size (bytes)"
-    std::vector<std::vector<nlohmann::ordered_json>> rows;  // strings and numbers
+    std::vector<std::string> columns;     // with units: "size (bytes)"
+    std::vector<std::vector<Json>> rows;  // strings and numbers
 };
 
 /// `style` is "", "md", "csv" or "json" (an array of objects). Ends with a line end.

@@ -14,6 +14,18 @@
 
 namespace stipple {
 
+bool is_folder(const std::string& path) {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+std::string stem_of(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+    const size_t dot = name.rfind('.');
+    return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
+}
+
 std::vector<std::string> list_folder(const std::string& path) {
     struct Close {
         void operator()(DIR* folder) const { ::closedir(folder); }

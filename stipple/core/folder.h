@@ -1,5 +1,6 @@
 #pragma once
-// Folders: listing and removing. std::filesystem ends the program when memory runs out in the middle of either.
+// Folders: listing and removing; names of files. std::filesystem ends the program when memory runs out in the middle of
+// either.
 
 #include <string>
 #include <vector>
@@ -8,6 +9,12 @@ namespace stipple {
 
 /// Names of everything in a folder, hidden entries too, sorted. Throws Error{bad_file}.
 std::vector<std::string> list_folder(const std::string& path);
+
+/// False where nothing is.
+bool is_folder(const std::string& path);
+
+/// The file's name without folder and last extension: "a/b/scan.las" -> "scan".
+std::string stem_of(const std::string& path);
 
 /// Removes a file, a link, or a folder with all that is in it; links are not followed. What is not there is no error.
 /// Returns 0 or the errno of the first entry that would not go.

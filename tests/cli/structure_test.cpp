@@ -106,8 +106,12 @@ TEST(CliStructure, FoldersIncludeOnlyWhatIsBelowThem) {
         {"network", {"core", "io"}},
         {"models", {"core", "io", "network"}},
         {"engine", {"core", "io", "models", "network", "ops"}},
+        {"data", {"core", "io", "ops"}},
+        {"tasks", {"core", "data", "engine", "geometry", "io", "metrics", "models", "network", "ops"}},
         {"bench", {"core", "ops"}},
-        {"cli", {"bench", "core", "engine", "geometry", "io", "metrics", "models", "network", "ops", "picture"}},
+        {"cli",
+         {"bench", "core", "data", "engine", "geometry", "io", "metrics", "models", "network", "ops", "picture",
+          "tasks"}},
     };
     for (const Source& source : sources()) {
         const auto rule = allowed.find(source.folder);

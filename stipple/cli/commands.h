@@ -1,0 +1,22 @@
+#pragma once
+// The commands of `stipple`: each adds itself, with its options, below `root`.
+
+#include "stipple/cli/command.h"
+
+namespace stipple::cli {
+
+Command add_info(Arguments& root, Common& common);
+Command add_convert(Arguments& root, Common& common);
+Command add_picture(Arguments& root, Common& common);
+Command add_sample(Arguments& root, Common& common);
+Command add_register(Arguments& root, Common& common);
+Command add_normals(Arguments& root, Common& common);
+Command add_clean(Arguments& root, Common& common);
+Command add_bench(Arguments& root, Common& common);
+Command add_mesh(Arguments& root, Common& common);
+Command add_metrics(Arguments& root, Common& common);
+Command add_classify(Arguments& root, Common& common);
+Command add_segment(Arguments& root, Common& common);
+Command add_engine(Arguments& root, Common& common);
+
+}  // namespace stipple::cli

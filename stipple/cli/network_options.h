@@ -1,0 +1,37 @@
+#pragma once
+// Options of the commands that run networks on clouds.
+
+#include "stipple/cli/command.h"
+#include "stipple/engine/precision.h"
+#include "stipple/tasks/network_clouds.h"
+
+namespace stipple::cli {
+
+/// What a network sees of a cloud, and how the clouds are read.
+struct CloudArguments {
+    tasks::CloudOptions clouds;
+    std::string from;
+};
+/// --points, --sample, --no-normalise, --from.
+void add_cloud_options(Arguments& app, CloudArguments& arguments);
+
+/// With --seed; throws Error{bad_argument} for values that make no sense.
+tasks::CloudOptions cloud_options(const CloudArguments& arguments, const Common& common);
+/// Files are read with a bar in `progress`, which must outlive it.
+data::ReadClouds reading(const CloudArguments& arguments, FileProgress& progress);
+/// Clouds for calibration and comparison, with progress.
+tasks::LoadedBatch load_clouds(const std::vector<data::CloudEntry>& entries, int64_t count,
+                               const tasks::CloudOptions& options, const CloudArguments& arguments,
+                               const Common& common, io::Warnings& warnings);
+
+/// --precision of one network.
+struct PrecisionArgument {
+    std::string text = "fp32";
+    Option option;
+
+    /// None unless given: a model runs in fp32 then, an engine file as it was built.
+    std::optional<engine::Precision> wanted() const;
+};
+void add_precision(Arguments& app, PrecisionArgument& precision);
+
+}  // namespace stipple::cli

@@ -1,0 +1,19 @@
+#pragma once
+// Names of the classes of a network.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace stipple::data {
+
+/// The lines of a text file that are not empty, without blanks around them. Throws Error{bad_file}.
+std::vector<std::string> load_names(const std::string& path);
+
+/// Names of `count` classes: lines of the file at `names_path`, else "stipple.classes" of the metadata (a JSON array),
+/// else "class 0" and so on. Throws Error{bad_file} when there are more or fewer.
+std::vector<std::string> class_names(const std::map<std::string, std::string>& metadata, const std::string& names_path,
+                                     int64_t count);
+
+}  // namespace stipple::data

@@ -1,0 +1,41 @@
+#include "stipple/tasks/model_file.h"
+
+#include "stipple/core/error.h"
+#include "stipple/tasks/weights.h"
+
+namespace stipple::tasks {
+
+ModelOrEngine load_model_or_engine(const std::string& path) {
+    ModelOrEngine loaded;
+    loaded.path = find_weights(path);
+    if (engine::is_engine_file(loaded.path))
+        loaded.file = engine::load_engine(loaded.path);
+    else
+        loaded.model = models::load_model(loaded.path);
+    return loaded;
+}
+
+Device device_for(const ModelOrEngine& source, const std::string& device) {
+    if (!source.file || device != "auto") return parse_device(device);
+    return parse_device(source.file->options.device.type == DeviceType::cpu ? "cpu" : "cuda");
+}
+
+engine::Engine compile(const ModelOrEngine& source, const engine::Options& options, bool precision_given) {
+    if (source.model) return engine::compile(source.model->network, source.model->weights, options);
+    const engine::Options& built = source.file->options;
+    STIPPLE_REQUIRE(!precision_given || options.precision == built.precision,
+                    "{} was built in {}, not {}: build another, or give the model itself", source.path,
+                    name_of(built.precision), name_of(options.precision));
+    STIPPLE_REQUIRE(options.device.type == built.device.type, "{} was built for {}, not {}", source.path,
+                    built.device.type == DeviceType::cpu ? "cpu" : "cuda", options.device);
+    return engine::compile(*source.file, options.device.index);
+}
+
+const network::TensorType* find_type(const engine::Program& program, const std::vector<engine::Binding>& bindings,
+                                     std::string_view name) {
+    for (const engine::Binding& binding : bindings)
+        if (binding.name == name) return &program.values[static_cast<size_t>(binding.value)].type;
+    return nullptr;
+}
+
+}  // namespace stipple::tasks

@@ -1,0 +1,43 @@
+#include "stipple/tasks/network_runner.h"
+
+#include <algorithm>
+
+#include "stipple/core/number_text.h"
+
+namespace stipple::tasks {
+
+NetworkRunner::NetworkRunner(ModelOrEngine source, const RunnerOptions& options)
+    : source_(std::move(source)), precision_given_(options.precision.has_value()), max_batch_(options.batch) {
+    STIPPLE_REQUIRE(options.batch >= 1 && options.points >= 1, "{} clouds of {} points make no batch", options.batch,
+                    options.points);
+    options_.device = device_for(source_, options.device);
+    options_.precision = options.precision.value_or(engine::Precision::fp32);
+    options_.max_batch = options.batch;
+    options_.max_points = options.points;
+    if (source_.file) max_batch_ = std::min(max_batch_, source_.file->options.max_batch);
+    compile();
+}
+
+int64_t NetworkRunner::max_points() const {
+    return source_.file ? source_.file->options.max_batch * source_.file->options.max_points : INT64_MAX;
+}
+
+engine::Context& NetworkRunner::reserve(int64_t points) {
+    STIPPLE_REQUIRE(points <= max_points(), "{} points, the engine was built for {}", grouped(points),
+                    grouped(max_points()));
+    const int64_t needed = (points + options_.max_batch - 1) / options_.max_batch;
+    if (source_.model && needed > options_.max_points) {
+        options_.max_points = std::max(needed, 2 * options_.max_points);
+        compile();
+    }
+    return *context_;
+}
+
+void NetworkRunner::compile() {
+    context_.reset();  // before what it refers to
+    engine_.reset();
+    engine_.emplace(tasks::compile(source_, options_, precision_given_));
+    context_.emplace(*engine_);
+}
+
+}  // namespace stipple::tasks

@@ -1,0 +1,35 @@
+#pragma once
+// Fewer points of a cloud, by any method.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stipple/core/point_cloud.h"
+
+namespace stipple::tasks {
+
+enum class SampleMethod { random, fps, voxel, poisson, inverse_density };
+
+struct SampleSettings {
+    SampleMethod method = SampleMethod::fps;
+    int64_t count = 0;         // points wanted; voxel: none
+    uint64_t seed = 0;         // random, inverse-density, and thinning before poisson
+    int64_t start = 0;         // fps
+    double voxel = 0;          // edge of a cell
+    bool nearest = false;      // voxel: a point of each cell instead of the mean of its points
+    double radius = 0;         // poisson; 0: from the cloud
+    bool progressive = false;  // poisson
+    int k = 16;                // inverse-density
+    int dimension = 2;         // inverse-density
+};
+
+/// "inverse-density" and so on; throws Error{bad_argument} that lists the names.
+SampleMethod sample_method_by_name(std::string_view name);
+std::string_view name_of(SampleMethod method);
+
+/// The sampled cloud with origin and attributes, on the CPU; the cloud has finite points only. Throws
+/// Error{bad_argument} for a count above the cloud's and what the operations refuse.
+PointCloud sample_cloud(const PointCloud& cloud, const SampleSettings& settings, Device device);
+
+}  // namespace stipple::tasks

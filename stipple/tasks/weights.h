@@ -1,0 +1,21 @@
+#pragma once
+// Where trained weights are found by name.
+
+#include <string>
+#include <vector>
+
+namespace stipple::tasks {
+
+/// The folders that are searched, first to last: $STIPPLE_WEIGHTS (several, with ':' between them),
+/// share/stipple/weights of the prefix that the running program is installed in, and, for a program that lies in a
+/// build folder of a checkout, the checkout's weights/.
+std::vector<std::string> weights_folders();
+
+/// Paths of existing files stay as they are; a name without a folder ("pointnet-modelnet40", with or without
+/// .safetensors) is searched in weights_folders(). What is not found comes back unchanged, for its reader to say so.
+std::string find_weights(const std::string& path_or_name);
+
+/// Names that find_weights() finds, without extension, sorted.
+std::vector<std::string> list_weights();
+
+}  // namespace stipple::tasks

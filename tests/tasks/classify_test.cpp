@@ -1,0 +1,182 @@
+#include "stipple/tasks/classify.h"
+
+#include <gtest/gtest.h>
+
+#include "stipple/tasks/agreement.h"
+#include "stipple/tasks/evaluate.h"
+#include "tests/tasks/small_models.h"
+
+namespace stipple::tasks {
+namespace {
+
+using test::contains;
+using test::message_of;
+using test::random_cloud;
+using test::save_cloud;
+using test::save_model;
+
+class Classify : public testing::Test {
+protected:
+    Classifier classifier(RunnerOptions options = {.device = "cpu"}) const {
+        return {load_model_or_engine(model), options};
+    }
+    test::TemporaryFolder folder;
+    const std::string model = save_model(folder / "m.safetensors", "pointnet-classifier", 5);
+};
+
+TEST(Ranked, IsSoftmaxWithTiesToTheLowerIndex) {
+    const float logits[] = {0, 2, 2, -1};
+    const std::vector<Guess> guesses = ranked(logits);
+    ASSERT_EQ(guesses.size(), 4u);
+    EXPECT_EQ(guesses[0].index, 1);
+    EXPECT_EQ(guesses[1].index, 2);
+    EXPECT_EQ(guesses[3].index, 3);
+    double sum = 0;
+    for (const Guess& guess : guesses) sum += guess.probability;
+    EXPECT_NEAR(sum, 1, 1e-12);
+    EXPECT_NEAR(guesses[0].probability / guesses[2].probability, std::exp(2.0), 1e-9);
+    const float large[] = {1e30f, -1e30f};
+    EXPECT_EQ(ranked(large)[0].probability, 1);
+    EXPECT_TRUE(ranked({}).empty());
+}
+
+TEST_F(Classify, AnswersInOrderWhateverTheBatch) {
+    std::vector<data::CloudEntry> entries;
+    for (int i = 0; i < 7; ++i)
+        entries.push_back({save_cloud(folder / ("c" + std::to_string(i) + ".ply"), random_cloud(20 + 9 * i, i + 1))});
+    std::vector<std::vector<Guess>> one_by_one;
+    for (const int64_t batch : {1, 3, 32}) {
+        Classifier made = classifier({.device = "cpu", .batch = batch, .points = 25});  // most clouds have more
+        EXPECT_EQ(made.classes(), 5);
+        io::Warnings warnings;
+        int advanced = 0;
+        const std::vector<Classified> answers =
+            classify(made, entries, {.points = 0}, {}, warnings, [&] { ++advanced; });
+        ASSERT_EQ(answers.size(), 7u);
+        EXPECT_EQ(advanced, 7);
+        for (size_t i = 0; i < 7; ++i) {
+            EXPECT_FALSE(answers[i].error);
+            EXPECT_EQ(answers[i].points, 20 + 9 * static_cast<int64_t>(i));
+            ASSERT_EQ(answers[i].guesses.size(), 5u);
+            if (batch == 1)
+                one_by_one.push_back(answers[i].guesses);
+            else
+                for (size_t k = 0; k < 5; ++k) {
+                    EXPECT_EQ(answers[i].guesses[k].index, one_by_one[i][k].index);
+                    EXPECT_NEAR(answers[i].guesses[k].probability, one_by_one[i][k].probability, 1e-6);
+                }
+        }
+    }
+}
+
+TEST_F(Classify, OneUnreadableCloudLeavesTheOthers) {
+    const std::string good = save_cloud(folder / "good.ply", random_cloud(40));
+    test::write_file(folder / "bad.ply", "ply\nnonsense");
+    io::Warnings warnings;
+    Classifier made = classifier();
+    const std::vector<Classified> answers =
+        classify(made, {{folder / "bad.ply"}, {good}, {folder / "none.ply"}, {good}}, {}, {}, warnings);
+    ASSERT_EQ(answers.size(), 4u);
+    for (const size_t i : {0, 2}) {
+        ASSERT_TRUE(answers[i].error);
+        EXPECT_EQ(answers[i].error->code(), ErrorCode::bad_file);
+        EXPECT_TRUE(answers[i].guesses.empty());
+    }
+    EXPECT_EQ(answers[1].guesses[0].index, answers[3].guesses[0].index);
+}
+
+TEST_F(Classify, RefusesOtherNetworks) {
+    const std::string parts = save_model(folder / "s.safetensors", "pointnet-segmenter", 4);
+    EXPECT_TRUE(contains(message_of([&] { Classifier(load_model_or_engine(parts), {.device = "cpu"}); }),
+                         "does not classify clouds"));
+    EXPECT_NE(message_of([&] { classifier({.device = "cpu", .batch = 0}); }), "");
+    EXPECT_NE(message_of([&] { load_model_or_engine(folder / "none.safetensors"); }), "");
+}
+
+TEST_F(Classify, EnginesKeepWhatTheyWereBuiltFor) {
+    const models::Model loaded = models::load_model(model);
+    engine::Options built;
+    built.max_batch = 2;
+    built.max_points = 30;
+    const engine::Engine engine = engine::compile(loaded.network, loaded.weights, built);
+    engine::save_engine(folder / "m.engine", engine::engine_file_of(engine, loaded.weights), Overwrite::refuse);
+    Classifier made(load_model_or_engine(folder / "m.engine"), {});
+    EXPECT_EQ(made.runner().device().type, DeviceType::cpu);
+    EXPECT_EQ(made.runner().max_batch(), 2);
+    EXPECT_EQ(made.runner().max_points(), 60);
+    io::Warnings warnings;
+    const std::string large = save_cloud(folder / "large.ply", random_cloud(61)),
+                      small = save_cloud(folder / "small.ply", random_cloud(30));
+    const std::vector<Classified> answers =
+        classify(made, {{small}, {large}, {small}, {small}}, {.points = 0}, {}, warnings);
+    EXPECT_FALSE(answers[0].error);
+    ASSERT_TRUE(answers[1].error);
+    EXPECT_TRUE(contains(answers[1].error->what(), "61 points, the engine was built for 60"));
+    EXPECT_FALSE(answers[3].error);
+    EXPECT_TRUE(contains(message_of([&] {
+                             Classifier(load_model_or_engine(folder / "m.engine"),
+                                        {.precision = engine::Precision::bf16});
+                         }),
+                         "was built in fp32, not bf16"));
+}
+
+TEST(Evaluate, CountsByClass) {
+    const int64_t found[] = {0, 0, 1, 1, 2, 0}, labels[] = {0, 0, 0, 0, 2, 2};
+    const Evaluation result = evaluate(found, labels, 4);
+    EXPECT_EQ(result.clouds, 6);
+    EXPECT_EQ(result.right, 3);
+    EXPECT_DOUBLE_EQ(result.accuracy, 0.5);
+    EXPECT_DOUBLE_EQ(result.mean_class_accuracy, 0.5);  // (2 / 4 + 1 / 2) / 2: classes 1 and 3 do not occur
+    EXPECT_EQ(result.confusion[0 * 4 + 1], 2);
+    EXPECT_EQ(result.confusion[2 * 4 + 0], 1);
+    EXPECT_NE(message_of([&] { evaluate({}, {}, 4); }), "");
+    EXPECT_NE(message_of([&] { evaluate(found, labels, 2); }), "");
+}
+
+#ifdef STIPPLE_WITH_HDF5
+TEST_F(Classify, EvaluatesLabelledSets) {
+    io::CloudSet set;
+    set.points = Array<float, 3>({6, 20, 3});
+    const CloudBatch clouds = synthetic_clouds(6, 20, 4);
+    std::copy(clouds.rows.begin(), clouds.rows.end(), set.points.data());
+    set.labels = {0, 1, 2, 3, 4, 0};
+    io::save_hdf5(folder / "set.h5", set, Overwrite::refuse);
+    Classifier made = classifier();
+    io::Warnings warnings;
+    const std::vector<data::CloudEntry> entries = data::list_clouds({folder / "set.h5"});
+    const Evaluation result = evaluate(made, entries, {}, {}, warnings);
+    EXPECT_EQ(result.clouds, 6);
+    int64_t right = 0;
+    const std::vector<Classified> answers = classify(made, entries, {}, {}, warnings);
+    for (size_t i = 0; i < 6; ++i) right += answers[i].guesses[0].index == set.labels[i];
+    EXPECT_EQ(result.right, right);
+    const std::vector<data::CloudEntry> unlabelled = {{save_cloud(folder / "a.ply", random_cloud(9))}};
+    EXPECT_TRUE(contains(message_of([&] { evaluate(made, unlabelled, {}, {}, warnings); }), "has no label"));
+}
+#endif
+
+TEST_F(Classify, AgreementOfAnEngineWithItselfIsPerfect) {
+    const models::Model loaded = models::load_model(model);
+    engine::Options options;
+    options.max_batch = 3;
+    options.max_points = 40;
+    const CloudBatch clouds = synthetic_clouds(8, 40, 1);
+    const Answers answers = answers_of(engine::compile(loaded.network, loaded.weights, options), clouds);
+    EXPECT_EQ(answers.channels, 5);
+    EXPECT_EQ(answers.rows.size(), 40u);
+    const Agreement same = compare(answers, answers);
+    EXPECT_EQ(same.error, 0);
+    EXPECT_EQ(same.winners, 1);
+    options.precision = engine::Precision::bf16;
+    const Agreement other =
+        compare(answers_of(engine::compile(loaded.network, loaded.weights, options), clouds), answers);
+    EXPECT_GT(other.max_error, 0);
+    EXPECT_LT(other.error, 0.2);
+    Answers moved = answers;
+    for (float& x : moved.rows) x += 1;
+    EXPECT_NEAR(compare(moved, answers).max_error, 1, 1e-5);
+    EXPECT_EQ(accuracy_of({2, {1, 0, 0, 1}}, {0, 0}), 0.5);
+}
+
+}  // namespace
+}  // namespace stipple::tasks

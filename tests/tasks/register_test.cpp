@@ -1,0 +1,110 @@
+#include "stipple/tasks/register.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/tasks/small_models.h"
+
+namespace stipple::tasks {
+namespace {
+
+using geometry::RigidTransform;
+using test::contains;
+using test::message_of;
+
+/// Points on an uneven surface, so that no motion leaves it in place.
+PointCloud hill(int64_t n) {
+    PointCloud cloud(n * n);
+    for (int64_t i = 0; i < n * n; ++i) {
+        const auto x = static_cast<float>(i % n) / static_cast<float>(n),
+                   y = static_cast<float>(i / n) / static_cast<float>(n);
+        cloud.positions(i, 0) = x;
+        cloud.positions(i, 1) = y;
+        cloud.positions(i, 2) = 0.3f * std::sin(5 * x) + 0.2f * std::cos(7 * y) * x;
+    }
+    return cloud;
+}
+
+RigidTransform small_motion() {
+    RigidTransform motion;
+    const double angle = 0.05;
+    motion.rotation = {{{std::cos(angle), -std::sin(angle), 0}, {std::sin(angle), std::cos(angle), 0}, {0, 0, 1}}};
+    motion.translation = {0.02, -0.01, 0.03};
+    return motion;
+}
+
+TEST(Register, FindsASmallMotion) {
+    const PointCloud source = hill(50), target = geometry::transformed(source, small_motion());
+    const Registration found = register_clouds(source, target, {});
+    EXPECT_FALSE(found.failure);
+    EXPECT_TRUE(found.warnings.empty());
+    EXPECT_EQ(found.levels.size(), 3u);
+    const PoseError error = pose_error(found.found.transform, small_motion(), source);
+    EXPECT_LT(error.degrees, 0.1);
+    EXPECT_LT(error.rms, 1e-3);
+}
+
+TEST(Register, OptionsReachTheLevels) {
+    const PointCloud cloud = hill(20);
+    RegisterOptions options;
+    options.scale = 2;
+    options.iterations = 4;
+    const Registration scaled = register_clouds(cloud, cloud, options);
+    ASSERT_EQ(scaled.levels.size(), 3u);
+    EXPECT_DOUBLE_EQ(scaled.levels[0].max_distance, 1);
+    for (const geometry::IcpLevel& level : scaled.levels) EXPECT_EQ(level.iterations, 4);
+    options.icp.levels = levels_of({0.5, 0.1}, {0.1, 0});
+    options.iterations = 0;
+    const Registration given = register_clouds(cloud, cloud, options);
+    ASSERT_EQ(given.levels.size(), 2u);
+    EXPECT_EQ(given.levels[1].max_distance, 0.1);
+    EXPECT_EQ(given.levels[1].iterations, 50);
+}
+
+TEST(Register, JudgesWhatItFound) {
+    const PointCloud source = hill(20);
+    PointCloud far = source;
+    for (int64_t i = 0; i < far.size(); ++i) far.positions(i, 0) += 100;
+    RegisterOptions options;
+    const Registration apart = register_clouds(source, far, options);
+    EXPECT_FALSE(apart.failure);
+    ASSERT_FALSE(apart.warnings.empty());
+    EXPECT_TRUE(contains(apart.warnings[0], "too little overlap"));
+    options.require_convergence = true;
+    const Registration refused = register_clouds(source, far, options);
+    ASSERT_TRUE(refused.failure);
+    EXPECT_EQ(refused.failure->code(), ErrorCode::check_failed);
+    EXPECT_TRUE(refused.warnings.empty());
+    options.require_convergence = false;
+    options.min_fitness = 0.5;
+    EXPECT_TRUE(contains(register_clouds(source, far, options).failure->what(), "is below 0.500"));
+}
+
+TEST(Register, RefusesWhatMakesNoSense) {
+    const PointCloud cloud = hill(5);
+    RegisterOptions options;
+    options.iterations = -1;
+    EXPECT_NE(message_of([&] { register_clouds(cloud, cloud, options); }), "");
+    options = {};
+    options.min_fitness = 2;
+    EXPECT_NE(message_of([&] { register_clouds(cloud, cloud, options); }), "");
+    EXPECT_NE(message_of([&] { levels_of({1, 2}, {1}); }), "");
+    EXPECT_NE(message_of([&] { levels_of({0}, {}); }), "");
+    EXPECT_NE(message_of([&] { levels_of({1}, {-1}); }), "");
+    EXPECT_TRUE(contains(message_of([&] { kernel_by_name("soft"); }), "unknown kernel soft"));
+    for (const std::string& name : kernel_names()) kernel_by_name(name);
+}
+
+TEST(Register, TransformsAreReadFromText) {
+    const test::TemporaryFolder folder;
+    test::write_file(folder / "t.txt", geometry::to_text(small_motion()));
+    EXPECT_LT(pose_error(load_transform(folder / "t.txt"), small_motion(), hill(4)).rms, 1e-12);
+    test::write_file(folder / "bad.txt", "1 2 3");
+    EXPECT_TRUE(contains(message_of([&] { load_transform(folder / "bad.txt"); }), "bad.txt"));
+    test::write_file(folder / "long.txt", std::string(100000, ' '));
+    EXPECT_TRUE(contains(message_of([&] { load_transform(folder / "long.txt"); }), "too long"));
+}
+
+}  // namespace
+}  // namespace stipple::tasks
