@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
+
+#include "stipple/core/box.h"
 
 namespace stipple {
 namespace {
@@ -79,22 +80,18 @@ PointCloud select(const PointCloud& cloud, View<const int32_t, 1> indices) {
 }
 
 Bounds bounds_of(const PointCloud& cloud) {
-    constexpr float kInf = std::numeric_limits<float>::infinity();
-    std::array<float, 3> low = {kInf, kInf, kInf}, high = {-kInf, -kInf, -kInf};
+    auto box = Box<float>::none();
     Bounds bounds;
     const float* p = cloud.positions.data();
     for (int64_t i = 0; i < cloud.size(); ++i, p += 3) {
         if (!is_finite(p)) continue;
         ++bounds.finite;
-        for (int axis = 0; axis < 3; ++axis) {
-            low[axis] = std::min(low[axis], p[axis]);
-            high[axis] = std::max(high[axis], p[axis]);
-        }
+        box.add(p);
     }
     if (bounds.finite == 0) return bounds;
     for (int axis = 0; axis < 3; ++axis) {
-        bounds.min[axis] = cloud.origin[axis] + low[axis];
-        bounds.max[axis] = cloud.origin[axis] + high[axis];
+        bounds.min[axis] = cloud.origin[axis] + box.low[axis];
+        bounds.max[axis] = cloud.origin[axis] + box.high[axis];
     }
     return bounds;
 }

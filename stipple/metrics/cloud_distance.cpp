@@ -7,11 +7,9 @@
 namespace stipple::metrics {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 /// max that does not lose a NaN.
 double larger(double a, double b) {
-    return std::isnan(a) || std::isnan(b) ? kNan : std::max(a, b);
+    return std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b);
 }
 
 double share_within(const Nearest& nearest, double squared) {
@@ -25,7 +23,7 @@ struct Agreement {
     double sum = 0;
     int64_t pairs = 0;
 
-    double mean() const { return pairs == 0 ? kNan : sum / static_cast<double>(pairs); }
+    double mean() const { return pairs == 0 ? NAN : sum / static_cast<double>(pairs); }
 };
 
 Agreement agreement(const Nearest& nearest, View<const float, 2> own, View<const float, 2> other, bool oriented) {
@@ -63,7 +61,7 @@ double chamfer(const CloudDistances& distances, ChamferKind kind) {
         case ChamferKind::l1_half: return (a.mean + b.mean) / 2;
         case ChamferKind::l1_max: return larger(a.mean, b.mean);
     }
-    return kNan;
+    return NAN;
 }
 
 double hausdorff(const CloudDistances& distances, HausdorffKind kind) {
@@ -75,7 +73,7 @@ double hausdorff(const CloudDistances& distances, HausdorffKind kind) {
         case HausdorffKind::squared_sum: return a * a + b * b;
         case HausdorffKind::squared_half: return (a * a + b * b) / 2;
     }
-    return kNan;
+    return NAN;
 }
 
 std::string_view metric_of(ChamferKind kind) {

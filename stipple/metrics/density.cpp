@@ -10,10 +10,8 @@
 namespace stipple::metrics {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kPi = 3.14159265358979323846;
-
 struct Spread {
-    double mean = kNan, deviation = kNan;
+    double mean = NAN, deviation = NAN;
 };
 
 /// Of the finite values, deviation from the mean in a second pass.
@@ -37,9 +35,9 @@ Density density_of(const Points& points, int k, Device device) {
     Density result;
     result.points = points.finite;
     result.per_point = Array<double, 1>({n});
-    std::fill(result.per_point.span().begin(), result.per_point.span().end(), kNan);
-    result.spacing_mean = result.spacing_deviation = result.spacing_min = result.spacing_max = kNan;
-    result.spacing_variation = result.density_mean = result.density_variation = kNan;
+    std::fill(result.per_point.span().begin(), result.per_point.span().end(), double{NAN});
+    result.spacing_mean = result.spacing_deviation = result.spacing_min = result.spacing_max = NAN;
+    result.spacing_variation = result.density_mean = result.density_variation = NAN;
     if (points.finite < 2) return result;
 
     // A point is among its own neighbours, though not the first of them where points coincide: distances are what
@@ -53,7 +51,7 @@ Density density_of(const Points& points, int k, Device device) {
     Array<double, 1> spacing({n});
     parallel_for(n, 4096, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-            spacing.data()[i] = kNan;
+            spacing.data()[i] = NAN;
             if (neighbours.data()[i * columns + columns - 1] < 0) continue;  // not finite
             const auto distance = [&](int64_t column) {
                 const double *a = points.exact.data() + 3 * i,
@@ -63,7 +61,7 @@ Density density_of(const Points& points, int k, Device device) {
             };
             const double last = distance(columns - 1);
             spacing.data()[i] = distance(1);
-            result.per_point.data()[i] = static_cast<double>(columns - 1) / (kPi * last * last);
+            result.per_point.data()[i] = static_cast<double>(columns - 1) / (M_PI * last * last);
         }
     });
     const Spread spacings = spread_of(spacing.span()), densities = spread_of(result.per_point.span());

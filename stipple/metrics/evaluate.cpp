@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "stipple/core/box.h"
 #include "stipple/metrics/cloud_distance.h"
 #include "stipple/metrics/density.h"
 #include "stipple/metrics/jsd.h"
@@ -55,14 +56,10 @@ int64_t left_out_of(const char* which, const FiniteCloud& finite, int64_t size, 
 }
 
 double diagonal_of(const Points& points) {
-    double min[3], max[3], square = 0;
-    std::fill_n(min, 3, std::numeric_limits<double>::infinity());
-    std::fill_n(max, 3, -std::numeric_limits<double>::infinity());
-    for (int64_t i = 0; i < 3 * points.size(); ++i) {
-        min[i % 3] = std::min(min[i % 3], points.exact.data()[i]);
-        max[i % 3] = std::max(max[i % 3], points.exact.data()[i]);
-    }
-    for (int axis = 0; axis < 3; ++axis) square += (max[axis] - min[axis]) * (max[axis] - min[axis]);
+    auto box = Box<double>::none();
+    for (int64_t i = 0; i < points.size(); ++i) box.add(points.exact.data() + 3 * i);
+    double square = 0;
+    for (int axis = 0; axis < 3; ++axis) square += box.extent(axis) * box.extent(axis);
     return std::sqrt(square);
 }
 

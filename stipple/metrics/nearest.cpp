@@ -10,8 +10,6 @@
 namespace stipple::metrics {
 namespace {
 
-constexpr int64_t kGrain = 8192;
-
 /// One direction of a search on a device; `wanted` false leaves it out.
 struct Found {
     Array<int32_t, 1> index;
@@ -28,6 +26,7 @@ Nearest exactly(Found found, const Points& from, const Points& to) {
     const int64_t n = from.size();
     Nearest nearest{found.index.device() == Device{} ? std::move(found.index) : found.index.to(Device{}),
                     Array<double, 1>({n})};
+    constexpr int64_t kGrain = 8192;
     parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             const int32_t j = nearest.index.data()[i];

@@ -8,8 +8,6 @@
 namespace stipple::metrics {
 namespace {
 
-constexpr int64_t kGrain = 16384;
-
 /// The positions on the CPU: copied where they are not.
 class OnCpu {
 public:
@@ -65,6 +63,7 @@ Points in_frame(const PointCloud& cloud, const Frame& frame) {
     std::array<double, 3> shift;
     for (int axis = 0; axis < 3; ++axis) shift[axis] = cloud.origin[axis] - frame.origin[axis];
     Points points{Array<double, 2>({n, 3}), Array<float, 2>({n, 3})};
+    constexpr int64_t kGrain = 16384;
     parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
             for (int axis = 0; axis < 3; ++axis) {

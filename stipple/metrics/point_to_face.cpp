@@ -16,7 +16,7 @@ namespace {
 geometry::Triangle triangle_of(const Mesh& mesh, int64_t face) {
     const auto corner = [&](int k) {
         const float* p = mesh.vertices.positions.data() + 3 * int64_t{mesh.triangles.data()[3 * face + k]};
-        return geometry::Vec3{p[0], p[1], p[2]};
+        return Vec3d{p[0], p[1], p[2]};
     };
     return {corner(0), corner(1), corner(2)};
 }
@@ -57,7 +57,7 @@ FaceDistances point_to_face(const IndexedMesh& mesh, const Points& points) {
             if (face < 0) continue;
             const geometry::Triangle triangle = triangle_of(mesh.mesh(), face);
             const geometry::OnTriangle on = geometry::closest_on_triangle({exact[0], exact[1], exact[2]}, triangle);
-            const geometry::Vec3 place =
+            const Vec3d place =
                 geometry::combine(triangle.a, on.v, triangle.b - triangle.a, on.w, triangle.c - triangle.a);
             nearest[0] = place.x, nearest[1] = place.y, nearest[2] = place.z;
             result.distance.data()[i] = std::sqrt(on.dist_sq);

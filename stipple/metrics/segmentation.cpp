@@ -8,8 +8,6 @@
 namespace stipple::metrics {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 void require_shape(size_t number, const SegmentedShape& shape, std::span<const PartCategory> categories) {
     STIPPLE_REQUIRE(shape.category >= 0 && shape.category < static_cast<int64_t>(categories.size()),
                     "part_iou: shape {} is of category {}, of {}", number, shape.category, categories.size());
@@ -66,7 +64,7 @@ PartIou part_iou(std::span<const SegmentedShape> shapes, std::span<const PartCat
     int64_t present = 0;
     for (size_t c = 0; c < categories.size(); ++c) {
         if (result.shape_count[c] == 0) {
-            result.categories[c] = kNan;
+            result.categories[c] = NAN;
             continue;
         }
         result.categories[c] /= static_cast<double>(result.shape_count[c]);

@@ -13,7 +13,6 @@
 namespace stipple::metrics {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846, kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kFewest = 5;      // points of a disk that counts
 constexpr int64_t kNeighbours = 8;  // looked at before the whole disk is
 
@@ -61,7 +60,7 @@ Disks disks_of(const IndexedMesh& mesh, const Points& points, const DiskOptions&
     }
     double largest = 0;
     for (const double share : options.shares) {
-        disks.radii.push_back(std::sqrt(share * mesh.area() / kPi));
+        disks.radii.push_back(std::sqrt(share * mesh.area() / M_PI));
         largest = std::max(largest, disks.radii.back());
     }
 
@@ -129,7 +128,7 @@ double clutter(const DiskSpacing& spacing, std::span<const int32_t> members, dou
     std::vector<int32_t> sorted(members.begin(), members.end());
     std::sort(sorted.begin(), sorted.end());
     const double n = static_cast<double>(sorted.size());
-    const double expected = std::sqrt(2 * kPi * radius * radius / (n * 1.732));
+    const double expected = std::sqrt(2 * M_PI * radius * radius / (n * 1.732));
     double sum = 0;
     for (const int32_t point : sorted) {
         const double off = spacing(point, sorted) - expected;
@@ -147,7 +146,7 @@ std::vector<DiskUniformity> disk_uniformity(const IndexedMesh& mesh, const Point
     std::vector<DiskUniformity> result;
     for (size_t s = 0; s < options.shares.size(); ++s) {
         const double expected = options.shares[s] * static_cast<double>(points.finite);
-        std::vector<double> values(static_cast<size_t>(disks.disks()), kNan);
+        std::vector<double> values(static_cast<size_t>(disks.disks()), NAN);
         parallel_for(disks.disks(), 32, [&](int64_t begin, int64_t end) {
             for (int64_t disk = begin; disk < end; ++disk) {
                 const std::span<const int32_t> members = disks.within(disk, s);
@@ -165,7 +164,7 @@ std::vector<DiskUniformity> disk_uniformity(const IndexedMesh& mesh, const Point
                 one.value += value;
         }
         const int64_t counted = disks.disks() - one.skipped;
-        one.value = counted == 0 ? kNan : one.value / static_cast<double>(counted);
+        one.value = counted == 0 ? NAN : one.value / static_cast<double>(counted);
         result.push_back(one);
     }
     return result;

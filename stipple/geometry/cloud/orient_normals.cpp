@@ -4,8 +4,8 @@
 
 #include "stipple/core/array.h"
 #include "stipple/core/parallel.h"
+#include "stipple/core/vec3.h"
 #include "stipple/geometry/cloud/orient_normals_votes.h"
-#include "stipple/geometry/mesh/vec3.h"
 #include "stipple/geometry/normals.h"
 #include "stipple/ops/common/require.h"
 #include "stipple/ops/knn.h"
@@ -13,7 +13,7 @@
 namespace stipple::geometry {
 namespace {
 
-Vec3 row_of(View<const float, 2> rows, int64_t i) {
+Vec3d row_of(View<const float, 2> rows, int64_t i) {
     const float* row = rows.data() + i * rows.stride(0);
     return {row[0], row[1], row[2]};
 }
@@ -38,8 +38,8 @@ struct Cloud {
 struct Relation {
     double length_sq, cosine, stacked;
 
-    Relation(const Vec3& from, const Vec3& to, const Vec3& n, const Vec3& m) {
-        const Vec3 e = to - from;
+    Relation(const Vec3d& from, const Vec3d& to, const Vec3d& n, const Vec3d& m) {
+        const Vec3d e = to - from;
         length_sq = dot(e, e);
         cosine = dot(n, m);
         stacked = length_sq > 0 ? dot(n, e) * dot(m, e) / length_sq * (cosine < 0 ? -1 : 1) : 0;
@@ -66,8 +66,8 @@ double noise_of(const Cloud& cloud) {
         for (int64_t c = 0; c < k; ++c) {
             const int64_t j = cloud.neighbours(i, c);
             if (j < 0 || j == i || !cloud.oriented(i) || !cloud.oriented(j)) continue;
-            const Vec3 e = row_of(cloud.points, j) - row_of(cloud.points, i);
-            const Vec3 a = row_of(cloud.normals, i), b = row_of(cloud.normals, j);
+            const Vec3d e = row_of(cloud.points, j) - row_of(cloud.points, i);
+            const Vec3d a = row_of(cloud.normals, i), b = row_of(cloud.normals, j);
             const double length_sq = dot(e, e), height = (dot(a, e) + (dot(a, b) < 0 ? -1 : 1) * dot(b, e)) / 2;
             if (length_sq > 0) heights.push_back(height * height / length_sq);
         }
@@ -120,14 +120,14 @@ double area_of(const Cloud& cloud, int64_t i) {
 std::vector<int8_t> outwards(const Cloud& cloud, const Signs& signs) {
     struct Part {
         double area = 0, flux = 0, extent = 0;
-        Vec3 middle{}, normal{};
+        Vec3d middle{}, normal{};
     };
     std::vector<Part> parts(signs.parts);
     const int64_t n = cloud.points.size(0);
     for (int64_t i = 0; i < n; ++i) {
         if (!cloud.oriented(i)) continue;
         Part& part = parts[signs.part[i]];
-        const Vec3 at = row_of(cloud.points, i), normal = row_of(cloud.normals, i);
+        const Vec3d at = row_of(cloud.points, i), normal = row_of(cloud.normals, i);
         const double area = area_of(cloud, i), turned = area * signs.sign[i];
         part.area += area;
         part.middle = part.middle + area * at;
@@ -138,14 +138,14 @@ std::vector<int8_t> outwards(const Cloud& cloud, const Signs& signs) {
     for (int64_t i = 0; i < n; ++i) {
         if (!cloud.oriented(i)) continue;
         Part& part = parts[signs.part[i]];
-        const Vec3 from = row_of(cloud.points, i) - part.middle;
+        const Vec3d from = row_of(cloud.points, i) - part.middle;
         part.flux += area_of(cloud, i) * signs.sign[i] * dot(from, row_of(cloud.normals, i));
         part.extent += area_of(cloud, i) * std::sqrt(dot(from, from));
     }
     std::vector<int8_t> turn(parts.size());
     for (size_t i = 0; i < parts.size(); ++i) {
         const Part& part = parts[i];
-        const Vec3& m = part.normal;
+        const Vec3d& m = part.normal;
         const double x = std::fabs(m.x), y = std::fabs(m.y), z = std::fabs(m.z);
         const double largest = x < y ? (y < z ? m.z : m.y) : (x < z ? m.z : m.x);
         const double side = std::fabs(part.flux) > 1e-3 * part.extent ? part.flux : largest;
@@ -174,7 +174,7 @@ void orient_consistently(View<const float, 2> points, View<float, 2> normals, in
     const Cloud cloud{points, normals, neighbours.view(), reach_sq.view(), oriented.view()};
     parallel_for(n, 4096, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-            const Vec3 normal = row_of(normals, i), at = row_of(points, i);
+            const Vec3d normal = row_of(normals, i), at = row_of(points, i);
             const double length_sq = dot(normal, normal);
             oriented.data()[i] = neighbours.data()[i * columns] >= 0 && length_sq > 0 && std::isfinite(length_sq);
             int64_t last = columns - 1;
@@ -182,7 +182,7 @@ void orient_consistently(View<const float, 2> points, View<float, 2> normals, in
             const int32_t farthest = neighbours.data()[i * columns + last];
             reach_sq.data()[i] = 0;
             if (farthest < 0) continue;
-            const Vec3 e = row_of(points, farthest) - at;
+            const Vec3d e = row_of(points, farthest) - at;
             reach_sq.data()[i] = static_cast<float>(dot(e, e));
         }
     });

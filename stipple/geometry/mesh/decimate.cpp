@@ -17,11 +17,11 @@ constexpr double kLeastCosine = 0.2;
 /// p -> p' A p + 2 b' p + c, the sum of squared distances from planes, weighted by area.
 struct Quadric {
     double xx = 0, xy = 0, xz = 0, yy = 0, yz = 0, zz = 0;
-    Vec3 b;
+    Vec3d b;
     double c = 0;
 
     /// The plane through a point with this unit normal.
-    void add_plane(const Vec3& n, const Vec3& point, double weight) {
+    void add_plane(const Vec3d& n, const Vec3d& point, double weight) {
         const double d = -dot(n, point);
         xx += weight * n.x * n.x, xy += weight * n.x * n.y, xz += weight * n.x * n.z;
         yy += weight * n.y * n.y, yz += weight * n.y * n.z, zz += weight * n.z * n.z;
@@ -31,15 +31,15 @@ struct Quadric {
     Quadric operator+(const Quadric& o) const {
         return {xx + o.xx, xy + o.xy, xz + o.xz, yy + o.yy, yz + o.yz, zz + o.zz, b + o.b, c + o.c};
     }
-    double at(const Vec3& p) const {
-        const Vec3 ap = {xx * p.x + xy * p.y + xz * p.z, xy * p.x + yy * p.y + yz * p.z,
-                         xz * p.x + yz * p.y + zz * p.z};
+    double at(const Vec3d& p) const {
+        const Vec3d ap = {xx * p.x + xy * p.y + xz * p.z, xy * p.x + yy * p.y + yz * p.z,
+                          xz * p.x + yz * p.y + zz * p.z};
         return std::max(0.0, dot(ap, p) + 2 * dot(b, p) + c);
     }
     /// Where it is smallest; false where that is a line or a plane.
-    bool lowest(Vec3& p) const {
-        const Vec3 r0 = {xx, xy, xz}, r1 = {xy, yy, yz}, r2 = {xz, yz, zz};
-        const Vec3 c0 = cross(r1, r2), c1 = cross(r2, r0), c2 = cross(r0, r1);
+    bool lowest(Vec3d& p) const {
+        const Vec3d r0 = {xx, xy, xz}, r1 = {xy, yy, yz}, r2 = {xz, yz, zz};
+        const Vec3d c0 = cross(r1, r2), c1 = cross(r2, r0), c2 = cross(r0, r1);
         const double determinant = dot(r0, c0), size = xx + yy + zz;
         if (!(std::abs(determinant) > 1e-6 * size * size * size)) return false;
         p = (-1 / determinant) * (b.x * c0 + b.y * c1 + b.z * c2);
@@ -52,7 +52,7 @@ struct Contraction {
     double error;
     int32_t a, b;  // a < b
     int32_t stamp_a, stamp_b;
-    Vec3 to;
+    Vec3d to;
     bool operator<(const Contraction& o) const {  // the first to do is the largest
         return error != o.error ? error > o.error : a != o.a ? a > o.a : b > o.b;
     }
@@ -75,14 +75,14 @@ public:
         middle_ = {0.5 * (bounds.min[0] + bounds.max[0]) - mesh.vertices.origin[0],
                    0.5 * (bounds.min[1] + bounds.max[1]) - mesh.vertices.origin[1],
                    0.5 * (bounds.min[2] + bounds.max[2]) - mesh.vertices.origin[2]};
-        for (int64_t v = 0; v < n_; ++v) places_[v] = vec3_at(mesh.vertices.positions.data() + 3 * v) - middle_;
+        for (int64_t v = 0; v < n_; ++v) places_[v] = to_vec3(mesh.vertices.positions.data() + 3 * v) - middle_;
         for (int64_t f = 0; f < mesh.faces(); ++f) {
             const int32_t* t = mesh.triangles.data() + 3 * f;
             faces_.push_back({t[0], t[1], t[2]});
             alive_.push_back(t[0] != t[1] && t[1] != t[2] && t[2] != t[0]);
             if (!alive_.back()) continue;
             ++left_;
-            const Vec3 normal = area_vector(view, f);
+            const Vec3d normal = area_vector(view, f);
             for (const int32_t v : faces_.back()) {
                 faces_of_[v].push_back(static_cast<int32_t>(f));
                 quadrics_[v].add_plane(unit(normal), places_[v], 0.5 * length(normal));
@@ -138,8 +138,8 @@ private:
         const std::array<int32_t, 3>& t = faces_[edges.half_edges[edges.offsets[e]] / 3];
         const auto [a, b] = edges.vertices[e];
         on_border_[a] = on_border_[b] = 1;
-        const Vec3 along = places_[b] - places_[a];
-        const Vec3 normal = cross(places_[t[1]] - places_[t[0]], places_[t[2]] - places_[t[0]]);
+        const Vec3d along = places_[b] - places_[a];
+        const Vec3d normal = cross(places_[t[1]] - places_[t[0]], places_[t[2]] - places_[t[0]]);
         for (const int32_t v : {a, b})
             quadrics_[v].add_plane(unit(cross(along, normal)), places_[v], kBorderWeight * dot(along, along));
     }
@@ -147,12 +147,12 @@ private:
     void consider(int32_t a, int32_t b) {
         if (a > b) std::swap(a, b);
         const Quadric sum = quadrics_[a] + quadrics_[b];
-        const Vec3 half = 0.5 * (places_[a] + places_[b]);
-        Vec3 to;
+        const Vec3d half = 0.5 * (places_[a] + places_[b]);
+        Vec3d to;
         // A place far from the edge comes of planes that are nearly the same.
         if (!sum.lowest(to) || length(to - half) > 2 * length(places_[a] - places_[b])) {
             to = half;
-            for (const Vec3& end : {places_[a], places_[b]})
+            for (const Vec3d& end : {places_[a], places_[b]})
                 if (sum.at(end) < sum.at(to)) to = end;
         }
         queue_.push({sum.at(to), a, b, stamps_[a], stamps_[b], to});
@@ -196,16 +196,16 @@ private:
         return keeps_sides(next.a, next.b, next.to) && keeps_sides(next.b, next.a, next.to);
     }
 
-    bool keeps_sides(int32_t moved, int32_t other, const Vec3& to) const {
+    bool keeps_sides(int32_t moved, int32_t other, const Vec3d& to) const {
         for (const int32_t f : faces_of_[moved]) {
             if (has(f, other)) continue;
-            Vec3 before[3], after[3];
+            Vec3d before[3], after[3];
             for (int c = 0; c < 3; ++c) {
                 before[c] = places_[faces_[f][c]];
                 after[c] = faces_[f][c] == moved ? to : before[c];
             }
-            const Vec3 old_side = cross(before[1] - before[0], before[2] - before[0]);
-            const Vec3 new_side = cross(after[1] - after[0], after[2] - after[0]);
+            const Vec3d old_side = cross(before[1] - before[0], before[2] - before[0]);
+            const Vec3d new_side = cross(after[1] - after[0], after[2] - after[0]);
             const double old_size = length(old_side), new_size = length(new_side);
             if (new_size == 0 && old_size > 0) return false;
             if (dot(old_side, new_side) < kLeastCosine * old_size * new_size) return false;
@@ -236,8 +236,8 @@ private:
     }
 
     int64_t n_, left_ = 0;
-    Vec3 middle_;
-    std::vector<Vec3> places_;
+    Vec3d middle_;
+    std::vector<Vec3d> places_;
     std::vector<Quadric> quadrics_;
     std::vector<std::vector<int32_t>> faces_of_;
     std::vector<std::array<int32_t, 3>> faces_;

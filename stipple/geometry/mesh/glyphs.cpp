@@ -11,7 +11,7 @@
 namespace stipple::geometry {
 namespace {
 
-bool is_finite(const Vec3& p) {
+bool is_finite(const Vec3d& p) {
     return std::isfinite(p.x) && std::isfinite(p.y) && std::isfinite(p.z);
 }
 
@@ -37,7 +37,7 @@ Mesh copies_of(const Mesh& glyph, int64_t n, const Place& place) {
     mesh.triangles = Array<int32_t, 2>({n * glyph.faces(), 3});
     for (int64_t i = 0; i < n; ++i) {
         for (int64_t v = 0; v < vertices; ++v)
-            store(place(i, vec3_at(glyph.vertices.positions.data() + 3 * v)),
+            store(place(i, to_vec3(glyph.vertices.positions.data() + 3 * v)),
                   mesh.vertices.positions.data() + 3 * (i * vertices + v));
         for (int64_t k = 0; k < corners; ++k)
             mesh.triangles.data()[i * corners + k] = static_cast<int32_t>(i * vertices) + glyph.triangles.data()[k];
@@ -65,8 +65,8 @@ Mesh disc(int64_t segments) {
 Mesh sphere_glyphs(View<const float, 2> points, View<const float, 1> radii, int subdivisions) {
     const Mesh sphere = sphere_mesh(1, subdivisions);
     require_points("sphere_glyphs", points, radii, sphere.faces());
-    return copies_of(sphere, points.size(0), [&](int64_t i, const Vec3& p) {
-        return Vec3{points(i, 0), points(i, 1), points(i, 2)} + radii(i) * p;
+    return copies_of(sphere, points.size(0), [&](int64_t i, const Vec3d& p) {
+        return Vec3d{points(i, 0), points(i, 1), points(i, 2)} + radii(i) * p;
     });
 }
 
@@ -78,18 +78,18 @@ Mesh surfel_glyphs(View<const float, 2> points, View<const float, 2> normals, Vi
     ops::require_clouds("surfel_glyphs", "normals", normals);
     STIPPLE_REQUIRE(normals.size(0) == n && normals.device() == Device{}, "surfel_glyphs: {} normals for {} points",
                     normals.size(0), n);
-    std::vector<Vec3> across(static_cast<size_t>(n)), up(static_cast<size_t>(n));
+    std::vector<Vec3d> across(static_cast<size_t>(n)), up(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) {
-        const Vec3 normal = unit({normals(i, 0), normals(i, 1), normals(i, 2)});
+        const Vec3d normal = unit(Vec3d{normals(i, 0), normals(i, 1), normals(i, 2)});
         STIPPLE_REQUIRE(is_finite(normal) && length(normal) > 0, "surfel_glyphs: normal {} has no direction", i);
         // Perpendicular to the normal and to the axis it is furthest from.
         const double x = std::abs(normal.x), y = std::abs(normal.y), z = std::abs(normal.z);
-        const Vec3 axis = x <= y && x <= z ? Vec3{1, 0, 0} : y <= z ? Vec3{0, 1, 0} : Vec3{0, 0, 1};
+        const Vec3d axis = x <= y && x <= z ? Vec3d{1, 0, 0} : y <= z ? Vec3d{0, 1, 0} : Vec3d{0, 0, 1};
         across[i] = unit(cross(axis, normal));
         up[i] = cross(normal, across[i]);
     }
-    return copies_of(disc(segments), n, [&](int64_t i, const Vec3& p) {
-        const Vec3 at = {points(i, 0), points(i, 1), points(i, 2)};
+    return copies_of(disc(segments), n, [&](int64_t i, const Vec3d& p) {
+        const Vec3d at = {points(i, 0), points(i, 1), points(i, 2)};
         return at + radii(i) * (p.x * across[i] + p.y * up[i]);
     });
 }

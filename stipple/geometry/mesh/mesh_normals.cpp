@@ -19,8 +19,8 @@ double area_of(const MeshView& mesh, int64_t face) {
 
 /// The angle at a corner. atan2 is exact to rounding for the sharpest and the flattest, where acos is not.
 double angle_at(const MeshView& mesh, int64_t face, int corner) {
-    const Vec3 at = corner_of(mesh, face, corner);
-    const Vec3 a = corner_of(mesh, face, (corner + 1) % 3) - at, b = corner_of(mesh, face, (corner + 2) % 3) - at;
+    const Vec3d at = corner_of(mesh, face, corner);
+    const Vec3d a = corner_of(mesh, face, (corner + 1) % 3) - at, b = corner_of(mesh, face, (corner + 2) % 3) - at;
     return std::atan2(length(cross(a, b)), dot(a, b));
 }
 
@@ -56,7 +56,7 @@ void vertex_normals(const MeshView& mesh, View<float, 2> normals, NormalWeights 
     const int64_t n = mesh.vertices.size(0);
     ops::require_output<float, 2>("vertex_normals", "normals", normals, {n, 3}, {});
     const CornersOfVertex around(mesh);
-    std::vector<Vec3> of_face(static_cast<size_t>(mesh.faces()));
+    std::vector<Vec3d> of_face(static_cast<size_t>(mesh.faces()));
     parallel_for(mesh.faces(), kFaces, [&](int64_t begin, int64_t end) {
         for (int64_t f = begin; f < end; ++f) {
             of_face[f] = area_vector(mesh, f);
@@ -65,7 +65,7 @@ void vertex_normals(const MeshView& mesh, View<float, 2> normals, NormalWeights 
     });
     parallel_for(n, kFaces, [&](int64_t begin, int64_t end) {
         for (int64_t v = begin; v < end; ++v) {
-            Vec3 sum;
+            Vec3d sum;
             for (int64_t i = around.offsets[v]; i < around.offsets[v + 1]; ++i) {
                 const int64_t face = around.corners[i] / 3;
                 const int corner = static_cast<int>(around.corners[i] % 3);

@@ -97,7 +97,7 @@ MeshPart drop_degenerate_faces(const Mesh& mesh) {
     return make_part(mesh, all_indices(mesh.vertices.size()), indices_where(mesh.faces(), [&](int64_t f) {
                          const int32_t* t = mesh.triangles.data() + 3 * f;
                          if (t[0] == t[1] || t[1] == t[2] || t[2] == t[0]) return false;
-                         const Vec3 area = area_vector(view, f);
+                         const Vec3d area = area_vector(view, f);
                          return area.x != 0 || area.y != 0 || area.z != 0;  // so one with a NaN stays
                      }));
 }

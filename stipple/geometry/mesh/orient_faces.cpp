@@ -23,7 +23,7 @@ std::vector<int64_t> twins_of(const MeshView& mesh) {
 
 /// Six times the volume between the faces and a point of theirs, which keeps the terms small.
 double volume_of(const MeshView& mesh, const std::vector<int64_t>& faces, const uint8_t* turned) {
-    const Vec3 about = corner_of(mesh, faces[0], 0);
+    const Vec3d about = corner_of(mesh, faces[0], 0);
     double sum = 0;
     for (const int64_t f : faces) {
         const double term = dot(corner_of(mesh, f, 0) - about, area_vector(mesh, f));

@@ -17,8 +17,8 @@ double cotangents_of(const MeshView& mesh, const MeshEdges& edges, int64_t edge)
     for (int64_t i = edges.offsets[edge]; i < edges.offsets[edge + 1]; ++i) {
         const int64_t face = edges.half_edges[i] / 3;
         const int c = static_cast<int>(edges.half_edges[i] % 3);
-        const Vec3 at = corner_of(mesh, face, (c + 2) % 3);
-        const Vec3 a = corner_of(mesh, face, c) - at, b = corner_of(mesh, face, (c + 1) % 3) - at;
+        const Vec3d at = corner_of(mesh, face, (c + 2) % 3);
+        const Vec3d a = corner_of(mesh, face, c) - at, b = corner_of(mesh, face, (c + 1) % 3) - at;
         const double area = length(cross(a, b));
         if (area > 0) sum += dot(a, b) / area;
     }
@@ -55,10 +55,10 @@ struct Neighbours {
         }
     }
 
-    void step(std::vector<Vec3>& places, std::vector<Vec3>& next, double size) const {
+    void step(std::vector<Vec3d>& places, std::vector<Vec3d>& next, double size) const {
         parallel_for(static_cast<int64_t>(places.size()), 2048, [&](int64_t begin, int64_t end) {
             for (int64_t v = begin; v < end; ++v) {
-                Vec3 sum;
+                Vec3d sum;
                 double weights = 0;
                 for (int64_t i = offsets[v]; i < offsets[v + 1]; ++i) {
                     sum = sum + links[i].weight * (places[links[i].vertex] - places[v]);
@@ -82,8 +82,8 @@ void smooth_mesh(const MeshView& mesh, View<float, 2> smoothed, const SmoothOpti
     STIPPLE_REQUIRE(options.back_step <= 0 && options.back_step >= -1, "smooth_mesh: back step {}, not -1 to 0",
                     options.back_step);
     const Neighbours neighbours(mesh, options);
-    std::vector<Vec3> places(static_cast<size_t>(n)), next(places.size());
-    for (int64_t v = 0; v < n; ++v) places[v] = vec3_at(mesh.vertices.data() + 3 * v);
+    std::vector<Vec3d> places(static_cast<size_t>(n)), next(places.size());
+    for (int64_t v = 0; v < n; ++v) places[v] = to_vec3(mesh.vertices.data() + 3 * v);
     for (int i = 0; i < options.iterations; ++i) {
         neighbours.step(places, next, options.step);
         if (options.back_step < 0) neighbours.step(places, next, options.back_step);

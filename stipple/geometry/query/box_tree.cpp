@@ -12,19 +12,7 @@ constexpr int64_t kFanout = 8;
 constexpr int kMaxLevels = 11;  // 8^11 > 2^31 faces
 constexpr int kStack = kMaxLevels * (kFanout - 1) + 1;
 
-void grow(Box& box, const float* low, const float* high) {
-    for (int axis = 0; axis < 3; ++axis) {
-        box.low[axis] = std::min(box.low[axis], low[axis]);
-        box.high[axis] = std::max(box.high[axis], high[axis]);
-    }
-}
-
-Box empty_box() {
-    const auto inf = static_cast<float>(kFarAway);
-    return {{inf, inf, inf}, {-inf, -inf, -inf}};
-}
-
-double box_dist_sq(const Box& box, const float* p) {
+double box_dist_sq(const Box<float>& box, const float* p) {
     double sum = 0;
     for (int axis = 0; axis < 3; ++axis) {
         const double away = std::max(0.0, std::max(double{box.low[axis]} - p[axis], double{p[axis]} - box.high[axis]));
@@ -51,7 +39,7 @@ struct BoxRay {
     }
 
     /// Where the ray enters; kFarAway where it does not within [t_near, t_far].
-    double enter(const Box& box, double t_near, double t_far) const {
+    double enter(const Box<float>& box, double t_near, double t_far) const {
         for (int axis = 0; axis < 3; ++axis) {
             const double low = box.low[axis] - pad - origin[axis], high = box.high[axis] + pad - origin[axis];
             if (!moves[axis]) {
@@ -91,7 +79,7 @@ void traverse(const BoxTree& tree, const Key& key, const Bound& bound, const Fac
             }
             continue;
         }
-        const std::vector<Box>& boxes = tree.levels[visit.level - 1];
+        const std::vector<Box<float>>& boxes = tree.levels[visit.level - 1];
         const int64_t end = std::min(first + kFanout, static_cast<int64_t>(boxes.size()));
         const int before = size;
         for (int64_t i = first; i < end; ++i) {
@@ -108,14 +96,14 @@ void traverse(const BoxTree& tree, const Key& key, const Bound& bound, const Fac
 template <class Take>
 void cast(const BoxTree& tree, const Triangles& triangles, const Ray& ray, const Take& take) {
     const BoxRay box_ray(ray, triangles);
-    const Vec3 origin = origin_of(ray), direction = direction_of(ray);
+    const Vec3d origin = origin_of(ray), direction = direction_of(ray);
     const ShearedRay sheared = shear_ray(origin, direction);
     const float slack = ray_slack(ray.origin, ray.direction, triangles.largest());
     // A t that rounds to t_near or t_far is within.
     const double low = ray.t_near - 0x1p-22 * ray.t_near;
     double high = ray.t_far + 0x1p-22 * ray.t_far;
     traverse(
-        tree, [&](const Box& box) { return box_ray.enter(box, low, high); },
+        tree, [&](const Box<float>& box) { return box_ray.enter(box, low, high); },
         [&] { return std::min(high, std::numeric_limits<double>::max()); },
         [&](int32_t face) {
             if (!may_hit(ray.origin, ray.direction, slack, triangles.corner(face, 0), triangles.corner(face, 1),
@@ -149,32 +137,30 @@ BoxTree build_boxes(const Triangles& triangles) {
     }
     ops::cpu::spatial_order(std::as_const(centers).view(), tree.faces, kFanout);
 
-    std::vector<Box>* level = &tree.levels.emplace_back(static_cast<size_t>((m + kFanout - 1) / kFanout), empty_box());
+    std::vector<Box<float>>* level =
+        &tree.levels.emplace_back(static_cast<size_t>((m + kFanout - 1) / kFanout), Box<float>::none());
     for (int64_t i = 0; i < m; ++i) {
         for (int corner = 0; corner < 3; ++corner) {
             const float* p = triangles.corner(tree.faces[i], corner);
-            grow((*level)[i / kFanout], p, p);
+            (*level)[i / kFanout].add(p);
         }
     }
     while (tree.levels.back().size() > 1) {
         const auto n = static_cast<int64_t>(tree.levels.back().size());
-        std::vector<Box> parents(static_cast<size_t>((n + kFanout - 1) / kFanout), empty_box());
-        for (int64_t i = 0; i < n; ++i) {
-            const Box& child = tree.levels.back()[i];
-            grow(parents[i / kFanout], child.low, child.high);
-        }
+        std::vector<Box<float>> parents(static_cast<size_t>((n + kFanout - 1) / kFanout), Box<float>::none());
+        for (int64_t i = 0; i < n; ++i) parents[i / kFanout].add(tree.levels.back()[i]);
         tree.levels.push_back(std::move(parents));
     }
     return tree;
 }
 
 NearestFace nearest_face(const BoxTree& tree, const Triangles& triangles, const float* query, int32_t guess) {
-    const Vec3 point = {query[0], query[1], query[2]};
+    const Vec3d point = {query[0], query[1], query[2]};
     NearestFace best;
     if (guess >= 0) best.offer(closest_on_triangle(point, triangles(guess)), guess);
     // A face at an equal distance, once rounded, may have a lower index.
     traverse(
-        tree, [&](const Box& box) { return box_dist_sq(box, query); },
+        tree, [&](const Box<float>& box) { return box_dist_sq(box, query); },
         [&] { return best.place.dist_sq * (1 + 0x1p-20); },
         [&](int32_t face) {
             best.offer(closest_on_triangle(point, triangles(face)), face);

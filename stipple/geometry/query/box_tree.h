@@ -4,17 +4,15 @@
 
 #include <vector>
 
+#include "stipple/core/box.h"
 #include "stipple/geometry/query/mesh_tree.h"
 
 namespace stipple::geometry::cpu {
 
-struct Box {
-    float low[3], high[3];
-};
-
 struct BoxTree {
-    std::vector<int32_t> faces;            // along the curve
-    std::vector<std::vector<Box>> levels;  // [0]: of eight faces; [l + 1]: of eight boxes of l; the last: one box
+    std::vector<int32_t> faces;  // along the curve
+    std::vector<std::vector<Box<float>>>
+        levels;  // [0]: of eight faces; [l + 1]: of eight boxes of l; the last: one box
 };
 
 BoxTree build_boxes(const Triangles& triangles);

@@ -157,7 +157,7 @@ public:
     RayCaster(const cpu::MeshTree& tree, const Rays& rays, const Ask& ask, const Write& write_result)
         : rays_(rays), ask_(ask), write_(write_result) {
         const int64_t m = rays.origins.size(0);
-        const RayGrid grid = make_ray_grid(tree.triangles.low, tree.triangles.high);
+        const RayGrid grid = make_ray_grid(tree.triangles.box.low, tree.triangles.box.high);
         for (int64_t begin = 0; begin < m; begin += kBlock) {
             const int64_t end = std::min(begin + kBlock, m);
             if (tree.triangles.size() == 0) {

@@ -16,11 +16,11 @@ namespace stipple::geometry::cpu {
 struct EmbreeScene {
     RTCDevice device = nullptr;
     RTCScene scene = nullptr;
-    Vec3 center = {0, 0, 0};  // a place p of the mesh is (p - center) * scale to Embree
-    double scale = 1;         // a power of two
-    float longest = 0;        // edge of any face, to Embree
-    Array<float, 2> corners;  // [3 m, 4]
-    Array<int32_t, 2> faces;  // [m, 3]: 0, 1, 2 ...
+    Vec3d center = {0, 0, 0};  // a place p of the mesh is (p - center) * scale to Embree
+    double scale = 1;          // a power of two
+    float longest = 0;         // edge of any face, to Embree
+    Array<float, 2> corners;   // [3 m, 4]
+    Array<int32_t, 2> faces;   // [m, 3]: 0, 1, 2 ...
 
     EmbreeScene() = default;
     EmbreeScene(const EmbreeScene&) = delete;
@@ -34,7 +34,7 @@ struct EmbreeScene {
 constexpr float kWiden = 0x1p-16f;  // roundings of Embree about a mesh of size 1 to 2 are below 2^-21
 constexpr float kError = 0x1p-19f;  // of Embree across a ray, some times over
 
-inline Vec3 to_local(const EmbreeScene& scene, const float* p) {
+inline Vec3d to_local(const EmbreeScene& scene, const float* p) {
     return {(p[0] - scene.center.x) * scene.scale, (p[1] - scene.center.y) * scene.scale,
             (p[2] - scene.center.z) * scene.scale};
 }

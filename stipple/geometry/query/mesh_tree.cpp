@@ -17,32 +17,21 @@ Triangles copy(const MeshView& mesh) {
     Triangles copied;
     const int64_t m = mesh.faces();
     copied.faces = Array<float, 2>({m, 16});
-    struct Bounds {
-        float low[3], high[3];
-    };
-    std::vector<Bounds> bounds(static_cast<size_t>((m + kGrain - 1) / kGrain));
+    std::vector<Box<float>> boxes(static_cast<size_t>((m + kGrain - 1) / kGrain));
     parallel_for(m, kGrain, [&](int64_t begin, int64_t end) {
-        const auto inf = static_cast<float>(kFarAway);
-        Bounds box = {{inf, inf, inf}, {-inf, -inf, -inf}};
+        auto box = Box<float>::none();
         for (int64_t i = 3 * begin; i < 3 * end; ++i) {
             const float* from = mesh.vertices.data() + 3 * int64_t{mesh.triangles.data()[i]};
             float* to = copied.faces.data() + 16 * (i / 3) + 3 * (i % 3);
             for (int axis = 0; axis < 3; ++axis) {
                 to[axis] = from[axis];
-                box.low[axis] = std::min(box.low[axis], from[axis]);
-                box.high[axis] = std::max(box.high[axis], from[axis]);
+                box.add(axis, from[axis]);
             }
         }
-        bounds[begin / kGrain] = box;
+        boxes[begin / kGrain] = box;
     });
-    for (int axis = 0; axis < 3 && m > 0; ++axis) {
-        copied.low[axis] = bounds[0].low[axis];
-        copied.high[axis] = bounds[0].high[axis];
-        for (const Bounds& box : bounds) {
-            copied.low[axis] = std::min(copied.low[axis], box.low[axis]);
-            copied.high[axis] = std::max(copied.high[axis], box.high[axis]);
-        }
-    }
+    if (m > 0) copied.box = Box<float>::none();
+    for (const Box<float>& box : boxes) copied.box.add(box);
     return copied;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stipple/core/array.h"
+#include "stipple/core/box.h"
 #include "stipple/geometry/mesh_view.h"
 #include "stipple/geometry/query/triangle.h"
 
@@ -14,8 +15,8 @@ namespace stipple::geometry::cpu {
 
 /// A copy of the mesh, face by face: all that is asked about one is in one line of the cache.
 struct Triangles {
-    Array<float, 2> faces;            // [m, 16]: three corners, two numbers for Proposal::depth, the rest not used
-    float low[3] = {}, high[3] = {};  // the box of all corners
+    Array<float, 2> faces;  // [m, 16]: three corners, two numbers for Proposal::depth, the rest not used
+    Box<float> box = {};    // of all corners
 
     int64_t size() const { return faces.size(0); }
     const float* corner(int32_t face, int k) const { return faces.data() + 16 * int64_t{face} + 3 * k; }
@@ -26,7 +27,7 @@ struct Triangles {
     }
     float largest() const {  // coordinate, without its sign
         float most = 0;
-        for (int axis = 0; axis < 3; ++axis) most = std::max(most, std::max(-low[axis], high[axis]));
+        for (int axis = 0; axis < 3; ++axis) most = std::max(most, std::max(-box.low[axis], box.high[axis]));
         return most;
     }
 };
@@ -37,10 +38,10 @@ struct Ray {
     float t_near, t_far;
 };
 
-inline Vec3 origin_of(const Ray& ray) {
+inline Vec3d origin_of(const Ray& ray) {
     return {ray.origin[0], ray.origin[1], ray.origin[2]};
 }
-inline Vec3 direction_of(const Ray& ray) {
+inline Vec3d direction_of(const Ray& ray) {
     return {ray.direction[0], ray.direction[1], ray.direction[2]};
 }
 

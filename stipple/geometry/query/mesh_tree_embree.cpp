@@ -25,7 +25,7 @@ float widen_faces(EmbreeScene& scene, Triangles& triangles, int64_t begin, int64
     for (int64_t face = begin; face < end; ++face) {
         float corner[3][3];
         for (int k = 0; k < 3; ++k) {
-            const Vec3 p = to_local(scene, triangles.corner(static_cast<int32_t>(face), k));
+            const Vec3d p = to_local(scene, triangles.corner(static_cast<int32_t>(face), k));
             corner[k][0] = static_cast<float>(p.x);
             corner[k][1] = static_cast<float>(p.y);
             corner[k][2] = static_cast<float>(p.z);
@@ -65,7 +65,7 @@ float widen_faces(EmbreeScene& scene, Triangles& triangles, int64_t begin, int64
 
 struct PointContext {
     const Triangles* triangles;
-    Vec3 query;
+    Vec3d query;
     NearestFace best;
     double scale;
     float slack;
@@ -92,7 +92,7 @@ std::shared_ptr<const EmbreeScene> build_embree(Triangles& triangles) {
     const int64_t m = triangles.size();
     if (m == 0 || m > INT32_MAX / 3) return nullptr;  // its corners are numbered by 32 bits
     auto built = std::make_shared<EmbreeScene>();
-    const float *low = triangles.low, *high = triangles.high;
+    const float *low = triangles.box.low, *high = triangles.box.high;
     built->center = {(double{low[0]} + high[0]) / 2, (double{low[1]} + high[1]) / 2, (double{low[2]} + high[2]) / 2};
     double extent = 0;
     for (int axis = 0; axis < 3; ++axis) extent = std::max(extent, double{high[axis]} - low[axis]);
@@ -126,7 +126,7 @@ std::shared_ptr<const EmbreeScene> build_embree(Triangles& triangles) {
 }
 
 NearestFace nearest_face(const EmbreeScene& scene, const Triangles& triangles, const float* query, int32_t guess) {
-    const Vec3 local = to_local(scene, query);
+    const Vec3d local = to_local(scene, query);
     const double far = std::max(std::abs(local.x), std::max(std::abs(local.y), std::abs(local.z)));
     PointContext context{&triangles, {query[0], query[1], query[2]}, {}, scene.scale, 0};
     context.slack = static_cast<float>(0x1p-21 * (far + 2));

@@ -49,13 +49,13 @@ struct RayContext {
     bool localise(int id, RTCRay& to) {
         face[id] = -1;
         const Ray& ray = rays[id];
-        Vec3 origin = to_local(scene, ray.origin);
+        Vec3d origin = to_local(scene, ray.origin);
         const float* d = ray.direction;
         const float longest = std::max(std::abs(d[0]), std::max(std::abs(d[1]), std::abs(d[2])));
         // Directions of about length 1, by powers of two, which round nothing.
         const int exponent = longest >= 0.25f && longest < 16 ? 0 : std::ilogb(longest);
         const double shrink = exponent == 0 ? 1 : std::ldexp(1.0, -exponent);
-        const Vec3 direction = {d[0] * shrink, d[1] * shrink, d[2] * shrink};
+        const Vec3d direction = {d[0] * shrink, d[1] * shrink, d[2] * shrink};
         const double rate = scene.scale / shrink;  // t of Embree = t * rate - shift
         double shift = -2 * kNear;                 // Embree takes no negative t: it starts a little before the origin
         if (std::max(std::abs(origin.x), std::max(std::abs(origin.y), std::abs(origin.z))) > kFar) {

@@ -7,18 +7,18 @@
 #include <cstdint>
 #include <limits>
 
-#include "stipple/geometry/mesh/vec3.h"
+#include "stipple/core/vec3.h"
 
 namespace stipple::geometry {
 
 constexpr double kFarAway = std::numeric_limits<double>::infinity();  // of distances and t where there is nothing
 
-STIPPLE_HD Vec3 combine(Vec3 a, double s, Vec3 b, double t, Vec3 c) {  // a + s b + t c
+STIPPLE_HD Vec3d combine(Vec3d a, double s, Vec3d b, double t, Vec3d c) {  // a + s b + t c
     return {a.x + s * b.x + t * c.x, a.y + s * b.y + t * c.y, a.z + s * b.z + t * c.z};
 }
 
 struct Triangle {
-    Vec3 a, b, c;
+    Vec3d a, b, c;
 };
 
 /// The nearest point of a triangle: a + v (b - a) + w (c - a).
@@ -28,17 +28,17 @@ struct OnTriangle {
 
 /// Right for slivers, segments and points too: which side of an edge the query is on is told by cross products, whose
 /// error grows with the ratio of length to height and not with its square, and edges are measured as segments.
-STIPPLE_HD OnTriangle closest_on_triangle(Vec3 p, const Triangle& triangle) {
-    const Vec3 ab = triangle.b - triangle.a, ac = triangle.c - triangle.a, ap = p - triangle.a;
-    const Vec3 normal = cross(ab, ac);
+STIPPLE_HD OnTriangle closest_on_triangle(Vec3d p, const Triangle& triangle) {
+    const Vec3d ab = triangle.b - triangle.a, ac = triangle.c - triangle.a, ap = p - triangle.a;
+    const Vec3d normal = cross(ab, ac);
     const double inside_ab = dot(cross(ab, ap), normal);  // > 0 on the triangle's side; sums to dot(normal, normal)
     const double inside_ca = dot(cross(ap, ac), normal);
-    const Vec3 bc = triangle.c - triangle.b, bp = p - triangle.b;
+    const Vec3d bc = triangle.c - triangle.b, bp = p - triangle.b;
     const double inside_bc = dot(cross(bc, bp), normal);
     if (inside_ab > 0 && inside_ca > 0 && inside_bc > 0) {
         const double scale = 1 / (inside_ab + inside_ca + inside_bc);
         const double v = inside_ca * scale, w = inside_ab * scale;
-        const Vec3 offset = combine(ap, -v, ab, -w, ac);
+        const Vec3d offset = combine(ap, -v, ab, -w, ac);
         return {dot(offset, offset), v, w};
     }
     // The nearest point is on an edge that has the query on its outer side; without an area, on any.
@@ -46,20 +46,20 @@ STIPPLE_HD OnTriangle closest_on_triangle(Vec3 p, const Triangle& triangle) {
     if (!(inside_ab > 0)) {
         const double length_sq = dot(ab, ab), along = dot(ap, ab);
         const double s = !(along > 0) ? 0 : along < length_sq ? along / length_sq : 1;
-        const Vec3 offset = combine(ap, -s, ab, 0, ac);
+        const Vec3d offset = combine(ap, -s, ab, 0, ac);
         best = {dot(offset, offset), s, 0};
     }
     if (!(inside_ca > 0)) {
         const double length_sq = dot(ac, ac), along = dot(ap, ac);
         const double s = !(along > 0) ? 0 : along < length_sq ? along / length_sq : 1;
-        const Vec3 offset = combine(ap, 0, ab, -s, ac);
+        const Vec3d offset = combine(ap, 0, ab, -s, ac);
         const double dist_sq = dot(offset, offset);
         if (dist_sq < best.dist_sq) best = {dist_sq, 0, s};
     }
     if (!(inside_bc > 0)) {
         const double length_sq = dot(bc, bc), along = dot(bp, bc);
         const double s = !(along > 0) ? 0 : along < length_sq ? along / length_sq : 1;
-        const Vec3 offset = combine(bp, -s, bc, 0, bc);
+        const Vec3d offset = combine(bp, -s, bc, 0, bc);
         const double dist_sq = dot(offset, offset);
         if (dist_sq < best.dist_sq) best = {dist_sq, 1 - s, s};
     }
@@ -68,7 +68,7 @@ STIPPLE_HD OnTriangle closest_on_triangle(Vec3 p, const Triangle& triangle) {
 
 /// The point itself, rounded to float.
 STIPPLE_HD void write_point(const OnTriangle& place, const Triangle& triangle, float* out) {
-    const Vec3 point = combine(triangle.a, place.v, triangle.b - triangle.a, place.w, triangle.c - triangle.a);
+    const Vec3d point = combine(triangle.a, place.v, triangle.b - triangle.a, place.w, triangle.c - triangle.a);
     out[0] = static_cast<float>(point.x);
     out[1] = static_cast<float>(point.y);
     out[2] = static_cast<float>(point.z);
@@ -97,16 +97,16 @@ struct NearestFace {
 /// A ray made ready for many triangles: sheared and turned so that it runs along +z [Woop et al. 2013, Watertight
 /// Ray/Triangle Intersection].
 struct ShearedRay {
-    Vec3 origin;
+    Vec3d origin;
     int axis_x, axis_y, axis_z;  // z: where the direction is longest
     double shear_x, shear_y;
 };
 
-STIPPLE_HD double along_axis(Vec3 a, int axis) {
+STIPPLE_HD double along_axis(Vec3d a, int axis) {
     return axis == 0 ? a.x : axis == 1 ? a.y : a.z;
 }
 
-STIPPLE_HD ShearedRay shear_ray(Vec3 origin, Vec3 direction) {
+STIPPLE_HD ShearedRay shear_ray(Vec3d origin, Vec3d direction) {
     const double x = fabs(direction.x), y = fabs(direction.y), z = fabs(direction.z);
     const int axis_z = x > y ? (x > z ? 0 : 2) : (y > z ? 1 : 2);
     const int axis_x = axis_z == 2 ? 0 : axis_z + 1, axis_y = axis_x == 2 ? 0 : axis_x + 1;
@@ -118,7 +118,7 @@ STIPPLE_HD ShearedRay shear_ray(Vec3 origin, Vec3 direction) {
 /// Whether a ray passes through a triangle, from either side, its border included. The edge functions of neighbours
 /// differ in their sign alone, bit for bit, so that no ray slips between them. Never through a triangle without area.
 STIPPLE_HD bool passes_through(const ShearedRay& ray, const Triangle& triangle) {
-    const Vec3 a = triangle.a - ray.origin, b = triangle.b - ray.origin, c = triangle.c - ray.origin;
+    const Vec3d a = triangle.a - ray.origin, b = triangle.b - ray.origin, c = triangle.c - ray.origin;
     const double az = along_axis(a, ray.axis_z), bz = along_axis(b, ray.axis_z), cz = along_axis(c, ray.axis_z);
     const double ax = along_axis(a, ray.axis_x) - ray.shear_x * az, ay = along_axis(a, ray.axis_y) - ray.shear_y * az;
     const double bx = along_axis(b, ray.axis_x) - ray.shear_x * bz, by = along_axis(b, ray.axis_y) - ray.shear_y * bz;
@@ -135,9 +135,9 @@ struct OnRay {
     double v, w;
 };
 
-STIPPLE_HD OnRay meet_plane(Vec3 origin, Vec3 direction, const Triangle& triangle) {
-    const Vec3 ab = triangle.b - triangle.a, ac = triangle.c - triangle.a, from_a = origin - triangle.a;
-    const Vec3 h = cross(direction, ac), q = cross(from_a, ab);
+STIPPLE_HD OnRay meet_plane(Vec3d origin, Vec3d direction, const Triangle& triangle) {
+    const Vec3d ab = triangle.b - triangle.a, ac = triangle.c - triangle.a, from_a = origin - triangle.a;
+    const Vec3d h = cross(direction, ac), q = cross(from_a, ab);
     const double inverse = 1 / dot(ab, h);
     const auto t = static_cast<float>(dot(ac, q) * inverse) + 0.0f;  // no -0
     return {t, dot(from_a, h) * inverse, dot(direction, q) * inverse};

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "stipple/core/box.h"
 #include "stipple/core/parallel.h"
 #include "stipple/geometry/registration/small_linear.h"
 #include "stipple/io/text.h"
@@ -84,8 +85,7 @@ PointCloud transformed(const PointCloud& cloud, const RigidTransform& transform)
     const int64_t n = cloud.size();
     // Relative to the moved origin first: there the numbers are as small as they were.
     const Vector3 base = transform(cloud.origin);
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    Vector3 low = {kInfinity, kInfinity, kInfinity}, high = {-kInfinity, -kInfinity, -kInfinity};
+    auto box = Box<double>::none();
     const auto place = [&](int64_t i) {
         const float* p = cloud.positions.data() + 3 * i;
         return transform.rotate({p[0], p[1], p[2]});
@@ -93,12 +93,9 @@ PointCloud transformed(const PointCloud& cloud, const RigidTransform& transform)
     for (int64_t i = 0; i < n; ++i) {
         const Vector3 v = place(i);
         if (!is_finite(v)) continue;
-        for (int axis = 0; axis < 3; ++axis) {
-            low[axis] = std::min(low[axis], base[axis] + v[axis]);
-            high[axis] = std::max(high[axis], base[axis] + v[axis]);
-        }
+        for (int axis = 0; axis < 3; ++axis) box.add(axis, base[axis] + v[axis]);
     }
-    moved.origin = low[0] <= high[0] ? choose_origin(low, high) : std::array<double, 3>{};
+    moved.origin = box.is_none() ? Vector3{} : choose_origin(std::to_array(box.low), std::to_array(box.high));
     const Vector3 shift = {base[0] - moved.origin[0], base[1] - moved.origin[1], base[2] - moved.origin[2]};
     constexpr int64_t kGrain = 16384;
     parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {

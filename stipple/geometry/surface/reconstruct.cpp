@@ -5,6 +5,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "stipple/core/box.h"
 #include "stipple/core/parallel.h"
 #include "stipple/geometry/components.h"
 #include "stipple/geometry/marching_cubes.h"
@@ -38,7 +39,7 @@ void sort_unique(std::vector<uint64_t>& keys) {
 /// The points that count, with normals of unit length.
 struct OrientedPoints {
     Array<float, 2> points, normals;
-    std::array<float, 3> low, high;
+    Box<float> box = Box<float>::none();
 
     int64_t size() const { return points.size(0); }
 };
@@ -62,16 +63,13 @@ OrientedPoints usable(View<const float, 2> points, View<const float, 2> normals)
     const auto n = static_cast<int64_t>(kept.size());
     result.points = Array<float, 2>({n, 3});
     result.normals = Array<float, 2>({n, 3});
-    result.low.fill(std::numeric_limits<float>::infinity());
-    result.high.fill(-std::numeric_limits<float>::infinity());
     for (int64_t i = 0; i < n; ++i) {
         const double length = length_of(kept[i]);
         for (int axis = 0; axis < 3; ++axis) {
             const float x = points.data()[3 * kept[i] + axis];
             result.points.data()[3 * i + axis] = x;
             result.normals.data()[3 * i + axis] = static_cast<float>(normals.data()[3 * kept[i] + axis] / length);
-            result.low[axis] = std::min(result.low[axis], x);
-            result.high[axis] = std::max(result.high[axis], x);
+            result.box.add(axis, x);
         }
     }
     return result;
@@ -88,7 +86,7 @@ class FieldGrid {
 public:
     FieldGrid(const WindingIndex& field, const OrientedPoints& cloud, double step, float accuracy)
         : field_(field), accuracy_(accuracy) {
-        for (int axis = 0; axis < 3; ++axis) grid_.low[axis] = cloud.low[axis];
+        for (int axis = 0; axis < 3; ++axis) grid_.low[axis] = cloud.box.low[axis];
         grid_.step = step;
         std::vector<uint64_t> keys;
         for (int64_t i = 0; i < cloud.size(); ++i) add_blocks_around(cloud.points.data() + 3 * i, keys);
@@ -244,7 +242,8 @@ Mesh reconstruct_surface(View<const float, 2> points, View<const float, 2> norma
     Array<float, 1> areas({cloud.size()});
     point_areas(cloud.points.view(), cloud.normals.view(), areas.view(), options.k);
     double extent = 0;
-    for (int axis = 0; axis < 3; ++axis) extent = std::max(extent, double{cloud.high[axis]} - double{cloud.low[axis]});
+    for (int axis = 0; axis < 3; ++axis)
+        extent = std::max(extent, double{cloud.box.high[axis]} - double{cloud.box.low[axis]});
     const double spacing = std::sqrt(median_of({areas.span().begin(), areas.span().end()}));
     STIPPLE_REQUIRE(extent > 0 && spacing > 0, "{}: half of the points lie in one place", kWho);
     constexpr int kFinest = 4096;

@@ -10,14 +10,13 @@
 namespace stipple::geometry {
 namespace {
 
-constexpr int64_t kPiece = 4096;  // samples that a thread takes at a time
-
 /// The value of each row at its sample, in float64; whole numbers are rounded and stay within the corners'.
 template <class T>
 void blend(const Mesh& mesh, const SurfaceSamples& samples, const Attribute& from, Attribute& to) {
     const View<const T, 2> in = from.as<T>();
     const View<T, 2> out = to.as<T>();
-    parallel_for(out.size(0), kPiece, [&](int64_t begin, int64_t end) {
+    constexpr int64_t kSamples = 4096;  // that a thread takes at a time
+    parallel_for(out.size(0), kSamples, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             const int32_t* corner = mesh.triangles.data() + 3 * int64_t{samples.faces.data()[i]};
             const float* b = samples.barycentrics.data() + 3 * i;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stipple/geometry/mesh/mesh_vectors.h"
 #include "stipple/geometry/watertight.h"
 #include "stipple/geometry/winding_number.h"
 
@@ -8,28 +9,20 @@ namespace stipple::geometry {
 
 double hollow_share(const MeshView& input, const MeshView& solid) {
     if (input.faces() == 0 || solid.faces() == 0) return 0;
-    float low[3], high[3], longest = 0;
-    for (int axis = 0; axis < 3; ++axis) {
-        low[axis] = INFINITY, high[axis] = -INFINITY;
-        for (int64_t i = 0; i < 3 * input.faces(); ++i) {
-            const float x = input.vertices.data()[3 * int64_t{input.triangles.data()[i]} + axis];
-            low[axis] = std::min(low[axis], x), high[axis] = std::max(high[axis], x);
-        }
-        longest = std::max(longest, high[axis] - low[axis]);
-    }
-    if (!(longest > 0)) return 0;
+    const Box<float> box = box_of_faces(input);
+    if (!(box.longest_side() > 0)) return 0;
     // The middles of cells that are cubes or less.
     constexpr float kSide = 24;
     int64_t cells[3];
     for (int axis = 0; axis < 3; ++axis)
-        cells[axis] = std::max<int64_t>(1, std::lround(kSide * (high[axis] - low[axis]) / longest));
+        cells[axis] = std::max<int64_t>(1, std::lround(kSide * box.extent(axis) / box.longest_side()));
     const int64_t n = cells[0] * cells[1] * cells[2];
     Array<float, 2> places({n, 3});
     for (int64_t i = 0; i < n; ++i) {
         const int64_t at[3] = {i % cells[0], i / cells[0] % cells[1], i / (cells[0] * cells[1])};
         for (int axis = 0; axis < 3; ++axis)
-            places.data()[3 * i + axis] = low[axis] + (high[axis] - low[axis]) * (static_cast<float>(at[axis]) + 0.5f) /
-                                                          static_cast<float>(cells[axis]);
+            places.data()[3 * i + axis] = box.low[axis] + box.extent(axis) * (static_cast<float>(at[axis]) + 0.5f) /
+                                                              static_cast<float>(cells[axis]);
     }
     Array<float, 1> in_input({n}), in_solid({n});
     winding_number(WindingIndex(input), places.view(), in_input.view());

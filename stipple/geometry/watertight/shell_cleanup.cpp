@@ -15,15 +15,8 @@ struct ShortEdge {
     }
 };
 
-Double3 minus(const Double3& a, const Double3& b) {
-    return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
-}
-double dot(const Double3& a, const Double3& b) {
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-Double3 normal_of(const Double3& a, const Double3& b, const Double3& c) {
-    const Double3 u = minus(b, a), v = minus(c, a);
-    return {u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]};
+Vec3d normal_of(const Vec3d& a, const Vec3d& b, const Vec3d& c) {
+    return cross(b - a, c - a);
 }
 
 std::vector<ShortEdge> short_edges(const ShellMesh& mesh, double shortest) {
@@ -32,7 +25,7 @@ std::vector<ShortEdge> short_edges(const ShellMesh& mesh, double shortest) {
         for (int i = 0; i < 3; ++i) {
             const int32_t a = triangle[i], b = triangle[(i + 1) % 3];
             if (a > b) continue;  // the other face has it the other way
-            const Double3 along = minus(mesh.positions[b], mesh.positions[a]);
+            const Vec3d along = mesh.positions[b] - mesh.positions[a];
             if (dot(along, along) < shortest * shortest) edges.push_back({dot(along, along), a, b});
         }
     }
@@ -98,12 +91,12 @@ private:
         for (int32_t i = first_[drop]; i < first_[drop + 1]; ++i) {
             const auto& t = mesh_.triangles[faces_[i]];
             if (t[0] == keep || t[1] == keep || t[2] == keep) continue;
-            Double3 p[3], q[3];
+            Vec3d p[3], q[3];
             for (int k = 0; k < 3; ++k) {
                 p[k] = mesh_.positions[t[k]];
                 q[k] = mesh_.positions[t[k] == drop ? keep : t[k]];
             }
-            const Double3 before = normal_of(p[0], p[1], p[2]), after = normal_of(q[0], q[1], q[2]);
+            const Vec3d before = normal_of(p[0], p[1], p[2]), after = normal_of(q[0], q[1], q[2]);
             if (dot(before, after) < 0.5 * dot(before, before)) return true;
         }
         return false;

@@ -5,6 +5,7 @@
 
 #include "stipple/core/parallel.h"
 #include "stipple/geometry/closest_point.h"
+#include "stipple/geometry/mesh/mesh_vectors.h"
 #include "stipple/geometry/query/triangle.h"
 
 namespace stipple::geometry {
@@ -12,30 +13,15 @@ namespace {
 
 constexpr int64_t kGrain = 1024;
 
-double dot(const Double3& a, const Double3& b) {
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+Vec3d moved(const Vec3d& a, double t, const Vec3d& direction) {
+    return a + t * direction;
 }
-Double3 minus(const Double3& a, const Double3& b) {
-    return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
-}
-double length(const Double3& a) {
-    return std::sqrt(dot(a, a));
-}
-Double3 moved(const Double3& a, double t, const Double3& direction) {
-    return {a[0] + t * direction[0], a[1] + t * direction[1], a[2] + t * direction[2]};
-}
-double twice_area(const Double3& a, const Double3& b, const Double3& c) {
-    const Double3 u = minus(b, a), v = minus(c, a);
-    return length({u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]});
-}
-
-Vec3 corner_of(const MeshView& mesh, int64_t face, int i) {
-    const float* p = mesh.vertices.data() + 3 * int64_t{mesh.triangles.data()[3 * face + i]};
-    return {p[0], p[1], p[2]};
+double twice_area(const Vec3d& a, const Vec3d& b, const Vec3d& c) {
+    return length(cross(b - a, c - a));
 }
 
 /// The nearest point of the input for each place: the face by the index, the point on it in double.
-std::vector<Double3> nearest_points(const MeshIndex& index, const MeshView& mesh, const std::vector<Double3>& places) {
+std::vector<Vec3d> nearest_points(const MeshIndex& index, const MeshView& mesh, const std::vector<Vec3d>& places) {
     const auto n = static_cast<int64_t>(places.size());
     Array<float, 2> queries({n, 3});
     Array<int32_t, 1> faces({n});
@@ -44,14 +30,13 @@ std::vector<Double3> nearest_points(const MeshIndex& index, const MeshView& mesh
     ClosestPoints found;
     found.faces = faces.view();
     closest_point(index, queries.view(), found);
-    std::vector<Double3> nearest(places.size());
+    std::vector<Vec3d> nearest(places.size());
     parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             const int64_t face = faces.data()[i];
             const Triangle t = {corner_of(mesh, face, 0), corner_of(mesh, face, 1), corner_of(mesh, face, 2)};
-            const OnTriangle on = closest_on_triangle({places[i][0], places[i][1], places[i][2]}, t);
-            const Vec3 p = combine(t.a, on.v, t.b - t.a, on.w, t.c - t.a);
-            nearest[i] = {p.x, p.y, p.z};
+            const OnTriangle on = closest_on_triangle(places[i], t);
+            nearest[i] = combine(t.a, on.v, t.b - t.a, on.w, t.c - t.a);
         }
     });
     return nearest;
@@ -59,26 +44,26 @@ std::vector<Double3> nearest_points(const MeshIndex& index, const MeshView& mesh
 
 /// Vertices at one place give way, each to its side, by half of the free ball around the place.
 void separate(const std::vector<ShellSurface::Crowded>& crowded, double most, const MeshIndex& index,
-              const MeshView& mesh, std::vector<Double3>& places, std::vector<Double3>& nearest) {
-    std::vector<Double3> apart;
+              const MeshView& mesh, std::vector<Vec3d>& places, std::vector<Vec3d>& nearest) {
+    std::vector<Vec3d> apart;
     for (const auto& [vertex, pull] : crowded) {
-        const Double3 direction = {pull[0], pull[1], pull[2]};
-        const double room = std::min(most, length(minus(places[vertex], nearest[vertex])) / 2);
+        const Vec3d direction = {pull[0], pull[1], pull[2]};
+        const double room = std::min(most, length(places[vertex] - nearest[vertex]) / 2);
         if (length(direction) > 0) places[vertex] = moved(places[vertex], room / length(direction), direction);
         apart.push_back(places[vertex]);
     }
-    const std::vector<Double3> found = nearest_points(index, mesh, apart);
+    const std::vector<Vec3d> found = nearest_points(index, mesh, apart);
     for (size_t i = 0; i < crowded.size(); ++i) nearest[crowded[i].vertex] = found[i];
 }
 
 /// Along the diagonal that is short and has the input on the same side at both ends: along creases, not across. Not
 /// where that would leave a face without area.
-void cut_quads(const ShellSurface& surface, const std::vector<Double3>& normals, double step, ShellMesh& mesh) {
+void cut_quads(const ShellSurface& surface, const std::vector<Vec3d>& normals, double step, ShellMesh& mesh) {
     const auto& p = mesh.positions;
     const auto cost = [&](int32_t a, int32_t b, int32_t c, int32_t d) {  // of cutting from a to c
         const double least = std::min(twice_area(p[a], p[b], p[c]), twice_area(p[a], p[c], p[d]));
         const double flat = least < 1e-3 * step * step ? 100 * step : 0;
-        return length(minus(p[a], p[c])) * (2 - dot(normals[a], normals[c])) + flat;
+        return length(p[a] - p[c]) * (2 - dot(normals[a], normals[c])) + flat;
     };
     mesh.triangles.resize(2 * surface.quads.size());
     parallel_for(static_cast<int64_t>(surface.quads.size()), kGrain, [&](int64_t begin, int64_t end) {
@@ -112,8 +97,8 @@ void smooth_lids(const std::vector<uint8_t>& lid, ShellMesh& mesh) {
     }
 }
 
-std::vector<Double3> places_in_mesh(const ShellSurface& surface, const ShellVoxels& voxels) {
-    std::vector<Double3> places(surface.places.size());
+std::vector<Vec3d> places_in_mesh(const ShellSurface& surface, const ShellVoxels& voxels) {
+    std::vector<Vec3d> places(surface.places.size());
     for (size_t i = 0; i < places.size(); ++i) places[i] = moved(voxels.low, voxels.step, surface.places[i]);
     return places;
 }
@@ -122,15 +107,15 @@ std::vector<Double3> places_in_mesh(const ShellSurface& surface, const ShellVoxe
 
 ShellMesh project_surface(const ShellSurface& surface, const ShellVoxels& voxels, const MeshView& mesh, double offset) {
     const MeshIndex index(mesh);
-    std::vector<Double3> places = places_in_mesh(surface, voxels);
-    std::vector<Double3> nearest = nearest_points(index, mesh, places);
+    std::vector<Vec3d> places = places_in_mesh(surface, voxels);
+    std::vector<Vec3d> nearest = nearest_points(index, mesh, places);
     separate(surface.crowded, voxels.step / 4, index, mesh, places, nearest);
     ShellMesh shell;
     shell.positions.resize(places.size());
-    std::vector<Double3> normals(places.size());
+    std::vector<Vec3d> normals(places.size());
     parallel_for(static_cast<int64_t>(places.size()), kGrain, [&](int64_t begin, int64_t end) {
         for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-            const Double3 away = minus(places[i], nearest[i]);
+            const Vec3d away = places[i] - nearest[i];
             normals[i] = moved({}, 1 / length(away), away);  // places are free: never 0
             shell.positions[i] = surface.lid[i] ? places[i] : moved(nearest[i], offset, normals[i]);
         }

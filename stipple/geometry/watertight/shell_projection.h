@@ -6,7 +6,7 @@
 namespace stipple::geometry {
 
 struct ShellMesh {
-    std::vector<Double3> positions;  // in the input's coordinates
+    std::vector<Vec3d> positions;  // in the input's coordinates
     std::vector<std::array<int32_t, 3>> triangles;
 };
 

@@ -253,8 +253,7 @@ private:
                        ShellSurface& surface, std::vector<ShellSurface::Crowded>& crowded) const {
         const uint8_t eight = near.eight(at[0], at[1], at[2]);
         const Loops& loops = loops_table()[eight];
-        const Double3 corner = {8.0 * piece.block[0] + at[0], 8.0 * piece.block[1] + at[1],
-                                8.0 * piece.block[2] + at[2]};
+        const Vec3d corner = {8.0 * piece.block[0] + at[0], 8.0 * piece.block[1] + at[1], 8.0 * piece.block[2] + at[2]};
         int32_t vertex = piece.first + piece.offset[(at[2] * 8 + at[1]) * 8 + at[0]];
         for (int loop = 0; loop < loops.count; ++loop, ++vertex) {
             surface.places[vertex] = corner;
@@ -271,7 +270,7 @@ private:
         }
         for (int k = 0; k < 3; ++k) {
             if (!is_doubled(near, at, k)) continue;
-            Double3 middle = corner;
+            Vec3d middle = corner;
             middle[k] += 0.5;
             surface.places[vertex] = middle;
             surface.lid[vertex] = (touched & ~eight) == 0;

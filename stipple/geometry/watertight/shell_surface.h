@@ -15,7 +15,7 @@ struct ShellSurface {
         std::array<float, 3> pull;
     };
 
-    std::vector<Double3> places;                    // in voxels
+    std::vector<Vec3d> places;                      // in voxels
     std::vector<uint8_t> lid;                       // 1: no voxel behind the vertex touches the input
     std::vector<Crowded> crowded;                   // by vertex, ascending
     std::vector<std::array<int32_t, 4>> quads;      // may be cut along either diagonal

@@ -5,19 +5,20 @@
 #include <cmath>
 
 #include "stipple/core/parallel.h"
+#include "stipple/geometry/mesh/mesh_vectors.h"
 #include "stipple/geometry/mesh/triangle_voxels.h"
 
 namespace stipple::geometry {
 namespace {
 
-constexpr int64_t kGrain = 1024;
+constexpr int64_t kFaceGrain = 1024;
 constexpr uint64_t kFirstX = 0x0101010101010101, kLastX = 0x8080808080808080;
 constexpr uint64_t kFirstY = 0xff, kLastY = uint64_t{0xff} << 56;
 
 using Words = std::array<uint64_t, 8>;
 
 /// The corners of face f in units of `step` from `low`.
-TrianglePlaces places_of(const MeshView& mesh, int64_t f, const Double3& low, double step) {
+TrianglePlaces places_of(const MeshView& mesh, int64_t f, const Vec3d& low, double step) {
     TrianglePlaces places;
     for (int i = 0; i < 3; ++i)
         for (int k = 0; k < 3; ++k)
@@ -87,25 +88,20 @@ int64_t next_to(const ShellVoxels& voxels, int64_t at, int direction) {
 }  // namespace
 
 ShellVoxels voxelize_shell(const MeshView& mesh, double step, bool all_blocks) {
-    Double3 min = {INFINITY, INFINITY, INFINITY}, max = {-INFINITY, -INFINITY, -INFINITY};
-    for (int64_t i = 0; i < 3 * mesh.faces(); ++i) {
-        for (int k = 0; k < 3; ++k) {
-            const double value = mesh.vertices.data()[3 * int64_t{mesh.triangles.data()[i]} + k];
-            min[k] = std::min(min[k], value), max[k] = std::max(max[k], value);
-        }
-    }
+    const Box<float> box = box_of_faces(mesh);
     ShellVoxels voxels;
     voxels.step = step;
     for (int k = 0; k < 3; ++k) {
         // The lowest point in the middle of a voxel: flat sides of boxes then touch one layer of voxels, not two.
         constexpr double kPadding = 2.5;
-        voxels.low[k] = min[k] - kPadding * voxels.step;
-        voxels.size[k] = static_cast<int32_t>(std::ceil(((max[k] - min[k]) / voxels.step + 2 * kPadding) / 8));
+        voxels.low[k] = box.low[k] - kPadding * voxels.step;
+        voxels.size[k] = static_cast<int32_t>(
+            std::ceil(((double{box.high[k]} - double{box.low[k]}) / voxels.step + 2 * kPadding) / 8));
     }
     const auto n_blocks = static_cast<size_t>(int64_t{voxels.size[0]} * voxels.size[1] * voxels.size[2]);
     std::vector<uint8_t> wanted(n_blocks, all_blocks);
     if (!all_blocks) {
-        parallel_for(mesh.faces(), kGrain, [&](int64_t begin, int64_t end) {
+        parallel_for(mesh.faces(), kFaceGrain, [&](int64_t begin, int64_t end) {
             for (int64_t f = begin; f < end; ++f) {
                 visit_touched_voxels(places_of(mesh, f, voxels.low, 8 * voxels.step), kShellClearance,
                                      [&](int32_t x, int32_t y, int32_t z) {
@@ -119,7 +115,7 @@ ShellVoxels voxelize_shell(const MeshView& mesh, double step, bool all_blocks) {
     int32_t used = 0;
     for (size_t i = 0; i < n_blocks; ++i) voxels.slots[i] = wanted[i] ? used++ : ShellVoxels::kEnclosed;
     voxels.blocks.resize(static_cast<size_t>(used));
-    parallel_for(mesh.faces(), kGrain, [&](int64_t begin, int64_t end) {
+    parallel_for(mesh.faces(), kFaceGrain, [&](int64_t begin, int64_t end) {
         for (int64_t f = begin; f < end; ++f) {
             visit_touched_voxels(places_of(mesh, f, voxels.low, voxels.step), kShellClearance,
                                  [&](int32_t x, int32_t y, int32_t z) {

@@ -8,11 +8,10 @@
 #include <array>
 #include <vector>
 
+#include "stipple/core/vec3.h"
 #include "stipple/geometry/mesh_view.h"
 
 namespace stipple::geometry {
-
-using Double3 = std::array<double, 3>;
 
 struct ShellBlock {
     std::array<uint64_t, 8> touched{}, outside{};
@@ -21,7 +20,7 @@ struct ShellBlock {
 struct ShellVoxels {
     static constexpr int32_t kEnclosed = -1, kOutside = -2;  // blocks that the input does not touch
 
-    Double3 low{};                  // of voxel (0, 0, 0), in the mesh's coordinates
+    Vec3d low{};                    // of voxel (0, 0, 0), in the mesh's coordinates
     double step = 1;                // the edge of a voxel
     std::array<int32_t, 3> size{};  // in blocks
     std::vector<int32_t> slots;     // of each block, x fastest: index into `blocks`, or one of the two above

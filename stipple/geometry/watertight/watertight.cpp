@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "stipple/geometry/mesh/mesh_vectors.h"
 #include "stipple/geometry/watertight/shell_cleanup.h"
 
 namespace stipple::geometry {
@@ -23,14 +24,10 @@ void require_options(const WatertightOptions& options) {
 /// The edge of a voxel. Vertices must be able to differ by fractions of it.
 double voxel_of(const MeshView& mesh, int32_t resolution) {
     double extent = 0, largest = 0;
+    const Box<float> box = box_of_faces(mesh);
     for (int k = 0; k < 3; ++k) {
-        float min = INFINITY, max = -INFINITY;
-        for (int64_t i = 0; i < 3 * mesh.faces(); ++i) {
-            const float value = mesh.vertices.data()[3 * int64_t{mesh.triangles.data()[i]} + k];
-            min = std::min(min, value), max = std::max(max, value);
-        }
-        extent = std::max(extent, double{max} - double{min});
-        largest = std::max({largest, std::abs(double{min}), std::abs(double{max})});
+        extent = std::max(extent, double{box.high[k]} - double{box.low[k]});
+        largest = std::max({largest, std::abs(double{box.low[k]}), std::abs(double{box.high[k]})});
     }
     STIPPLE_REQUIRE(extent > 0, "watertight: all faces are at one point");
     const double voxel = extent / resolution;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "stipple/core/box.h"
 #include "stipple/core/parallel.h"
 #include "stipple/geometry/winding/moments.h"
 #include "stipple/geometry/winding/tree.h"
@@ -14,9 +15,9 @@ constexpr int64_t kGrain = 256;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// The power of two that brings an extent to [1/2, 1).
-float unit_scale(const std::array<float, 3>& low, const std::array<float, 3>& high) {
+float unit_scale(const Box<float>& box) {
     double extent = 0;
-    for (int axis = 0; axis < 3; ++axis) extent = std::max(extent, double{high[axis]} - double{low[axis]});
+    for (int axis = 0; axis < 3; ++axis) extent = std::max(extent, double{box.high[axis]} - double{box.low[axis]});
     if (!(extent > 0)) return 1;
     int exponent = 0;
     std::frexp(extent, &exponent);
@@ -26,16 +27,10 @@ float unit_scale(const std::array<float, 3>& low, const std::array<float, 3>& hi
 /// The bounds of the rows that `counts`; a plain loop, a small part of the build.
 template <class Counts>
 float scale_of(const float* rows, int64_t n, Counts counts) {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    std::array<float, 3> low = {kInfinity, kInfinity, kInfinity}, high = {-kInfinity, -kInfinity, -kInfinity};
-    for (int64_t i = 0; i < n; ++i) {
-        if (!counts(i)) continue;
-        for (int axis = 0; axis < 3; ++axis) {
-            low[axis] = std::min(low[axis], rows[3 * i + axis]);
-            high[axis] = std::max(high[axis], rows[3 * i + axis]);
-        }
-    }
-    return unit_scale(low, high);
+    auto box = Box<float>::none();
+    for (int64_t i = 0; i < n; ++i)
+        if (counts(i)) box.add(rows + 3 * i);
+    return unit_scale(box);
 }
 
 struct Triangles {

@@ -10,10 +10,17 @@
 #include "stipple/geometry/mesh_check.h"
 #include "stipple/geometry/watertight/shell_cleanup.h"
 
+namespace stipple {
+
+bool operator==(const Vec3d& a, const Vec3d& b) {
+    return a.x == b.x && a.y == b.y && a.z == b.z;
+}
+
+}  // namespace stipple
+
 namespace stipple::test {
 namespace {
 
-using geometry::Double3;
 using geometry::ShellVoxels;
 using geometry::TrianglePlaces;
 using Voxel = std::array<int32_t, 3>;
@@ -28,18 +35,18 @@ std::set<Voxel> visited(const TrianglePlaces& places, double margin) {
 
 /// Whether a triangle touches a box, by clipping it with the six sides.
 bool touches(const TrianglePlaces& places, const Voxel& voxel, double margin) {
-    std::vector<Double3> polygon(places.begin(), places.end());
+    std::vector<std::array<double, 3>> polygon(places.begin(), places.end());
     for (int side = 0; side < 6 && !polygon.empty(); ++side) {
         const int k = side / 2;
         const double sign = side % 2 == 0 ? 1 : -1;
         const double limit = side % 2 == 0 ? voxel[k] - margin : -(voxel[k] + 1 + margin);
-        std::vector<Double3> kept;
+        std::vector<std::array<double, 3>> kept;
         for (size_t i = 0; i < polygon.size(); ++i) {
-            const Double3 &p = polygon[i], &q = polygon[(i + 1) % polygon.size()];
+            const std::array<double, 3>&p = polygon[i], &q = polygon[(i + 1) % polygon.size()];
             const double a = sign * p[k] - limit, b = sign * q[k] - limit;
             if (a >= 0) kept.push_back(p);
             if ((a < 0) == (b < 0)) continue;
-            Double3 cut;
+            std::array<double, 3> cut = {};
             for (int j = 0; j < 3; ++j) cut[j] = p[j] + a / (a - b) * (q[j] - p[j]);
             cut[k] = sign * limit;
             kept.push_back(cut);
@@ -231,8 +238,8 @@ TEST(ShellCleanup, KeepsTheTopology) {
         geometry::reach_everything(voxels);
         geometry::ShellMesh shell = geometry::place_surface(geometry::extract_surface(voxels), voxels);
         const geometry::MeshCheck before = geometry::check_mesh(to_mesh(shell));
-        for (Double3& p : shell.positions)
-            for (double& x : p) x = seed % 2 == 0 ? 3 * std::floor(x / 3) : x * 0.05;
+        for (Vec3d& p : shell.positions)
+            for (int k = 0; k < 3; ++k) p[k] = seed % 2 == 0 ? 3 * std::floor(p[k] / 3) : p[k] * 0.05;
         const size_t vertices = shell.positions.size();
         geometry::collapse_short_edges(shell, 0.06);
         EXPECT_LT(shell.positions.size(), vertices);
