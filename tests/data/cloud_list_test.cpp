@@ -30,7 +30,7 @@ TEST(CloudList, NamesFilesAndFoldersInOrder) {
     const TemporaryFolder folder;
     std::filesystem::create_directory(folder / "clouds");
     std::filesystem::create_directory(folder / "clouds/deeper.ply");
-    for (const char* name : {"clouds/b.ply", "clouds/a.xyz", "clouds/.hidden.ply", "clouds/notes.txt"})
+    for (const char* name : {"clouds/b.ply", "clouds/a.xyz", "clouds/.hidden.ply", "clouds/notes.md"})
         write_file(folder / name, "");
     const std::string last = folder / "anything";  // a file is taken at its word
     std::vector<std::string> names;

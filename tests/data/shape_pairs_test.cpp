@@ -27,7 +27,7 @@ protected:
 
 TEST_F(ShapePairs, OfFoldersGoByNameWithoutExtension) {
     for (const char* name :
-         {"p/b.xyz", "p/a.ply", "p/.c.ply", "p/notes.txt", "t/a.xyz", "t/b.npy", "m/a.off", "m/b.obj", "m/more.off"})
+         {"p/b.xyz", "p/a.ply", "p/.c.ply", "p/notes.md", "t/a.xyz", "t/b.npy", "m/a.off", "m/b.obj", "m/more.off"})
         make(name);
     const std::vector<ShapePair> pairs = pair_shapes(folder / "p", folder / "t/", folder / "m");
     ASSERT_EQ(pairs.size(), 2u);
@@ -40,7 +40,7 @@ TEST_F(ShapePairs, OfFoldersGoByNameWithoutExtension) {
 }
 
 TEST_F(ShapePairs, RefusesWhatDoesNotPair) {
-    for (const char* name : {"p/a.xyz", "p/b.xyz", "t/a.xyz", "m/a.off", "twice/a.xyz", "twice/a.ply", "none/x.txt"})
+    for (const char* name : {"p/a.xyz", "p/b.xyz", "t/a.xyz", "m/a.off", "twice/a.xyz", "twice/a.ply", "none/x.md"})
         make(name);
     const auto contains = [](const std::string& text, const std::string& part) {
         EXPECT_NE(text.find(part), std::string::npos) << text;

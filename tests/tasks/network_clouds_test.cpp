@@ -18,7 +18,7 @@ using test::save_cloud;
 double radius_of(const Array<float, 2>& points) {
     double largest = 0;
     for (int64_t i = 0; i < points.size(0); ++i)
-        largest = std::max(largest, double{std::hypot(points(i, 0), points(i, 1), points(i, 2))});
+        largest = std::max(largest, double{std::hypot(points.view()(i, 0), points.view()(i, 1), points.view()(i, 2))});
     return largest;
 }
 
@@ -30,7 +30,7 @@ TEST(NetworkClouds, FillTheUnitSphere) {
     ASSERT_EQ(all.size(0), 200);
     EXPECT_NEAR(radius_of(all), 1, 1e-6);
     const Array<float, 2> raw = network_points(mesh.vertices, {.points = 0, .normalise = false});
-    EXPECT_NEAR(raw(0, 1), mesh.vertices.world(0, 1), 1);
+    EXPECT_NEAR(raw.view()(0, 1), mesh.vertices.world(0, 1), 1);
 }
 
 TEST(NetworkClouds, SamplesAreChosenAsAsked) {
@@ -43,8 +43,11 @@ TEST(NetworkClouds, SamplesAreChosenAsAsked) {
         ASSERT_EQ(chosen.size(), 10u);
         EXPECT_EQ(std::set<int32_t>(chosen.begin(), chosen.end()).size(), 10u) << how;
         for (int64_t i = 0; i < 10; ++i)
-            for (int axis = 0; axis < 3; ++axis) EXPECT_EQ(few(i, axis), all(chosen[static_cast<size_t>(i)], axis));
-        if (how == std::string("first")) EXPECT_EQ(chosen[9], 9);
+            for (int axis = 0; axis < 3; ++axis)
+                EXPECT_EQ(few.view()(i, axis), all.view()(chosen[static_cast<size_t>(i)], axis));
+        if (how == std::string("first")) {
+            EXPECT_EQ(chosen[9], 9);
+        }
     }
     EXPECT_EQ(network_points(mesh.vertices, {.points = 1000}).size(0), 100);  // no point twice
     EXPECT_TRUE(contains(message_of([] { require_valid({.sample = "best"}); }), "random, fps or first"));
@@ -88,7 +91,7 @@ TEST(NetworkClouds, BatchesOfAListAreSpreadOverIt) {
     EXPECT_EQ(advanced, 3);
     const Array<float, 2> second = loaded.clouds.points_on(Device{}, 1, 2);
     ASSERT_EQ(second.size(0), 12);
-    EXPECT_EQ(second(0, 0), loaded.clouds.rows[30]);
+    EXPECT_EQ(second.view()(0, 0), loaded.clouds.rows[30]);
     entries.push_back({folder / "none.ply"});
     EXPECT_NE(message_of([&] { load_batch(entries, 100, {}, {}, warnings); }), "");
 }
