@@ -72,6 +72,9 @@ Result run_surface(const Options& options, const Common& common) {
         surface.vertices.origin = cloud.origin;
         return surface;
     });
+    if (mesh.faces() == 0)
+        throw Error(ErrorCode::bad_file, Place{options.input.path},
+                    fmt::format("{} points are too few or too far apart: they make no surface", grouped(cloud.size())));
     const geometry::MeshCheck check = geometry::check_mesh(mesh);
     result.fields["surface"] = check_json(mesh, check);
     save_output(mesh, options.output, format,

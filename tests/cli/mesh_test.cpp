@@ -372,8 +372,8 @@ TEST_F(CliMesh, PointsThatAreNotFiniteMakeNoEmptySurface) {
         some += place + "," + (i % 3 == 0 ? "nan,nan,nan" : place) + "\n";
     }
     const std::string out = folder / "out.ply";
-    expect_error(stipple({"mesh", "surface", file("few.csv", few), "-q", "-o", out}), 2,
-                 "few.csv: reconstruct_surface: 5 points are too few or too far apart: they make no surface");
+    expect_error(stipple({"mesh", "surface", file("few.csv", few), "-q", "-o", out}), 3,
+                 "few.csv: 5 points are too few or too far apart: they make no surface");
     expect_error(stipple({"mesh", "surface", file("none.csv", none), "-o", out}), 3,
                  "none.csv: 0 of 600 points are finite with a normal, a surface needs at least 4");
     expect_error(stipple({"mesh", "surface", file("all.xyz", "nan nan nan\n"), "-o", out}), 3, "has no finite points");
