@@ -38,6 +38,26 @@ Array<float, 2> normals_of(const PointCloud& cloud, const Options& options, cons
     return normals;
 }
 
+/// Says how many points have no usable normal, which reconstruct_surface leaves out.
+void count_normals(const Array<float, 2>& normals, const Options& options, Result& result) {
+    int64_t without = 0;
+    const int64_t n = normals.size(0);
+    for (int64_t i = 0; i < n; ++i) {
+        const float* v = normals.data() + 3 * i;
+        const double length = std::hypot(v[0], v[1], v[2]);
+        without += !(length > 0) || !std::isfinite(length);
+    }
+    constexpr int64_t kFewest = 4;
+    if (without > 0 && n - without < kFewest)
+        throw Error(ErrorCode::bad_file, Place{options.input.path},
+                    fmt::format("{} of {} points are finite with a normal, a surface needs at least {}",
+                                grouped(n - without), grouped(n), kFewest));
+    if (without > 0)
+        result.warnings.push_back(fmt::format("{}: {} of {} points have no usable normal, left out", options.input.path,
+                                              grouped(without), grouped(n)));
+    result.fields["without_normal"] = without;
+}
+
 Result run_surface(const Options& options, const Common& common) {
     STIPPLE_REQUIRE(options.k >= 3 && options.k <= 127, "--k must be 3 to 127, got {}", options.k);
     const io::Format format = require_output(options.output, common);
@@ -47,10 +67,14 @@ Result run_surface(const Options& options, const Common& common) {
     recentre(cloud);
     const Mesh mesh = about_file(options.input.path, [&] {
         const Array<float, 2> normals = normals_of(cloud, options, common, result);
+        count_normals(normals, options, result);
         Mesh surface = geometry::reconstruct_surface(cloud.positions.view(), normals.view(), options.reconstruction);
         surface.vertices.origin = cloud.origin;
         return surface;
     });
+    if (mesh.faces() == 0)
+        throw Error(ErrorCode::bad_file, Place{options.input.path},
+                    fmt::format("{} points are too few or too far apart: they make no surface", grouped(cloud.size())));
     const geometry::MeshCheck check = geometry::check_mesh(mesh);
     result.fields["surface"] = check_json(mesh, check);
     save_output(mesh, options.output, format,

@@ -56,6 +56,15 @@ Result run_watertight(const Options& options, const Common& common) {
         throw Error(ErrorCode::check_failed, Place{options.input.path},
                     fmt::format("the result is not watertight ({}): nothing is written", watertight_text(solid, after)),
                     "try another --resolution");
+    const double hollow = options.conversion.keep_inner ? 0 : geometry::hollow_share(mesh, solid);
+    constexpr double kHollow = 0.1;
+    if (hollow > kHollow)
+        result.warnings.push_back(fmt::format(
+            "{}: hollow: {:.0f} % of what the input encloses is outside of the result, a shell with two walls, because "
+            "holes let the outside in: close them with --cap-holes N, N voxels being wider than they are, or take a "
+            "lower --resolution",
+            options.input.path, 100 * hollow));
+    result.fields["hollow"] = hollow;
     result.fields["before"] = check_json(mesh, before);
     result.fields["after"] = check_json(solid, after);
     const Table table = comparison(mesh, before, solid, after);

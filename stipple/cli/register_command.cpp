@@ -20,9 +20,9 @@ struct Options {
     std::string method = "icp", metric = "plane", kernel = "tukey", kernel_scale = "auto", scale = "auto";
     std::string init, transform_to, truth, picture;
     std::vector<double> voxel, max_distance;
-    double trim = 1, min_fitness = 0;
+    double trim = 1, min_fitness = geometry::RegistrationLimits{}.min_fitness;
     int iterations = 0;
-    bool require_convergence = false;
+    bool require_convergence = false, keep_failed = false;
 };
 
 constexpr double kDegrees = 180 / M_PI;
@@ -123,11 +123,13 @@ void report(const tasks::Registration& registration, const Options& options, Res
     fields["quaternion_wxyz"] = geometry::to_quaternion(t);
     fields["translation"] = t.translation;
     fields["fitness"] = found.fitness;
-    fields["rmse"] = found.rmse;
+    fields["rmse"] = found.pairs > 0 ? Json(found.rmse) : Json(nullptr);
     fields["pairs"] = found.pairs;
     fields["iterations"] = found.iterations;
     fields["converged"] = found.converged();
     fields["undetermined"] = found.undetermined;
+    fields["verdict"] = geometry::to_string(registration.verdict.state);
+    fields["reasons"] = registration.verdict.reasons;
     fields["history"] = Json::array();
     for (const geometry::IcpIteration& step : found.history)
         fields["history"].push_back({{"level", step.level},
@@ -141,8 +143,9 @@ void report(const tasks::Registration& registration, const Options& options, Res
     lines.emplace_back("fitness", levels.empty()
                                       ? "0"
                                       : fmt::format("{:.4f} within {:.4g}", found.fitness, levels.back().max_distance));
-    lines.emplace_back("rmse", fmt::format("{:.6g}", found.rmse));
+    lines.emplace_back("rmse", found.pairs > 0 ? fmt::format("{:.6g}", found.rmse) : "none: no pairs");
     lines.emplace_back("iterations", fmt::format("{}, {}", found.iterations, stop));
+    lines.emplace_back("verdict", geometry::to_string(registration.verdict.state));
 }
 
 /// Both clouds in one, each in its colour.
@@ -206,8 +209,12 @@ Result run_register(const Options& options, const Common& common) {
         result.warnings.emplace_back("register runs on the CPU");
     const tasks::Registration registration = about_file(
         options.source.path, [&] { return tasks::register_clouds(source.vertices, target.vertices, wanted); });
-    if (registration.failure) throw *registration.failure;
-    result.warnings.insert(result.warnings.end(), registration.warnings.begin(), registration.warnings.end());
+    if (registration.failure && !options.keep_failed) throw *registration.failure;
+    if (registration.failure)
+        result.warnings.push_back("registration failed: " + registration.verdict.text());
+    else
+        result.warnings.insert(result.warnings.end(), registration.verdict.reasons.begin(),
+                               registration.verdict.reasons.end());
     const IcpResult& found = registration.found;
 
     std::vector<std::pair<std::string, std::string>> lines;
@@ -225,11 +232,11 @@ Result run_register(const Options& options, const Common& common) {
     save_picture(
         options.picture, [&] { return before_and_after(target.vertices, start, source.vertices); }, common, result);
     if (!common.table.empty()) {
-        const Table table{
-            {"source", "target", "method", "rotation (degrees)", "translation", "fitness", "rmse", "iterations",
-             "converged"},
-            {{options.source.path, options.target.path, options.method, result.fields["rotation_degrees"],
-              length(found.transform.translation), found.fitness, found.rmse, found.iterations, found.converged()}}};
+        const Table table{{"source", "target", "method", "rotation (degrees)", "translation", "fitness", "rmse",
+                           "iterations", "converged", "verdict"},
+                          {{options.source.path, options.target.path, options.method, result.fields["rotation_degrees"],
+                            length(found.transform.translation), found.fitness, result.fields["rmse"], found.iterations,
+                            found.converged(), result.fields["verdict"]}}};
         result.text = format_table(table, common.table);
     }
     return result;
@@ -268,6 +275,7 @@ Command add_register(Arguments& root, Common& common) {
     app.flag("--require-convergence", options->require_convergence, "Fail, and write nothing, without convergence");
     app.option("--min-fitness", options->min_fitness, "Fail, and write nothing, when fewer points have a pair")
         .show_default();
+    app.flag("--keep-failed", options->keep_failed, "Write the outputs of a failed registration too, and warn");
     app.option("--picture", options->picture, "Draw before and after into this .png");
     app.option("--from", options->source.from, "Format of the inputs, when name and content do not tell");
     add_output_format(app, options->output);

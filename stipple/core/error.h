@@ -25,7 +25,7 @@ enum class ErrorCode {
     no_device,      // no such device, or built without it
     cuda,           // a CUDA call failed
     not_finite,     // numeric failure
-    check_failed,   // a check that the user asked for
+    check_failed,   // a check that the user asked for, or of the result itself
     interrupted,    // SIGINT
     terminated,     // SIGTERM
 };

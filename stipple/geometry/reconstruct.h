@@ -24,7 +24,8 @@ struct ReconstructOptions {
 /// area, not with the volume. The mesh is in the frame of the points; the origin of marching_cubes applies within it.
 /// Points with a non-finite coordinate or normal, or a normal of length 0, are left out. Deterministic, threads do not
 /// matter. Throws Error{bad_argument} for wrong shapes and devices, options out of range, fewer than 4 points left,
-/// points all in one place or so few that they make no surface, and normals that point inwards.
+/// points all in one place, and normals that point inwards. A handful of points far apart may make no surface: the mesh
+/// is empty.
 Mesh reconstruct_surface(View<const float, 2> points, View<const float, 2> normals,
                          const ReconstructOptions& options = {});
 

@@ -2,14 +2,11 @@
 
 #include <cmath>
 
-#include "stipple/core/number_text.h"
 #include "stipple/io/byte_source.h"
 
 namespace stipple::tasks {
 namespace {
 
-using geometry::IcpResult;
-using geometry::IcpStop;
 using geometry::RigidTransform;
 
 struct KernelName {
@@ -23,26 +20,14 @@ constexpr KernelName kKernels[] = {{geometry::RobustKernel::none, "none"},
                                    {geometry::RobustKernel::geman_mcclure, "geman-mcclure"}};
 
 void judge(const RegisterOptions& options, Registration& registration) {
-    const IcpResult& found = registration.found;
-    std::string trouble;
-    if (found.stop == IcpStop::too_few)
-        trouble = fmt::format("too little overlap: {} pairs within the greatest distance", grouped(found.pairs));
-    if (found.stop == IcpStop::iterations) trouble = fmt::format("did not converge in {} iterations", found.iterations);
-    if (!trouble.empty() && options.require_convergence)
-        registration.failure = Error(ErrorCode::check_failed, trouble);
-    else if (found.fitness < options.min_fitness)
-        registration.failure = Error(ErrorCode::check_failed,
-                                     fmt::format("fitness {:.3f} is below {:.3f}", found.fitness, options.min_fitness));
-    if (registration.failure) return;
-    if (!trouble.empty()) registration.warnings.push_back(trouble);
-    if (found.stop == IcpStop::too_few) return;
-    constexpr double kLittle = 0.3;
-    if (found.fitness < kLittle)
-        registration.warnings.push_back(
-            fmt::format("little overlap: {:.0f} % of the source has a neighbour in the target", 100 * found.fitness));
-    if (found.undetermined > 0)
-        registration.warnings.push_back(fmt::format(
-            "{} of 6 directions of motion are not determined by the points: not moved along them", found.undetermined));
+    geometry::RegistrationLimits limits;
+    limits.min_fitness = options.min_fitness;
+    registration.verdict = geometry::judge(registration.found, limits);
+    if (options.require_convergence && !registration.found.converged())
+        registration.verdict.state = geometry::RegistrationState::failed;
+    if (registration.verdict.state == geometry::RegistrationState::failed)
+        registration.failure = Error(ErrorCode::check_failed, registration.verdict.text(),
+                                     "start nearer to the true pose, or widen the greatest distance of pairs");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "stipple/core/error.h"
-#include "stipple/geometry/icp.h"
+#include "stipple/geometry/registration_verdict.h"
 
 namespace stipple::tasks {
 
@@ -16,15 +16,15 @@ struct RegisterOptions {
     double scale = 0;                  // RMS radius that automatic levels fit; 0: the target's
     int iterations = 0;                // most steps of each level; 0: the level's own
     geometry::RigidTransform initial;  // source to target, world coordinates
-    bool require_convergence = false;  // failures, else warnings
-    double min_fitness = 0;            // below is a failure
+    bool require_convergence = false;  // without it a failure, else a doubt
+    double min_fitness = geometry::RegistrationLimits{}.min_fitness;  // below is a failure
 };
 
 struct Registration {
     geometry::IcpResult found;
     std::vector<geometry::IcpLevel> levels;  // that were run
-    std::vector<std::string> warnings;       // what is doubtful, in plain words
-    std::optional<Error> failure;            // check_failed: not what the options ask for
+    geometry::RegistrationVerdict verdict;   // good, doubtful or failed, and why
+    std::optional<Error> failure;            // check_failed: the verdict, or not what the options ask for
 };
 
 /// Points that are not finite do not count. Throws Error{bad_argument} for options out of range. CPU.

@@ -206,7 +206,9 @@ TEST_F(CliMesh, SamplesBySeedAndWithWhatTheMeshCarries) {
 TEST_F(CliMesh, WatertightClosesABox) {
     const std::string open = file("open.off", cube_off(11, 500000)), out = folder / "solid.ply";
     const LaunchResult result = stipple({"mesh", "watertight", open, "--resolution", "24", "-o", out});
-    expect_success(result);
+    EXPECT_EQ(result.exit_code, 0) << report(result);
+    EXPECT_TRUE(contains(result.err, "hollow: ")) << result.err;
+    EXPECT_TRUE(contains(result.err, "--cap-holes N")) << result.err;
     EXPECT_TRUE(contains(result.out, "before")) << result.out;
     EXPECT_TRUE(contains(result.out, "wrote " + out + ": ")) << result.out;
     const Json after = json_of(stipple({"mesh", "info", out, "--json"}))["meshes"][0];
@@ -222,6 +224,8 @@ TEST_F(CliMesh, WatertightClosesABox) {
     EXPECT_EQ(capped["before"]["boundary_edges"], 3);
     EXPECT_EQ(capped["after"]["watertight"], true);
     EXPECT_GT(capped["after"]["volume"], 0.9);  // ... unless its hole is capped
+    EXPECT_EQ(capped["hollow"], 0);
+    EXPECT_EQ(capped["warnings"], Json::array());
     const auto refused = [&](const char* option, const char* value, const std::string& text) {
         expect_error(stipple({"mesh", "watertight", open, option, value, "-o", folder / "no.ply"}), 2, text);
     };
@@ -356,6 +360,27 @@ TEST_F(CliMesh, ASphereOfPointsBecomesASurface) {
     expect_error(stipple({"mesh", "surface", bare, "--k", "2", "-o", folder / "c.ply"}), 2, "--k must be 3 to 127");
     expect_error(stipple({"mesh", "surface", file("two.xyz", "0 0 0\n1 1 1\n"), "-o", folder / "c.ply", "-q"}), 2,
                  "two.xyz: ");
+}
+
+TEST_F(CliMesh, PointsThatAreNotFiniteMakeNoEmptySurface) {
+    std::string few = "x,y,z,nx,ny,nz\n", none = few, some = few;
+    for (int i = 0; i < 600; ++i) {
+        const double z = 1 - (2 * i + 1) / 600.0, r = std::sqrt(1 - z * z), a = i * 2.399963229728653;
+        const std::string place = fmt::format("{},{},{}", r * std::cos(a), r * std::sin(a), z);
+        few += (i % 120 == 0 ? place : "nan,nan,nan") + "," + place + "\n";
+        none += place + ",nan,nan,nan\n";
+        some += place + "," + (i % 3 == 0 ? "nan,nan,nan" : place) + "\n";
+    }
+    const std::string out = folder / "out.ply";
+    expect_error(stipple({"mesh", "surface", file("few.csv", few), "-q", "-o", out}), 3,
+                 "few.csv: 5 points are too few or too far apart: they make no surface");
+    expect_error(stipple({"mesh", "surface", file("none.csv", none), "-o", out}), 3,
+                 "none.csv: 0 of 600 points are finite with a normal, a surface needs at least 4");
+    expect_error(stipple({"mesh", "surface", file("all.xyz", "nan nan nan\n"), "-o", out}), 3, "has no finite points");
+    const LaunchResult result = stipple({"mesh", "surface", file("some.csv", some), "-o", out, "--json"});
+    EXPECT_EQ(result.exit_code, 0) << report(result);
+    EXPECT_TRUE(contains(result.err, "200 of 600 points have no usable normal, left out")) << result.err;
+    EXPECT_EQ(json_of(result)["surface"]["watertight"], true);
 }
 
 }  // namespace

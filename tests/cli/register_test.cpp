@@ -4,6 +4,7 @@
 
 #include "stipple/core/rng.h"
 #include "tests/cli/cli.h"
+#include "tests/support/data_sets.h"
 
 namespace stipple::test {
 namespace {
@@ -115,9 +116,12 @@ TEST_F(CliRegister, MeshesKeepTheirFacesAndGapsAreCounted) {
 
 TEST_F(CliRegister, TroubleIsTold) {
     const std::string far = save_as("far.ply", scene(1000, 1, 0, {100, 0, 0}));
-    const LaunchResult apart = stipple({"register", far, target});
+    expect_error(stipple({"register", far, target, "-o", folder / "out.ply"}), 7, "too little overlap: 0 pairs");
+    const LaunchResult apart = stipple({"register", far, target, "--keep-failed", "--json"});
     EXPECT_EQ(apart.exit_code, 0) << report(apart);
-    EXPECT_TRUE(contains(apart.err, "too little overlap: 0 pairs")) << apart.err;
+    EXPECT_TRUE(contains(apart.err, "registration failed: too little overlap: 0 pairs")) << apart.err;
+    EXPECT_TRUE(json_of(apart)["rmse"].is_null());
+    EXPECT_EQ(json_of(apart)["verdict"], "failed");
     expect_error(stipple({"register", far, target, "-o", folder / "out.ply", "--require-convergence"}), 7,
                  "too little overlap");
     expect_error(
@@ -137,6 +141,25 @@ TEST_F(CliRegister, TroubleIsTold) {
     }
     const std::string flat = save_as("floor.ply", floor);
     EXPECT_TRUE(contains(stipple({"register", flat, flat}).err, "3 of 6 directions of motion are not determined"));
+}
+
+TEST_F(CliRegister, WrongPosesOfScansAreDoubtedAndLostOnesFail) {
+    STIPPLE_NEEDS_DATA("scans/bunny");
+    const std::string scans = *data_file("scans/bunny/");
+    const LaunchResult half_turn = stipple({"register", scans + "bun180.ply", scans + "bun000.ply", "--json"});
+    EXPECT_EQ(half_turn.exit_code, 0) << report(half_turn);
+    EXPECT_TRUE(contains(half_turn.err, "probably not the true pose")) << half_turn.err;
+    EXPECT_EQ(json_of(half_turn)["verdict"], "doubtful");
+    EXPECT_EQ(json_of(half_turn)["reasons"].size(), 1u);
+    const LaunchResult eighth = stipple({"register", scans + "bun045.ply", scans + "bun000.ply", "--json"});
+    expect_success(eighth);
+    EXPECT_EQ(json_of(eighth)["verdict"], "good");
+    STIPPLE_NEEDS_DATA("scans/kitti");
+    const std::string sweep = *data_file("scans/kitti/000008.bin");
+    const std::string turned = file("turn.txt", "-1 0 0 0\n0 -1 0 0\n0 0 1 0\n0 0 0 1\n");
+    expect_error(stipple({"register", sweep, sweep, "--init", turned, "-o", folder / "out.ply"}), 7,
+                 "too little overlap: 0 pairs");
+    expect_entries({"source.ply", "target.ply", "turn.txt"});
 }
 
 TEST_F(CliRegister, RefusesWhatMakesNoSense) {

@@ -252,8 +252,6 @@ Mesh reconstruct_surface(View<const float, 2> points, View<const float, 2> norma
     const WindingIndex field(cloud.points.view(), cloud.normals.view(), areas.view(), options.softening);
     const float level = level_of(field, cloud, options.accuracy);
     Mesh mesh = marching_cubes(FieldGrid(field, cloud, step, options.accuracy).complete(level), level);
-    STIPPLE_REQUIRE(mesh.faces() > 0, "{}: {} points are too few or too far apart: they make no surface", kWho,
-                    cloud.size());
     if (options.min_component == 0) return mesh;
     double area = 0;
     for (double part : connected_components(mesh).areas) area += part;

@@ -196,8 +196,6 @@ TEST(GeometryReconstruct, MistakesAreNamed) {
     };
     EXPECT_EQ(message(0), "reconstruct_surface: 0 of 0 points are finite with a normal, at least 4 are needed");
     EXPECT_EQ(message(1), "reconstruct_surface: 1 of 1 points are finite with a normal, at least 4 are needed");
-    // So few points that their field is below the level everywhere: no empty mesh.
-    EXPECT_EQ(message(5), "reconstruct_surface: 5 points are too few or too far apart: they make no surface");
     ReconstructOptions options;
     options.resolution = -1;
     EXPECT_EQ(message(100, options), "reconstruct_surface: the resolution must be 0 to 1048576, got -1");
