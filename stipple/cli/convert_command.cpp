@@ -84,7 +84,7 @@ Command add_convert(Arguments& root, Common& common) {
     app.flag("--compressed", options->compressed, "Compressed binary (PCD)");
     app.flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
     app.footer(
-        "Formats: ply xyz pts csv obj off stl pcd las kitti npy npz hdf5\n\n"
+        "Formats: ply xyz xyzn xyzrgb pts csv obj off stl pcd las kitti npy npz hdf5\n\n"
         "Example:\n  stipple convert scan.las -o scan.ply\n  stipple convert scan.ply -o - --format xyz | head");
     return {&app, [options, &common] { return run_convert(*options, common); }, {input, output}};
 }

@@ -153,7 +153,8 @@ TEST_F(CliContract, StandardOutput) {
     expect_success(copy);
     EXPECT_EQ(copy.out, read_file(input));
     for (const io::FormatInfo& info : io::formats()) {
-        if (info.name == "stl") continue;  // needs faces
+        if (info.name == "stl" || info.name == "xyzn" || info.name == "xyzrgb")
+            continue;  // need faces, normals, colours
         const LaunchResult result = stipple({"convert", input, "-o", "-", "--format", std::string(info.name), "-q"});
         if (info.write) {
             expect_success(result);

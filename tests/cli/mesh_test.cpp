@@ -224,7 +224,7 @@ TEST_F(CliMesh, WatertightClosesABox) {
     EXPECT_EQ(capped["before"]["boundary_edges"], 3);
     EXPECT_EQ(capped["after"]["watertight"], true);
     EXPECT_GT(capped["after"]["volume"], 0.9);  // ... unless its hole is capped
-    EXPECT_EQ(capped["hollow"], 0);
+    EXPECT_LT(capped["hollow"], 0.01);          // a hundredth of the places tried lie between two walls at a corner
     EXPECT_EQ(capped["warnings"], Json::array());
     const auto refused = [&](const char* option, const char* value, const std::string& text) {
         expect_error(stipple({"mesh", "watertight", open, option, value, "-o", folder / "no.ply"}), 2, text);
@@ -358,7 +358,7 @@ TEST_F(CliMesh, ASphereOfPointsBecomesASurface) {
     EXPECT_EQ(json_of(estimated)["normals"], "estimated");
     EXPECT_NEAR(json_of(estimated)["surface"]["volume"], 4.0 / 3 * M_PI * 8, 0.5);
     expect_error(stipple({"mesh", "surface", bare, "--k", "2", "-o", folder / "c.ply"}), 2, "--k must be 3 to 127");
-    expect_error(stipple({"mesh", "surface", file("two.xyz", "0 0 0\n1 1 1\n"), "-o", folder / "c.ply", "-q"}), 2,
+    expect_error(stipple({"mesh", "surface", file("two.xyz", "0 0 0\n1 1 1\n"), "-o", folder / "c.ply", "-q"}), 3,
                  "two.xyz: ");
 }
 

@@ -4,9 +4,13 @@ namespace stipple::geometry {
 namespace {
 
 /// What the distances of the pairs say against the pose; nothing where they are too few to tell.
-std::string against_pairs(const IcpEvidence& evidence, const RegistrationLimits& limits) {
+std::string against_pairs(const IcpResult& result, const RegistrationLimits& limits) {
     constexpr int64_t kFewest = 20;
+    const IcpEvidence& evidence = result.evidence;
     if (evidence.around < kFewest || evidence.near <= 0) return {};
+    // The same points twice: what is left of their distances is rounding, and runs anywhere.
+    constexpr double kCoincide = 0.01;
+    if (result.rmse <= kCoincide * evidence.near) return {};
     constexpr const char* kProbably = "probably not the true pose, start nearer to it";
     if (4 * evidence.near <= evidence.reach) {
         const double closeness = static_cast<double>(evidence.close) / static_cast<double>(evidence.around);
@@ -57,7 +61,7 @@ RegistrationVerdict judge(const IcpResult& result, const RegistrationLimits& lim
     if (result.fitness < limits.little_fitness)
         add(RegistrationState::doubtful,
             fmt::format("little overlap: {:.0f} % of the source has a neighbour in the target", 100 * result.fitness));
-    if (std::string reason = against_pairs(result.evidence, limits); !reason.empty())
+    if (std::string reason = against_pairs(result, limits); !reason.empty())
         add(RegistrationState::doubtful, std::move(reason));
     if (result.undetermined > 0)
         add(RegistrationState::doubtful,
