@@ -3,7 +3,7 @@
 
 The mesh is put together from bent slats, turned legs and a seat. The scans are what `stipple mesh rays` sees of it from two
 places, with 2 mm of noise along each ray, flying points where an edge cuts a beam in two, and dust. The second is in
-a frame of its own; chair_truth.txt is the motion that lays it on the first. Metres, z is up. Needs numpy and the program on the search
+a frame of its own; chair_truth.matrix is the motion that lays it on the first. Metres, z is up. Needs numpy and the program on the search
 path; the files are committed, so that nobody needs to run it.
 """
 import pathlib
@@ -99,6 +99,6 @@ for name, azimuth, turn, shift in [("front", -60, 0, (0, 0, 0)), ("side", 0, 14,
     matrix[:3, 3] = shift
     write_ply(HERE / f"chair_{name}.ply", (scan(eye, rng) - shift) @ matrix[:3, :3])
     if name != "front":
-        np.savetxt(HERE / "chair_truth.txt", matrix, fmt="%.9f")
+        np.savetxt(HERE / "chair_truth.matrix", matrix, fmt="%.9f")
     print(name, "seen from", np.round((eye - shift) @ matrix[:3, :3], 3))
 print(len(vertices), "vertices,", len(faces), "faces")

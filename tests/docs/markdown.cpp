@@ -90,7 +90,7 @@ bool same_lines(const std::vector<std::string>& shown, size_t i, const std::vect
                 std::pair<size_t, size_t>& farthest) {
     farthest = std::max(farthest, {i, j});
     if (i == shown.size()) return j == printed.size();
-    if (shown[i] == "...") {
+    if (words_of(shown[i]) == std::vector<std::string>{"..."}) {
         for (size_t next = j; next <= printed.size(); ++next)
             if (same_lines(shown, i + 1, printed, next, farthest)) return true;
         return false;
