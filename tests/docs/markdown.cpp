@@ -1,6 +1,7 @@
 #include "tests/docs/markdown.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
