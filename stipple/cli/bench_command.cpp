@@ -12,7 +12,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct BenchOptions {
     std::string what = "ops";
     std::vector<std::string> ops;
     int repeat = 5;
@@ -27,7 +27,7 @@ double rounded(double value) {
 }
 
 /// The cases of the ops asked for, as far as the device runs them.
-std::vector<const bench::Case*> choose(const Options& options, Device device) {
+std::vector<const bench::Case*> choose(const BenchOptions& options, Device device) {
     std::set<std::string> known;
     for (const bench::Case& c : bench::op_cases()) known.insert(c.op);
     for (const std::string& op : options.ops)
@@ -55,7 +55,7 @@ Result list_cases(const std::vector<const bench::Case*>& cases, const Common& co
     return result;
 }
 
-Result run_bench(const Options& options, const Common& common) {
+Result run_bench(const BenchOptions& options, const Common& common) {
     const Device device = parse_device(common.device);
     const std::vector<const bench::Case*> cases = choose(options, device);
     if (options.list || common.dry_run) return list_cases(cases, common);
@@ -116,7 +116,7 @@ Result run_bench(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_bench(Arguments& root, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<BenchOptions>();
     Arguments& app = root.command("bench", "Time the point operations on this machine");
     app.option("WHAT", options->what, "ops").one_of({"ops"}).text("ops");
     app.option("--op", options->ops, "Only these, see --list").text("NAME...");

@@ -7,7 +7,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct ClassifyOptions {
     std::string model, names;
     std::vector<std::string> inputs;
     CloudArguments clouds;
@@ -48,7 +48,7 @@ void report(const std::vector<data::CloudEntry>& entries, const std::vector<task
     result.fields["files"] = std::move(list);
 }
 
-Result run_classify(const Options& options, const Common& common) {
+Result run_classify(const ClassifyOptions& options, const Common& common) {
     require_one_stdin(options.inputs);
     const tasks::CloudOptions clouds = cloud_options(options.clouds, common);
     STIPPLE_REQUIRE(options.batch >= 1 && options.batch <= 65536, "--batch must be 1 to 65536, got {}", options.batch);
@@ -81,7 +81,7 @@ Result run_classify(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_classify(Arguments& root, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<ClassifyOptions>();
     Arguments& app = root.command("classify", "Say what clouds show");
     Option model = app.option("--model", options->model, "Weights (.safetensors), by path or name, or an engine");
     Option input = app.option("INPUT", options->inputs, "Clouds, meshes, folders of them, HDF5 sets");

@@ -11,7 +11,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct CleanOptions {
     InputFile input;
     OutputFile output, removed;
     std::vector<std::string> methods = {"nonfinite", "statistical"};
@@ -20,12 +20,12 @@ struct Options {
     int k = 16, neighbours = 2;
 };
 
-bool has(const Options& options, const char* method) {
+bool has(const CleanOptions& options, const char* method) {
     return std::find(options.methods.begin(), options.methods.end(), method) != options.methods.end();
 }
 
-void require_sense(const Options& options) {
-    const Options defaults;
+void require_sense(const CleanOptions& options) {
+    const CleanOptions defaults;
     const struct {
         bool changed;
         const char *name, *method;
@@ -56,7 +56,7 @@ void require_sense(const Options& options) {
 }
 
 /// The steps in order. Outliers are outliers among finite points: what is not finite goes before them, and is counted.
-std::vector<std::string> steps_of(const Options& options) {
+std::vector<std::string> steps_of(const CleanOptions& options) {
     std::vector<std::string> steps = options.methods;
     const auto first = std::find_if(steps.begin(), steps.end(),
                                     [](const std::string& name) { return name == "statistical" || name == "radius"; });
@@ -68,8 +68,8 @@ std::vector<std::string> steps_of(const Options& options) {
 }
 
 /// Which points of the cloud a step keeps; says in `report` what it went by.
-std::vector<uint8_t> keep_mask(const std::string& step, const PointCloud& cloud, const Options& options, Device device,
-                               Json& report) {
+std::vector<uint8_t> keep_mask(const std::string& step, const PointCloud& cloud, const CleanOptions& options,
+                               Device device, Json& report) {
     const int64_t n = cloud.size();
     std::vector<uint8_t> keep(static_cast<size_t>(n), 0);
     if (step == "nonfinite") {
@@ -126,7 +126,7 @@ Image before_and_after(const PointCloud& before, const PointCloud& after, const 
     return picture::draw_figure(panels, style).image;
 }
 
-Result run_clean(const Options& options, const Common& common) {
+Result run_clean(const CleanOptions& options, const Common& common) {
     require_sense(options);
     const io::Format format = require_output(options.output, common);
     const io::Format removed_format = options.removed.path.empty() ? format : require_output(options.removed, common);
@@ -187,7 +187,7 @@ Result run_clean(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_clean(Arguments& root, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<CleanOptions>();
     Arguments& app = root.command("clean", "Remove outliers, duplicates and points without a place");
     Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
     Option output = add_output(app, options->output);

@@ -5,7 +5,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct ConvertOptions {
     std::vector<std::string> inputs;
     std::string output, format, from;
     int64_t item = -1;
@@ -13,7 +13,7 @@ struct Options {
 };
 
 /// The output of each input: the one named, or one a file inside the folder named.
-std::vector<std::string> output_paths(const Options& options) {
+std::vector<std::string> output_paths(const ConvertOptions& options) {
     const bool folder =
         !options.output.empty() && options.output != "-" && (options.output.back() == '/' || is_folder(options.output));
     if (!folder) {
@@ -34,7 +34,7 @@ std::vector<std::string> output_paths(const Options& options) {
     return paths;
 }
 
-Result run_convert(const Options& options, const Common& common) {
+Result run_convert(const ConvertOptions& options, const Common& common) {
     require_one_stdin(options.inputs);
     // Everything about the outputs is settled before the first byte is read.
     std::vector<OutputFile> outputs;
@@ -73,7 +73,7 @@ Result run_convert(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_convert(Arguments& root, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<ConvertOptions>();
     Arguments& app = root.command("convert", "Convert clouds and meshes between formats");
     Option input = app.option("INPUT", options->inputs, "Files; - is standard input");
     Option output = app.option("-o,--output", options->output, "File or folder; - is standard output");

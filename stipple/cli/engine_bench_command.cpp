@@ -12,7 +12,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct EngineBenchOptions {
     std::string model;
     std::vector<std::string> precisions = {"fp32"}, data;
     std::vector<int64_t> batches = {1, 32}, points = {1024};
@@ -59,7 +59,7 @@ struct Sample {
     bool is_real = false;
 };
 
-Sample load_sample(const Options& options, const Common& common, int64_t points, io::Warnings& warnings) {
+Sample load_sample(const EngineBenchOptions& options, const Common& common, int64_t points, io::Warnings& warnings) {
     Sample sample;
     if (options.data.empty()) {
         sample.clouds = tasks::synthetic_clouds(std::min<int64_t>(options.compare, 64), points, common.seed);
@@ -79,7 +79,7 @@ Sample load_sample(const Options& options, const Common& common, int64_t points,
 
 class Bench {
 public:
-    Bench(const Options& options, const Common& common)
+    Bench(const EngineBenchOptions& options, const Common& common)
         : options_(options), common_(common), source_(tasks::load_model_or_engine(options.model)) {
         device_ = tasks::device_for(source_, common.device);
         STIPPLE_REQUIRE(!source_.file || source_.file->options.device.type == device_.type,
@@ -235,7 +235,7 @@ private:
                                         source_.name(), device_, name, threads(), is_real_ ? "real" : "synthetic");
     }
 
-    const Options& options_;
+    const EngineBenchOptions& options_;
     const Common& common_;
     tasks::ModelOrEngine source_;
     Device device_;
@@ -245,7 +245,7 @@ private:
     Result result_;
 };
 
-Result run_bench(const Options& options, const Common& common) {
+Result run_engine_bench(const EngineBenchOptions& options, const Common& common) {
     for (const int64_t batch : options.batches)
         STIPPLE_REQUIRE(batch >= 1 && batch <= 1 << 20, "--batch must be 1 to {}, got {}", 1 << 20, batch);
     for (const int64_t points : options.points)
@@ -260,7 +260,7 @@ Result run_bench(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_engine_bench(Arguments& group, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<EngineBenchOptions>();
     Arguments& app = group.command("bench", "Time a network: throughput, latency, memory, what precisions cost");
     Option model = app.option("MODEL", options->model, "Weights (.safetensors) or a built engine");
     options->precision_option = app.option("--precision", options->precisions, "fp32,tf32,fp16,bf16,int8,fp8 (fp32)")
@@ -282,7 +282,7 @@ Command add_engine_bench(Arguments& group, Common& common) {
     app.footer(
         "Example:\n  stipple engine bench pointnet.safetensors --precision fp32,bf16,int8 --batch 1,32,1024\n"
         "  stipple engine bench pointnet.engine --table md");
-    return {&app, [options, &common] { return run_bench(*options, common); }, {model}};
+    return {&app, [options, &common] { return run_engine_bench(*options, common); }, {model}};
 }
 
 }  // namespace stipple::cli

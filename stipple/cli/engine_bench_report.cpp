@@ -8,7 +8,7 @@ namespace stipple::cli {
 namespace {
 
 /// To four digits: more are noise.
-double rounded(double value) {
+double rounded_time(double value) {
     if (value == 0 || !std::isfinite(value)) return value;
     const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 3);
     return std::round(value / unit) * unit;
@@ -61,8 +61,9 @@ Json bench_json(const BenchRow& row) {
 std::string bench_summary(const BenchRow& row) {
     const bool is_cuda = row.device.type == DeviceType::cuda;
     std::vector<std::pair<std::string, std::string>> pairs = {
-        {"throughput", fmt::format("{:.6g} clouds/s (batch {}, {} points, {})", rounded(row.times.clouds_per_second),
-                                   grouped(row.batch), grouped(row.points), name_of(row.precision))},
+        {"throughput",
+         fmt::format("{:.6g} clouds/s (batch {}, {} points, {})", rounded_time(row.times.clouds_per_second),
+                     grouped(row.batch), grouped(row.points), name_of(row.precision))},
         {"latency", statistics_text(row.times.latency)}};
     if (is_cuda) {
         pairs.emplace_back("enqueue", statistics_text(row.times.enqueue));
@@ -105,13 +106,13 @@ std::string bench_table(const std::vector<BenchRow>& rows, const std::string& st
             std::string(name_of(row.precision)),
             row.batch,
             row.points,
-            rounded(row.times.clouds_per_second),
-            rounded(1e3 * row.times.latency.median),
-            rounded(1e3 * row.times.latency.p99),
-            rounded(row.operations_per_second() / 1e9),
+            rounded_time(row.times.clouds_per_second),
+            rounded_time(1e3 * row.times.latency.median),
+            rounded_time(1e3 * row.times.latency.p99),
+            rounded_time(row.operations_per_second() / 1e9),
             row.limit.operations_per_second > 0 ? Json(std::round(1000 * row.of_limit()) / 10) : Json(),
             std::round(static_cast<double>(row.weight_bytes + row.context_bytes) / 1e5) / 10,
-            row.agreement ? Json(rounded(100 * row.agreement->error)) : Json(),
+            row.agreement ? Json(rounded_time(100 * row.agreement->error)) : Json(),
             row.agreement ? Json(std::round(1e4 * row.agreement->winners) / 100) : Json()};
         if (has_accuracy) cells.push_back(row.accuracy ? Json(std::round(1e4 * *row.accuracy) / 100) : Json());
         table.rows.push_back(std::move(cells));

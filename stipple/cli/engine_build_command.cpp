@@ -9,7 +9,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct EngineBuildOptions {
     std::string model, output, precision = "fp32", method = "entropy", save_model;
     int64_t max_batch = 32, max_points = 1024, calibrate_clouds = 256;
     double percentile = 99.99, max_error = 0.05;
@@ -17,7 +17,7 @@ struct Options {
     CloudArguments clouds;
 };
 
-engine::CalibrationOptions calibration_options(const Options& options, engine::Precision precision) {
+engine::CalibrationOptions calibration_options(const EngineBuildOptions& options, engine::Precision precision) {
     engine::CalibrationOptions wanted;
     wanted.precision = precision;
     wanted.method = engine::parse_range_method(options.method);
@@ -26,7 +26,7 @@ engine::CalibrationOptions calibration_options(const Options& options, engine::P
     return wanted;
 }
 
-Result run_build(const Options& options, const Common& common) {
+Result run_build(const EngineBuildOptions& options, const Common& common) {
     const engine::Precision precision = engine::parse_precision(options.precision);
     const bool scaled = precision == engine::Precision::int8 || precision == engine::Precision::fp8;
     STIPPLE_REQUIRE(scaled || options.calibrate.empty(), "--calibrate is for --precision int8 and fp8");
@@ -98,7 +98,7 @@ Result run_build(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_engine_build(Arguments& group, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<EngineBuildOptions>();
     Arguments& app = group.command("build", "Compile a model into one file that loads in milliseconds");
     Option model = app.option("MODEL", options->model, "Weights (.safetensors)");
     Option output = app.option("-o,--output", options->output, "The engine file");

@@ -8,12 +8,12 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct EngineExportOptions {
     std::string model, output;
     bool int8 = false, keep_norm = false, convolutions = false;
 };
 
-Result run_export(const Options& options, const Common& common) {
+Result run_export(const EngineExportOptions& options, const Common& common) {
     require_writable(options.output, common.overwrite_mode());
     const models::Model model = models::load_model(options.model);
     network::OnnxOptions onnx;
@@ -46,7 +46,7 @@ Result run_export(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_engine_export(Arguments& group, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<EngineExportOptions>();
     Arguments& app = group.command("export", "Write a model as ONNX, for other runtimes");
     Option model = app.option("MODEL", options->model, "Weights (.safetensors)");
     Option output = app.option("-o,--output", options->output, "The .onnx file");

@@ -9,7 +9,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct EngineInspectOptions {
     std::string model, diagram;
     PrecisionArgument precision;
     int64_t max_batch = 32, max_points = 1024;
@@ -51,7 +51,7 @@ std::string rate_text(double value) {
     return value >= 1e9 ? fmt::format("{:.3f} G", value / 1e9) : fmt::format("{:.3f} M", value / 1e6);
 }
 
-Result run_inspect(const Options& options, const Common& common) {
+Result run_inspect(const EngineInspectOptions& options, const Common& common) {
     if (!options.diagram.empty()) {
         STIPPLE_REQUIRE(options.diagram.size() > 4 && options.diagram.substr(options.diagram.size() - 4) == ".svg",
                         "{}: diagrams are SVG, name it .svg", options.diagram);
@@ -125,7 +125,7 @@ Result run_inspect(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_engine_inspect(Arguments& group, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<EngineInspectOptions>();
     Arguments& app = group.command("inspect", "Show layers, steps, kernels, cost and memory of a network");
     Option model = app.option("MODEL", options->model, "Weights (.safetensors) or a built engine");
     add_precision(app, options->precision);

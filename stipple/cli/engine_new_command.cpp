@@ -6,7 +6,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct EngineNewOptions {
     std::string model, output, dtype = "f32";
     std::vector<std::string> settings;
 };
@@ -22,7 +22,7 @@ std::map<std::string, std::string> config_of(const std::vector<std::string>& set
     return config;
 }
 
-Result run_new(const Options& options, const Common& common) {
+Result run_new(const EngineNewOptions& options, const Common& common) {
     require_writable(options.output, common.overwrite_mode());
     const network::Network net = models::build_model(options.model, config_of(options.settings));
     network::Weights weights = network::initial_weights(net, common.seed);
@@ -47,7 +47,7 @@ Result run_new(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_engine_new(Arguments& group, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<EngineNewOptions>();
     Arguments& app = group.command("new", "A model with random weights, for timing and tests");
     std::string names;
     for (const models::ModelEntry& entry : models::model_table())

@@ -14,7 +14,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct EngineRunOptions {
     std::string engine, output;
     std::vector<std::string> inputs;
     CloudArguments clouds;
@@ -95,7 +95,7 @@ void save_arrays(const std::string& path, const std::vector<Gathered>& outputs, 
     file.commit();
 }
 
-Result run_run(const Options& options, const Common& common) {
+Result run_run(const EngineRunOptions& options, const Common& common) {
     require_one_stdin(options.inputs);
     const tasks::CloudOptions clouds = cloud_options(options.clouds, common);
     if (!options.output.empty()) {
@@ -194,7 +194,7 @@ Result run_run(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_engine_run(Arguments& group, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<EngineRunOptions>();
     Arguments& app = group.command("run", "Run a built engine on clouds");
     Option engine = app.option("ENGINE", options->engine, "What `stipple engine build` wrote");
     Option input = app.option("INPUT", options->inputs, "Clouds, meshes, folders of them, HDF5 sets");

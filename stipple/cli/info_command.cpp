@@ -8,7 +8,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct InfoOptions {
     std::vector<std::string> inputs;
     std::string from;
     int64_t item = -1;
@@ -116,7 +116,7 @@ Result describe_program(const Common& common) {
     return result;
 }
 
-Result run_info(const Options& options, const Common& common) {
+Result run_info(const InfoOptions& options, const Common& common) {
     if (options.ops || options.markdown) {
         STIPPLE_REQUIRE(options.inputs.empty(), "--ops describes the program: it takes no files");
         return describe_ops(options.markdown, common);
@@ -148,7 +148,7 @@ Result run_info(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_info(Arguments& root, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<InfoOptions>();
     Arguments& app = root.command("info", "Describe files; without one, this program");
     app.option("INPUT", options->inputs, "Clouds, meshes, images, .safetensors; - is standard input");
     app.option("--from", options->from, "Format, when name and content do not tell");

@@ -11,7 +11,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct MeshDistanceOptions {
     InputFile mesh, points;
     OutputFile output;
     std::string picture, up = "z";
@@ -78,12 +78,12 @@ Summary summarise(const Attribute& distance, bool is_signed) {
     return summary;
 }
 
-Image draw(const PointCloud& cloud, const Options& options) {
+Image draw(const PointCloud& cloud, const MeshDistanceOptions& options) {
     const char* title = options.is_signed ? "signed distance, negative inside" : "distance";
     return draw_values({&cloud}, {""}, {"distance", title, options.is_signed, options.up});
 }
 
-Result run_distance(const Options& options, const Common& common) {
+Result run_distance(const MeshDistanceOptions& options, const Common& common) {
     require_one_stdin({options.mesh.path, options.points.path});
     io::Format format{};
     if (!options.output.path.empty()) format = require_output(options.output, common, "distance");
@@ -128,7 +128,7 @@ Result run_distance(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_mesh_distance(Arguments& group, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<MeshDistanceOptions>();
     Arguments& app = group.command("distance", "Measure how far points are from a mesh");
     Option mesh = app.option("MESH", options->mesh.path, "The surface");
     Option points = app.option("POINTS", options->points.path, "The cloud; - is standard input");

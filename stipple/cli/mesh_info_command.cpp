@@ -6,12 +6,12 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct MeshInfoOptions {
     std::vector<std::string> inputs;
     InputFile input;  // for --from and --item
 };
 
-Result run_mesh_info(const Options& options, const Common& common) {
+Result run_mesh_info(const MeshInfoOptions& options, const Common& common) {
     require_one_stdin(options.inputs);
     Result result;
     result.fields["inputs"] = options.inputs;
@@ -44,7 +44,7 @@ Result run_mesh_info(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_mesh_info(Arguments& group, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<MeshInfoOptions>();
     Arguments& app = group.command("info", "Count what is wrong with meshes, measure area and volume");
     Option input = app.option("MESH", options->inputs, "Files; - is standard input");
     add_input_format(app, options->input);

@@ -13,7 +13,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct MeshRaysOptions {
     InputFile mesh;
     OutputFile output;
     RayOptions rays;
@@ -92,7 +92,7 @@ Image depth_picture(const Hits& hits, const RaySet& rays, double nearest, double
     return image;
 }
 
-Result run_rays(const Options& options, const Common& common) {
+Result run_rays(const MeshRaysOptions& options, const Common& common) {
     require_ray_source(options.rays);
     require_one_stdin({options.mesh.path, options.rays.file});
     const bool has_picture = !options.picture.empty();
@@ -147,7 +147,7 @@ Result run_rays(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_mesh_rays(Arguments& group, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<MeshRaysOptions>();
     RayOptions& rays = options->rays;
     Arguments& app = group.command("rays", "Cast rays at a mesh: depth pictures, scans, single hits");
     Option mesh = app.option("MESH", options->mesh.path, "The file; - is standard input");

@@ -8,7 +8,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct MeshSampleOptions {
     InputFile input;
     OutputFile output;
     std::string method = "poisson", picture, up = "z";
@@ -27,7 +27,7 @@ Attribute normals_at(const Mesh& mesh, View<const int32_t, 1> faces) {
     return normals;
 }
 
-PointCloud sample(const Mesh& mesh, const Options& options, uint64_t seed) {
+PointCloud sample(const Mesh& mesh, const MeshSampleOptions& options, uint64_t seed) {
     geometry::SurfaceSamples samples = options.method == "uniform"
                                            ? geometry::sample_surface(mesh, options.count, seed)
                                            : geometry::sample_surface_poisson(mesh, options.count, seed);
@@ -40,7 +40,7 @@ PointCloud sample(const Mesh& mesh, const Options& options, uint64_t seed) {
     return cloud;
 }
 
-Image mesh_and_samples(const Mesh& mesh, const PointCloud& cloud, const Options& options) {
+Image mesh_and_samples(const Mesh& mesh, const PointCloud& cloud, const MeshSampleOptions& options) {
     const picture::Panel panels[] = {
         {.mesh = &mesh, .caption = fmt::format("mesh, {} faces", grouped(mesh.faces()))},
         {.cloud = &cloud, .caption = fmt::format("{}, {} points", options.method, grouped(cloud.size()))}};
@@ -50,7 +50,7 @@ Image mesh_and_samples(const Mesh& mesh, const PointCloud& cloud, const Options&
     return picture::draw_figure(panels, style).image;
 }
 
-Result run_mesh_sample(const Options& options, const Common& common) {
+Result run_mesh_sample(const MeshSampleOptions& options, const Common& common) {
     STIPPLE_REQUIRE(options.count > 0, "how many points? Give -n COUNT");
     const io::Format format = require_output(options.output, common);
     require_picture(options.picture, common);
@@ -79,7 +79,7 @@ Result run_mesh_sample(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_mesh_sample(Arguments& group, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<MeshSampleOptions>();
     Arguments& app = group.command("sample", "Draw points from the surface of a mesh");
     Option input = app.option("MESH", options->input.path, "The file; - is standard input");
     Option output = add_output(app, options->output);

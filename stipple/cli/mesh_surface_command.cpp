@@ -8,7 +8,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct MeshSurfaceOptions {
     InputFile input;
     OutputFile output;
     geometry::ReconstructOptions reconstruction;
@@ -16,7 +16,8 @@ struct Options {
 };
 
 /// Those of the cloud, or estimated ones that agree with each other and point outwards.
-Array<float, 2> normals_of(const PointCloud& cloud, const Options& options, const Common& common, Result& result) {
+Array<float, 2> normals_of(const PointCloud& cloud, const MeshSurfaceOptions& options, const Common& common,
+                           Result& result) {
     Array<float, 2> normals({cloud.size(), 3});
     const Attribute* given = find(cloud.attributes, "normal");
     result.fields["normals"] = given ? "given" : "estimated";
@@ -39,7 +40,7 @@ Array<float, 2> normals_of(const PointCloud& cloud, const Options& options, cons
 }
 
 /// Says how many points have no usable normal, which reconstruct_surface leaves out.
-void count_normals(const Array<float, 2>& normals, const Options& options, Result& result) {
+void count_normals(const Array<float, 2>& normals, const MeshSurfaceOptions& options, Result& result) {
     int64_t without = 0;
     const int64_t n = normals.size(0);
     for (int64_t i = 0; i < n; ++i) {
@@ -58,7 +59,7 @@ void count_normals(const Array<float, 2>& normals, const Options& options, Resul
     result.fields["without_normal"] = without;
 }
 
-Result run_surface(const Options& options, const Common& common) {
+Result run_surface(const MeshSurfaceOptions& options, const Common& common) {
     STIPPLE_REQUIRE(options.k >= 3 && options.k <= 127, "--k must be 3 to 127, got {}", options.k);
     const io::Format format = require_output(options.output, common);
     Result result;
@@ -92,7 +93,7 @@ Result run_surface(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_mesh_surface(Arguments& group, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<MeshSurfaceOptions>();
     geometry::ReconstructOptions& reconstruction = options->reconstruction;
     Arguments& app = group.command("surface", "Make a closed surface of points");
     Option input = app.option("CLOUD", options->input.path, "The file; - is standard input");

@@ -5,14 +5,14 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct MeshWatertightOptions {
     InputFile input;
     OutputFile output;
     geometry::WatertightOptions conversion;
     bool no_project = false;
 };
 
-Mesh convert(const Mesh& mesh, const Options& options) {
+Mesh convert(const Mesh& mesh, const MeshWatertightOptions& options) {
     geometry::WatertightOptions conversion = options.conversion;
     conversion.project = !options.no_project;
     Mesh solid = geometry::watertight(mesh, conversion);
@@ -41,7 +41,7 @@ void require_ranges(const geometry::WatertightOptions& options) {
                     options.offset);
 }
 
-Result run_watertight(const Options& options, const Common& common) {
+Result run_watertight(const MeshWatertightOptions& options, const Common& common) {
     require_ranges(options.conversion);
     const io::Format format = require_output(options.output, common);
     Result result;
@@ -79,7 +79,7 @@ Result run_watertight(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_mesh_watertight(Arguments& group, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<MeshWatertightOptions>();
     geometry::WatertightOptions& conversion = options->conversion;
     Arguments& app = group.command("watertight", "Close any triangle soup: manifold, oriented, without holes");
     Option input = app.option("MESH", options->input.path, "The file; - is standard input");

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxPanels = 24;
 
-struct Options {
+struct MetricsOptions {
     std::string prediction, truth, mesh, protocol = "pu-gan", chosen, fail_above, fail_below, errors, picture, up = "z";
     double radius = 0;
     bool floor = false, list = false, drop_nonfinite = false;
@@ -27,7 +27,7 @@ struct Plan {
     metrics::EvaluateOptions evaluate;
 };
 
-Plan plan_of(const Options& options, const Common& common) {
+Plan plan_of(const MetricsOptions& options, const Common& common) {
     for (const auto& [path, name] : {std::pair(&options.prediction, "PRED"), std::pair(&options.truth, "TRUTH")})
         if (path->empty())
             throw Error(ErrorCode::bad_argument, fmt::format("{} is missing: which file or folder?", name),
@@ -65,7 +65,7 @@ Plan plan_of(const Options& options, const Common& common) {
 }
 
 /// Where the errors of each pair go: nowhere, into the file named, or into one a shape inside the folder named.
-std::vector<OutputFile> error_outputs(const Options& options, const std::vector<data::ShapePair>& pairs) {
+std::vector<OutputFile> error_outputs(const MetricsOptions& options, const std::vector<data::ShapePair>& pairs) {
     std::vector<OutputFile> outputs;
     if (options.errors.empty()) return outputs;
     const bool folder = is_folder(options.errors);
@@ -78,7 +78,7 @@ std::vector<OutputFile> error_outputs(const Options& options, const std::vector<
 }
 
 /// `with_faces` receives the path when the file is a mesh.
-PointCloud load_cloud(const std::string& path, const Options& options, const Common& common, Result& result,
+PointCloud load_cloud(const std::string& path, const MetricsOptions& options, const Common& common, Result& result,
                       std::vector<std::string>& with_faces) {
     Mesh mesh = load_with_progress(path, "", -1, common, result.warnings);
     if (mesh.vertices.size() == 0) throw Error(ErrorCode::bad_file, Place{path}, "has no points");
@@ -146,7 +146,7 @@ void keep_chosen(const MetricsChoice& choice, std::vector<metrics::Score>& score
     std::erase_if(scores, [&](const metrics::Score& score) { return !choice.has(score); });
 }
 
-Result run_metrics(const Options& options, const Common& common) {
+Result run_metrics(const MetricsOptions& options, const Common& common) {
     if (options.list) return list_metrics(common);
     const Plan plan = plan_of(options, common);
     MetricsReport report;
@@ -216,7 +216,7 @@ Result run_metrics(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_metrics(Arguments& root, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<MetricsOptions>();
     Arguments& app = root.command("metrics", "Score clouds against the truth, by the protocol of a paper");
     app.option("PRED", options->prediction, "The cloud, or a folder of clouds");
     app.option("TRUTH", options->truth, "What it should be; folders are paired by names without extension");

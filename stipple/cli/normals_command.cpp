@@ -9,7 +9,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct NormalsOptions {
     InputFile input;
     OutputFile output;
     std::string orient = "mst", picture;
@@ -19,7 +19,7 @@ struct Options {
     bool curvature = false;
 };
 
-void require_sense(const Options& options) {
+void require_orientation(const NormalsOptions& options) {
     STIPPLE_REQUIRE(options.k >= 3 && options.k <= 128, "--k must be 3 to 128, got {}", options.k);
     STIPPLE_REQUIRE(options.radius >= 0 && std::isfinite(options.radius) &&
                         (options.radius == 0 || static_cast<float>(options.radius) > 0),
@@ -37,7 +37,7 @@ struct Found {
     int64_t missing = 0;  // points without a normal
 };
 
-Found normals_of(const PointCloud& cloud, const Options& options, Device device) {
+Found normals_of(const PointCloud& cloud, const NormalsOptions& options, Device device) {
     const int64_t n = cloud.size();
     const float radius = options.radius > 0 ? static_cast<float>(options.radius) : HUGE_VALF;
     const Array<float, 2> points = cloud.positions.to(device);
@@ -65,7 +65,7 @@ void put(Attributes& attributes, const std::string& name, const float* values, i
         attributes.push_back(std::move(column));
 }
 
-Image before_and_after(const PointCloud& before, const PointCloud& after, const Options& options) {
+Image before_and_after(const PointCloud& before, const PointCloud& after, const NormalsOptions& options) {
     const picture::Panel panels[] = {
         {.cloud = &before, .caption = fmt::format("input, {} points", grouped(before.size()))},
         {.cloud = &after, .caption = fmt::format("normals, k = {}", options.k), .color_by = "normal"}};
@@ -74,8 +74,8 @@ Image before_and_after(const PointCloud& before, const PointCloud& after, const 
     return picture::draw_figure(panels, style).image;
 }
 
-Result run_normals(const Options& options, const Common& common) {
-    require_sense(options);
+Result run_normals(const NormalsOptions& options, const Common& common) {
+    require_orientation(options);
     const io::Format format = require_output(options.output, common, "normal");
     require_picture(options.picture, common);
     Result result;
@@ -115,7 +115,7 @@ Result run_normals(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_normals(Arguments& root, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<NormalsOptions>();
     Arguments& app = root.command("normals", "Normals of a cloud, and which way they point");
     Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
     Option output = add_output(app, options->output);

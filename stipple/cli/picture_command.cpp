@@ -8,7 +8,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct PictureOptions {
     std::vector<std::string> inputs, captions, color_by;
     std::string output, from, size = "1024x1024", color_map = "viridis", up = "z", title, unit;
     std::vector<double> range, inset;
@@ -18,7 +18,7 @@ struct Options {
          no_legend = false;
 };
 
-picture::FigureStyle style_of(const Options& options, size_t panels) {
+picture::FigureStyle style_of(const PictureOptions& options, size_t panels) {
     picture::FigureStyle style;
     std::tie(style.panel_width, style.panel_height) = parse_size(options.size);
     style.columns = options.columns;
@@ -62,7 +62,7 @@ bool is_attribute(const std::string& color_by) {
     return color_by[0] != '#';
 }
 
-Result run_picture(const Options& options, const Common& common) {
+Result run_picture(const PictureOptions& options, const Common& common) {
     const picture::FigureStyle style = style_of(options, options.inputs.size());
     require_one_stdin(options.inputs);
     require_free_stdout(options.output, common);
@@ -126,7 +126,7 @@ Result run_picture(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_picture(Arguments& root, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<PictureOptions>();
     Arguments& app = root.command("picture", "Draw clouds and meshes side by side into a PNG");
     Option input = app.option("INPUT", options->inputs, "Files; - is standard input");
     Option output = app.option("-o,--output", options->output, "The .png; - is standard output");

@@ -14,7 +14,7 @@ namespace {
 using geometry::IcpResult;
 using geometry::RigidTransform;
 
-struct Options {
+struct RegisterOptions {
     InputFile source, target;
     OutputFile output;
     std::string method = "icp", metric = "plane", kernel = "tukey", kernel_scale = "auto", scale = "auto";
@@ -36,7 +36,7 @@ double length_or_auto(const std::string& option, const std::string& text) {
     return value;
 }
 
-tasks::RegisterOptions register_options(const Options& options) {
+tasks::RegisterOptions register_options(const RegisterOptions& options) {
     STIPPLE_REQUIRE(options.method == "icp", "unknown method {}: there is icp", options.method);
     tasks::RegisterOptions wanted;
     wanted.icp.metric = options.metric == "point" ? geometry::IcpMetric::point : geometry::IcpMetric::plane;
@@ -101,7 +101,7 @@ void report_truth(const tasks::PoseError& error, Result& result,
                                                     error.translation, error.rms));
 }
 
-void report(const tasks::Registration& registration, const Options& options, Result& result,
+void report(const tasks::Registration& registration, const RegisterOptions& options, Result& result,
             std::vector<std::pair<std::string, std::string>>& lines) {
     const IcpResult& found = registration.found;
     const std::vector<geometry::IcpLevel>& levels = registration.levels;
@@ -186,7 +186,7 @@ void save_transform(const RigidTransform& transform, const std::string& path, co
     result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(path));
 }
 
-Result run_register(const Options& options, const Common& common) {
+Result run_register(const RegisterOptions& options, const Common& common) {
     tasks::RegisterOptions wanted = register_options(options);
     require_one_stdin({options.source.path, options.target.path, options.init, options.truth});
     // Everything about the outputs is settled before the first byte is read.
@@ -245,7 +245,7 @@ Result run_register(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_register(Arguments& root, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<RegisterOptions>();
     Arguments& app = root.command("register", "Find the rigid motion that lays one cloud on another");
     Option source = app.option("SOURCE", options->source.path, "The cloud that moves; - is standard input");
     Option target = app.option("TARGET", options->target.path, "The cloud that stays");
@@ -284,7 +284,7 @@ Command add_register(Arguments& root, Common& common) {
         "  stipple register a.las b.las --max-distance 5 1 --voxel 1 0.2 --require-convergence");
     return {&app,
             [options, &common] {
-                Options resolved = *options;
+                RegisterOptions resolved = *options;
                 resolved.target.from = resolved.source.from;
                 return run_register(resolved, common);
             },

@@ -12,7 +12,7 @@ namespace {
 using tasks::SampleMethod;
 using tasks::SampleSettings;
 
-struct Options {
+struct SampleOptions {
     InputFile input;
     OutputFile output;
     std::string method = "fps", keep = "centroid", picture;
@@ -22,10 +22,10 @@ struct Options {
     bool progressive = false;
 };
 
-/// Options of other methods than the chosen one are mistakes, unless they say what holds anyway (as --print-config
-/// does).
-void require_own_options(const Options& options, SampleMethod method) {
-    const Options defaults;
+/// SampleOptions of other methods than the chosen one are mistakes, unless they say what holds anyway (as
+/// --print-config does).
+void require_own_options(const SampleOptions& options, SampleMethod method) {
+    const SampleOptions defaults;
     const struct {
         bool changed;
         const char* name;
@@ -42,7 +42,7 @@ void require_own_options(const Options& options, SampleMethod method) {
                         name_of(option.method));
 }
 
-SampleSettings settings_of(const Options& options, const Common& common) {
+SampleSettings settings_of(const SampleOptions& options, const Common& common) {
     SampleSettings settings;
     settings.method = tasks::sample_method_by_name(options.method);
     settings.seed = common.seed;
@@ -81,7 +81,7 @@ Image before_and_after(const PointCloud& before, const PointCloud& after, const 
     return picture::draw_figure(panels, style).image;
 }
 
-Result run_sample(const Options& options, const Common& common) {
+Result run_sample(const SampleOptions& options, const Common& common) {
     SampleSettings settings = settings_of(options, common);
     // Everything about the outputs is settled before the first byte is read.
     const io::Format format = require_output(options.output, common);
@@ -118,7 +118,7 @@ Result run_sample(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_sample(Arguments& root, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<SampleOptions>();
     Arguments& app = root.command("sample", "Choose fewer points of a cloud");
     Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
     Option output = add_output(app, options->output);

@@ -14,7 +14,7 @@
 namespace stipple::cli {
 namespace {
 
-struct Options {
+struct SegmentOptions {
     std::string model, names, category, picture, up = "z";
     std::vector<std::string> inputs;
     OutputFile output;
@@ -39,7 +39,7 @@ size_t category_of(const tasks::Segmenter& segmenter, const std::string& text) {
 }
 
 /// Where the clouds go: one file, or a folder for many.
-std::vector<OutputFile> outputs_of(const Options& options, const std::vector<data::CloudEntry>& entries) {
+std::vector<OutputFile> outputs_of(const SegmentOptions& options, const std::vector<data::CloudEntry>& entries) {
     const std::string& path = options.output.path;
     const bool folder = !path.empty() && path != "-" && (path.back() == '/' || is_folder(path));
     if (!folder) {
@@ -60,7 +60,7 @@ std::vector<OutputFile> outputs_of(const Options& options, const std::vector<dat
     return outputs;
 }
 
-Image draw(const PointCloud& cloud, const Options& options, const std::vector<std::string>& names) {
+Image draw(const PointCloud& cloud, const SegmentOptions& options, const std::vector<std::string>& names) {
     const picture::Panel panel{.cloud = &cloud, .caption = {}, .color_by = "label"};
     picture::FigureStyle style;
     style.panel_width = style.panel_height = 1024;
@@ -83,7 +83,7 @@ struct Job {
 
 /// One cloud: read, labelled, written, reported.
 void segment_entry(Job& job, const data::CloudEntry& entry, const OutputFile& output, io::Format format,
-                   const Options& options, const Common& common, Result& result) {
+                   const SegmentOptions& options, const Common& common, Result& result) {
     Mesh mesh;
     mesh.vertices = tasks::load_points(entry, job.clouds, job.how, result.warnings);
     const std::vector<int32_t> labels = about_file(
@@ -102,7 +102,7 @@ void segment_entry(Job& job, const data::CloudEntry& entry, const OutputFile& ou
         options.picture, [&] { return draw(mesh.vertices, options, job.names); }, common, result);
 }
 
-Result run_segment(const Options& options, const Common& common) {
+Result run_segment(const SegmentOptions& options, const Common& common) {
     require_one_stdin(options.inputs);
     tasks::CloudOptions clouds = cloud_options(options.clouds, common);
     clouds.sample_faces = false;  // the file's own points get labels
@@ -149,7 +149,7 @@ Result run_segment(const Options& options, const Common& common) {
 }  // namespace
 
 Command add_segment(Arguments& root, Common& common) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<SegmentOptions>();
     options->clouds.clouds.points = 0;
     Arguments& app = root.command("segment", "Label the parts of clouds");
     Option model = app.option("--model", options->model, "Weights (.safetensors), by path or name, or an engine");
