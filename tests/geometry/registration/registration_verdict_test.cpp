@@ -99,12 +99,16 @@ TEST(GeometryRegistrationVerdict, LimitsAreTheCallers) {
               "moved along them");
     result.stop = geometry::IcpStop::converged;
     result.undetermined = 0;
+    result.rmse = 0.005;
     result.evidence = {0.01, 0.1, 579, 1000, 0.9};
     EXPECT_EQ(geometry::judge(result).state, RegistrationState::doubtful);
     result.evidence.close = 580;
     EXPECT_EQ(geometry::judge(result).state, RegistrationState::good);
     result.evidence = {0.1, 0.1, 1000, 1000, 0.23};  // too sparse for distances to tell
     EXPECT_EQ(geometry::judge(result).state, RegistrationState::doubtful);
+    result.rmse = 0.0009;  // the same points twice: rounding runs anywhere
+    EXPECT_EQ(geometry::judge(result).state, RegistrationState::good);
+    result.rmse = 0.005;
     result.evidence.across = 0.2;
     EXPECT_EQ(geometry::judge(result).state, RegistrationState::good);
 }
