@@ -95,6 +95,7 @@ void write_compressed(const PointCloud& cloud, const std::vector<Column>& column
     Buffer fields(size);
     std::byte* to = fields.data();
     const auto put = [&](const void* from, int64_t bytes) {
+        if (bytes == 0) return;  // an empty column has no address
         std::memcpy(to, from, static_cast<size_t>(bytes));
         to += bytes;
     };

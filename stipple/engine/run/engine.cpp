@@ -78,8 +78,8 @@ View<float, 2> rows_of(const Program& program, const Binding& binding, const Out
 /// Fills `views` in the order of the bindings; those that are not given stay empty.
 template <class Given, class T>
 void bind_rows(const char* what, const Program& program, const std::vector<Binding>& bindings,
-          const std::vector<Given>& given, const std::vector<const ops::Batch*>& batches, Device device,
-          std::vector<View<T, 2>>& views) {
+               const std::vector<Given>& given, const std::vector<const ops::Batch*>& batches, Device device,
+               std::vector<View<T, 2>>& views) {
     std::fill(views.begin(), views.end(), View<T, 2>());
     for (size_t g = 0; g < given.size(); ++g) {
         const auto binding = std::find_if(bindings.begin(), bindings.end(),

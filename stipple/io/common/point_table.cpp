@@ -173,7 +173,7 @@ void PositionBuilder::finish(PointCloud& cloud) {
     });
 }
 
-PointTable::PointTable(std::vector<Field> fields, int64_t row_bytes, int64_t expected_rows)
+PointTable::PointTable(const std::vector<Field>& fields, int64_t row_bytes, int64_t expected_rows)
     : row_bytes_(row_bytes), expected_rows_(expected_rows) {
     std::set<std::string_view> names;
     for (const Field& field : fields)

@@ -56,7 +56,7 @@ public:
     /// other field is an attribute of its own; classification and CloudCompare's scalar_Intensity and scalar_Label get
     /// their usual names. Throws Error{bad_file} without x, y, z or with duplicate names.
     /// `expected_rows` allocates at once (the caller has checked that the file can hold them); -1 grows.
-    PointTable(std::vector<Field> fields, int64_t row_bytes, int64_t expected_rows);
+    PointTable(const std::vector<Field>& fields, int64_t row_bytes, int64_t expected_rows);
 
     /// Rows in host byte order. Parallel.
     void append(const std::byte* rows, int64_t count);

@@ -165,8 +165,7 @@ void finish_sums(float* values, int64_t channels, const float* scale, const floa
             return finish_any<ActivationKind::none>(values, channels, scale, bias, activation.slope);
         case ActivationKind::relu:
             return finish_any<ActivationKind::relu>(values, channels, scale, bias, activation.slope);
-        default:
-            return finish_any<ActivationKind::leaky_relu>(values, channels, scale, bias, activation.slope);
+        default: return finish_any<ActivationKind::leaky_relu>(values, channels, scale, bias, activation.slope);
     }
 }
 

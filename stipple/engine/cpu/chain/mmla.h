@@ -117,8 +117,7 @@ struct MatrixKernel {
                 return advance_with<ActivationKind::none>(weights, rows, groups, finish, per_scale, out);
             case ActivationKind::relu:
                 return advance_with<ActivationKind::relu>(weights, rows, groups, finish, per_scale, out);
-            default:
-                return advance_with<ActivationKind::leaky_relu>(weights, rows, groups, finish, per_scale, out);
+            default: return advance_with<ActivationKind::leaky_relu>(weights, rows, groups, finish, per_scale, out);
         }
     }
 

@@ -80,8 +80,7 @@ void advance(const std::byte* weights, const std::byte* rows, int64_t groups, co
     switch (finish.activation.kind) {
         case ActivationKind::none: return advance_with<ActivationKind::none>(weights, rows, groups, finish, to);
         case ActivationKind::relu: return advance_with<ActivationKind::relu>(weights, rows, groups, finish, to);
-        default:
-            return advance_with<ActivationKind::leaky_relu>(weights, rows, groups, finish, to);
+        default: return advance_with<ActivationKind::leaky_relu>(weights, rows, groups, finish, to);
     }
 }
 
