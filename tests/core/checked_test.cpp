@@ -5,7 +5,7 @@
 namespace stipple {
 namespace {
 
-constexpr int64_t k31 = int64_t{1} << 31;
+constexpr int64_t kTwoTo31 = int64_t{1} << 31;
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 template <class F>
@@ -19,17 +19,17 @@ void expect_bad_argument(F f) {
 }
 
 TEST(CheckedArithmetic, IsExactUpToTheLimit) {
-    EXPECT_EQ(checked_mul(k31, k31), int64_t{1} << 62);
-    EXPECT_EQ(checked_mul(k31 - 1, k31 + 1), (int64_t{1} << 62) - 1);
+    EXPECT_EQ(checked_mul(kTwoTo31, kTwoTo31), int64_t{1} << 62);
+    EXPECT_EQ(checked_mul(kTwoTo31 - 1, kTwoTo31 + 1), (int64_t{1} << 62) - 1);
     EXPECT_EQ(checked_mul(kMax, 1), kMax);
     EXPECT_EQ(checked_mul(kMax, 0), 0);
     EXPECT_EQ(checked_mul(kMax / 3, 3), kMax / 3 * 3);
     EXPECT_EQ(checked_add(kMax - 1, 1), kMax);
-    EXPECT_EQ(checked_add(k31, k31), int64_t{1} << 32);
+    EXPECT_EQ(checked_add(kTwoTo31, kTwoTo31), int64_t{1} << 32);
 }
 
 TEST(CheckedArithmetic, ThrowsBeyondIt) {
-    expect_bad_argument([] { checked_mul(int64_t{1} << 32, k31); });  // 2^63
+    expect_bad_argument([] { checked_mul(int64_t{1} << 32, kTwoTo31); });  // 2^63
     expect_bad_argument([] { checked_mul(kMax, 2); });
     expect_bad_argument([] { checked_mul(kMax / 2 + 1, 2); });
     expect_bad_argument([] { checked_add(kMax, 1); });
@@ -37,11 +37,11 @@ TEST(CheckedArithmetic, ThrowsBeyondIt) {
 }
 
 TEST(CheckedNarrow, At31Bits) {
-    EXPECT_EQ(checked_narrow<int32_t>(k31 - 1, "n"), 0x7fffffff);
-    EXPECT_EQ(checked_narrow<int32_t>(-k31, "n"), std::numeric_limits<int32_t>::min());
-    EXPECT_EQ(checked_narrow<uint32_t>(k31, "n"), 0x80000000u);
-    expect_bad_argument([] { checked_narrow<int32_t>(k31, "n"); });
-    expect_bad_argument([] { checked_narrow<int32_t>(-k31 - 1, "n"); });
+    EXPECT_EQ(checked_narrow<int32_t>(kTwoTo31 - 1, "n"), 0x7fffffff);
+    EXPECT_EQ(checked_narrow<int32_t>(-kTwoTo31, "n"), std::numeric_limits<int32_t>::min());
+    EXPECT_EQ(checked_narrow<uint32_t>(kTwoTo31, "n"), 0x80000000u);
+    expect_bad_argument([] { checked_narrow<int32_t>(kTwoTo31, "n"); });
+    expect_bad_argument([] { checked_narrow<int32_t>(-kTwoTo31 - 1, "n"); });
     expect_bad_argument([] { checked_narrow<int32_t>(uint32_t{0x80000000u}, "n"); });
     expect_bad_argument([] { checked_narrow<uint32_t>(int64_t{1} << 32, "n"); });
     expect_bad_argument([] { checked_narrow<uint32_t>(-1, "n"); });
@@ -57,7 +57,7 @@ TEST(CheckedNarrow, At63Bits) {
 
 TEST(CheckedNarrow, NamesWhatDoesNotFit) {
     try {
-        checked_narrow<int32_t>(k31, "the number of points");
+        checked_narrow<int32_t>(kTwoTo31, "the number of points");
         FAIL();
     } catch (const Error& error) {
         EXPECT_STREQ(error.what(), "the number of points 2147483648 does not fit in 32 bits");

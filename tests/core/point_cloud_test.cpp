@@ -7,11 +7,12 @@
 #include <functional>
 
 #include "tests/support/allocation.h"
+#include "tests/support/not_finite.h"
 
 namespace stipple {
 namespace {
+using test::kNan;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 PointCloud cloud_of(std::vector<std::array<float, 3>> points) {

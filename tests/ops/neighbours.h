@@ -8,6 +8,7 @@
 #include "stipple/ops/point_index.h"
 #include "tests/ops/guarded.h"
 #include "tests/ops/ops.h"
+#include "tests/support/not_finite.h"
 
 namespace stipple::test {
 
@@ -18,9 +19,6 @@ struct Neighbour {
         return distance_sq < other.distance_sq || (distance_sq == other.distance_sq && index < other.index);
     }
 };
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// Every point that can be found from a query, nearest first.
 inline std::vector<Neighbour> all_neighbours(View<const float, 2> points, const float* query) {

@@ -2,10 +2,10 @@
 
 #include <cstring>
 #include <functional>
-#include <limits>
 
 #include "stipple/core/parallel.h"
 #include "stipple/core/rng.h"
+#include "tests/support/not_finite.h"
 
 namespace stipple::test {
 
@@ -25,7 +25,6 @@ std::string to_string(Kind kind) {
 Array<float, 2> make_cloud(Kind kind, int64_t n, uint64_t seed) {
     Array<float, 2> points({n, 3});
     const Rng rng(seed, 100 + static_cast<uint64_t>(kind));
-    constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
     for (int64_t i = 0; i < n; ++i) {
         float u[3];
         for (int axis = 0; axis < 3; ++axis) u[axis] = rng.uniform(3 * i + axis);

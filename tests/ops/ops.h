@@ -13,6 +13,7 @@
 
 #include "stipple/core/array.h"
 #include "stipple/ops/clouds.h"
+#include "stipple/ops/distance_norm.h"
 #include "tests/support/devices.h"
 
 namespace stipple::test {
@@ -22,6 +23,8 @@ enum class Kind { uniform, clustered, collinear, coplanar, duplicated, all_equal
 Array<float, 2> make_cloud(Kind kind, int64_t n, uint64_t seed = 1);
 const std::vector<Kind>& all_kinds();
 std::string to_string(Kind kind);
+
+inline constexpr ops::DistanceNorm kNorms[] = {ops::DistanceNorm::euclidean, ops::DistanceNorm::squared};
 
 /// n rows of c uniform numbers in [0, 1).
 Array<float, 2> make_features(int64_t n, int64_t c, uint64_t seed = 1);

@@ -75,37 +75,37 @@ double error_of(const EngineOutputs& outputs, const ReferenceRun& run, const Clo
     return worst;
 }
 
-struct Builder {
+struct PointNetCase {
     const char* name;
     Network (*build)(const PointNetOptions&);
     std::vector<int64_t> sizes;  // of clouds: fewer points where a point costs the reference more
     bool is_large = false;       // millions of parameters to draw: one kind of weights for each choice
 };
 
-const Builder kClassifier = {"classifier", models::pointnet_classifier, {1, 7, 64, 129, 50, 50, 50, 257}};
-const Builder kSegmenter = {"segmenter", models::pointnet_segmenter, {1, 7, 64, 33, 33}};
-const Builder kPartSegmenter = {"part segmenter", models::pointnet_part_segmenter, {1, 5, 40, 17, 17}, true};
+const PointNetCase kClassifier = {"classifier", models::pointnet_classifier, {1, 7, 64, 129, 50, 50, 50, 257}};
+const PointNetCase kSegmenter = {"segmenter", models::pointnet_segmenter, {1, 7, 64, 33, 33}};
+const PointNetCase kPartSegmenter = {"part segmenter", models::pointnet_part_segmenter, {1, 5, 40, 17, 17}, true};
 
 /// Calls f for every variant, choice of transforms and kind of weights, with the reference's answer.
 template <class F>
-void for_each_case(const Builder& builder, const F& f) {
+void for_each_case(const PointNetCase& pointnet, const F& f) {
     for (const PointNetVariant variant : {PointNetVariant::torch, PointNetVariant::tf})
         for (const int transforms : {0, 1, 2, 3})
             for (const bool is_trained : {false, true}) {
-                if (builder.is_large && is_trained == ((transforms + (variant == PointNetVariant::tf)) % 2 == 0))
+                if (pointnet.is_large && is_trained == ((transforms + (variant == PointNetVariant::tf)) % 2 == 0))
                     continue;
-                SCOPED_TRACE(fmt::format("{} {}, input transform {}, feature transform {}, {} weights", builder.name,
+                SCOPED_TRACE(fmt::format("{} {}, input transform {}, feature transform {}, {} weights", pointnet.name,
                                          variant == PointNetVariant::tf ? "tf" : "torch", transforms & 1,
                                          transforms >> 1, is_trained ? "trained-like" : "random"));
-                const Network network = builder.build({.variant = variant,
-                                                       .classes = 13,
-                                                       .input_transform = (transforms & 1) != 0,
-                                                       .feature_transform = (transforms & 2) != 0});
+                const Network network = pointnet.build({.variant = variant,
+                                                        .classes = 13,
+                                                        .input_transform = (transforms & 1) != 0,
+                                                        .feature_transform = (transforms & 2) != 0});
                 const uint64_t seed = static_cast<uint64_t>(transforms);
                 const Weights weights =
                     is_trained ? test::trained_like_weights(network, seed) : test::random_weights(network, seed);
-                const Clouds clouds = random_clouds(builder.sizes, seed);
-                const int64_t count = static_cast<int64_t>(builder.sizes.size());
+                const Clouds clouds = random_clouds(pointnet.sizes, seed);
+                const int64_t count = static_cast<int64_t>(pointnet.sizes.size());
                 const ReferenceRun run =
                     test::run_reference(network, weights, clouds.batch(), inputs_of(network, clouds, 0, count));
                 f(network, weights, clouds, run);
@@ -119,11 +119,11 @@ const std::pair<Precision, double> kTolerances[] = {
 
 class Parity : public test::OnDevice {
 protected:
-    void expect_parity(const Builder& builder) const {
+    void expect_parity(const PointNetCase& pointnet) const {
         const std::vector<Precision> precisions = precisions_of(device());
         std::map<Precision, double> worst;
-        for_each_case(builder, [&](const Network& network, const Weights& weights, const Clouds& clouds,
-                                   const ReferenceRun& run) {
+        for_each_case(pointnet, [&](const Network& network, const Weights& weights, const Clouds& clouds,
+                                    const ReferenceRun& run) {
             for (const auto& [precision, tolerance] : kTolerances) {
                 if (std::find(precisions.begin(), precisions.end(), precision) == precisions.end()) continue;
                 const double found = error(network, weights, clouds, run, precision);

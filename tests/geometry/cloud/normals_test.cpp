@@ -11,11 +11,10 @@
 #include "stipple/core/rng.h"
 #include "stipple/geometry/cloud/normals_eigen.h"
 #include "tests/geometry/geometry.h"
+#include "tests/support/not_finite.h"
 
 namespace stipple::test {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 struct Normals {
     Array<float, 2> normals;

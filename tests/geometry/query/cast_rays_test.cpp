@@ -8,6 +8,7 @@
 #include "stipple/geometry/query/mesh_tree.h"
 #include "tests/geometry/geometry.h"
 #include "tests/support/allocation.h"
+#include "tests/support/not_finite.h"
 
 namespace stipple::test {
 namespace {
@@ -16,8 +17,6 @@ using geometry::AllHits;
 using geometry::MeshIndex;
 using geometry::Rays;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
-
 struct HostRays {
     Array<float, 2> origins, directions;
     float t_near = 0, t_far = std::numeric_limits<float>::infinity();
@@ -25,7 +24,7 @@ struct HostRays {
     int64_t size() const { return origins.size(0); }
 };
 
-struct Found {
+struct FoundHits {
     Array<float, 1> t;
     Array<int32_t, 1> faces;
     Array<float, 2> barycentrics;
@@ -33,7 +32,7 @@ struct Found {
     AllHits all;
 };
 
-Found cast(const MeshIndex& index, const HostRays& rays) {
+FoundHits cast(const MeshIndex& index, const HostRays& rays) {
     const int64_t m = rays.size();
     const Device device = index.device();
     const Array<float, 2> origins = rays.origins.to(device), directions = rays.directions.to(device);
@@ -66,17 +65,17 @@ HostRays random_rays(int64_t m, float radius, float box, uint64_t seed = 1) {
     return rays;
 }
 
-using Point = std::array<double, 3>;
-Point minus(const Point& a, const Point& b) {
+using RayPoint = std::array<double, 3>;
+RayPoint minus(const RayPoint& a, const RayPoint& b) {
     return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
 }
-Point cross(const Point& a, const Point& b) {
+RayPoint cross(const RayPoint& a, const RayPoint& b) {
     return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
 }
-double dot(const Point& a, const Point& b) {
+double dot(const RayPoint& a, const RayPoint& b) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
-Point row(const Array<float, 2>& rows, int64_t i) {
+RayPoint row(const Array<float, 2>& rows, int64_t i) {
     const float* p = rows.data() + 3 * i;
     return {p[0], p[1], p[2]};
 }
@@ -84,21 +83,21 @@ Point row(const Array<float, 2>& rows, int64_t i) {
 /// By Cramer's rule, another way than the library's. `inside` is the lowest weight: > 0 well inside, < 0 well outside.
 struct Met {
     double t, inside;
-    Point weights;
+    RayPoint weights;
 };
 Met meet(const Mesh& mesh, const HostRays& rays, int64_t ray, int64_t face) {
     const int32_t* corner = mesh.triangles.data() + 3 * face;
-    const Point a = row(mesh.vertices.positions, corner[0]), b = row(mesh.vertices.positions, corner[1]),
-                c = row(mesh.vertices.positions, corner[2]);
-    const Point o = row(rays.origins, ray), d = row(rays.directions, ray);
-    const Point e = minus(b, a), f = minus(c, a), s = minus(o, a), h = cross(d, f), q = cross(s, e);
+    const RayPoint a = row(mesh.vertices.positions, corner[0]), b = row(mesh.vertices.positions, corner[1]),
+                   c = row(mesh.vertices.positions, corner[2]);
+    const RayPoint o = row(rays.origins, ray), d = row(rays.directions, ray);
+    const RayPoint e = minus(b, a), f = minus(c, a), s = minus(o, a), h = cross(d, f), q = cross(s, e);
     const double determinant = dot(e, h);
     const double v = dot(s, h) / determinant, w = dot(d, q) / determinant;
     return {dot(f, q) / determinant, std::min(1 - v - w, std::min(v, w)), {1 - v - w, v, w}};
 }
 
 /// first, any and all against each other and against the definition; rays within 1e-9 of an edge may go either way.
-void expect_right(const Mesh& mesh, const HostRays& rays, const Found& found) {
+void expect_right(const Mesh& mesh, const HostRays& rays, const FoundHits& found) {
     ASSERT_EQ(static_cast<int64_t>(found.all.offsets.size()), rays.size() + 1);
     int64_t hits = 0;
     for (int64_t i = 0; i < rays.size(); ++i) {
@@ -182,7 +181,7 @@ TEST_P(CastRays, ARangeOfTLimitsTheHits) {
     std::copy_n(std::array{0.3f, 0.6f, 0.0f}.begin(), 3, across.origins.data());
     std::copy_n(std::array{0.0f, 0.0f, 1.0f}.begin(), 3, across.directions.data());
     across.t_far = 1;
-    const Found found = cast(box, across);
+    const FoundHits found = cast(box, across);
     ASSERT_EQ(found.all.t, (std::vector<float>{0, 1}));
     EXPECT_FALSE(std::signbit(found.all.t[0]));
     EXPECT_EQ(found.t.data()[0], 0);
@@ -192,12 +191,12 @@ TEST_P(CastRays, TCountsInLengthsOfTheDirection) {
     const Mesh mesh = sphere(3);
     const MeshIndex index(upload(mesh));
     const HostRays rays = random_rays(500, 3, 1);
-    const Found once = cast(index, rays);
+    const FoundHits once = cast(index, rays);
     for (const float factor : {1e-37f, 1e-30f, 1e-10f, 0.5f, 1e10f, 1e36f}) {
         SCOPED_TRACE(factor);
         HostRays longer{rays.origins.clone(), rays.directions.clone()};
         for (float& x : longer.directions.span()) x *= factor;
-        const Found found = cast(index, longer);
+        const FoundHits found = cast(index, longer);
         int64_t hits = 0;
         for (int64_t i = 0; i < rays.size(); ++i) {
             if ((found.faces.data()[i] >= 0) != (once.faces.data()[i] >= 0)) continue;  // at the very silhouette
@@ -230,7 +229,7 @@ TEST_P(CastRays, NoRaySlipsThroughEdgesAndVertices) {
                 rays.directions.data()[3 * i + axis] = target - start;
             }
         }
-        const Found found = cast(MeshIndex(upload(mesh)), rays);
+        const FoundHits found = cast(MeshIndex(upload(mesh)), rays);
         for (int64_t i = 0; i < m; ++i) {
             ASSERT_GE(found.faces.data()[i], 0) << "ray " << i << " of " << mesh.faces() << " faces";
             ASSERT_EQ(found.any.data()[i], 1);
@@ -251,7 +250,7 @@ TEST_P(CastRays, ARayThroughAVertexHitsTheFacesThatMeetThereOnceEach) {
     HostRays rays{Array<float, 2>({1, 3}), Array<float, 2>({1, 3})};
     std::copy_n(std::array{0.0f, 0.0f, 3.0f}.begin(), 3, rays.origins.data());
     std::copy_n(std::array{0.0f, 0.0f, -1.0f}.begin(), 3, rays.directions.data());
-    const Found found = cast(MeshIndex(upload(make_mesh(positions, triangles))), rays);
+    const FoundHits found = cast(MeshIndex(upload(make_mesh(positions, triangles))), rays);
     EXPECT_EQ(found.all.faces, (std::vector<int32_t>{0, 1, 2, 3}));
     EXPECT_EQ(found.all.t, (std::vector<float>{2, 2, 2, 2}));
     EXPECT_EQ(found.faces.data()[0], 0);
@@ -271,7 +270,7 @@ TEST_P(CastRays, OfDuplicateFacesTheLowestIsTaken) {
     const std::vector<float> positions(once.vertices.positions.span().begin(), once.vertices.positions.span().end());
     const Mesh mesh = make_mesh(positions, triangles);
     const HostRays rays = random_rays(3000, 3, 0.7f);
-    const Found found = cast(MeshIndex(upload(mesh)), rays);
+    const FoundHits found = cast(MeshIndex(upload(mesh)), rays);
     ASSERT_NO_FATAL_FAILURE(expect_right(mesh, rays, found));
     int64_t hits = 0;
     for (int64_t i = 0; i < rays.size(); ++i) {
@@ -297,7 +296,7 @@ TEST_P(CastRays, RaysThatAreNoRaysHitNothing) {
             case 3: d[i % 3] = -kInfinity; break;
         }
     }
-    const Found found = cast(MeshIndex(upload(mesh)), rays);
+    const FoundHits found = cast(MeshIndex(upload(mesh)), rays);
     for (int64_t i = 0; i < 5000; ++i) {
         const bool hits = i % 4 != 0;
         ASSERT_EQ(found.faces.data()[i] >= 0, hits) << i;
@@ -309,7 +308,7 @@ TEST_P(CastRays, RaysThatAreNoRaysHitNothing) {
 
 TEST_P(CastRays, AMeshWithoutFacesIsHitByNothing) {
     const MeshIndex index(upload(make_mesh({0, 0, 0}, {})));
-    const Found found = cast(index, random_rays(3, 3, 1));
+    const FoundHits found = cast(index, random_rays(3, 3, 1));
     EXPECT_EQ(found.all.offsets, (std::vector<int64_t>{0, 0, 0, 0}));
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(found.faces.data()[i] == -1 && found.any.data()[i] == 0);
 }
@@ -338,13 +337,13 @@ TEST_P(CastRays, CameraRaysGoTheSameWayAsSingleOnes) {
         d[1] = 0.6f * (2 * static_cast<float>(i / side) / static_cast<float>(side - 1) - 1);
         d[2] = -1;
     }
-    const Found together = cast(index, rays);
+    const FoundHits together = cast(index, rays);
     ASSERT_NO_FATAL_FAILURE(expect_right(mesh, rays, together));
     for (int64_t i = 0; i < side * side; i += 7) {
         HostRays one{Array<float, 2>({1, 3}), Array<float, 2>({1, 3})};
         std::copy_n(rays.origins.data() + 3 * i, 3, one.origins.data());
         std::copy_n(rays.directions.data() + 3 * i, 3, one.directions.data());
-        const Found single = cast(index, one);
+        const FoundHits single = cast(index, one);
         ASSERT_EQ(single.any.data()[0], together.any.data()[i]);
         ASSERT_EQ(single.all.faces.size(), static_cast<size_t>(together.all.offsets[i + 1] - together.all.offsets[i]));
         if (single.any.data()[0]) {
@@ -357,7 +356,7 @@ TEST_P(CastRays, EveryEngineGivesTheSameBits) {
     for (const Mesh& mesh : {wavy_torus(60, 40), soup(2000)}) {
         const auto own = geometry::cpu::build(mesh, geometry::cpu::Engine::own);
         const HostRays rays = random_rays(6000, 3, 1, 9);
-        const Found found = cast(MeshIndex(upload(mesh)), rays);
+        const FoundHits found = cast(MeshIndex(upload(mesh)), rays);
         for (int64_t i = 0; i < rays.size(); ++i) {
             geometry::cpu::Ray ray{{}, {}, 0, std::numeric_limits<float>::max()};
             std::copy_n(rays.origins.data() + 3 * i, 3, ray.origin);
@@ -402,7 +401,7 @@ TEST_P(CastRays, RaysAtVerticesAndEdgesGoTheSameWayInEveryEngine) {
             }
         }
         const auto own = geometry::cpu::build(mesh, geometry::cpu::Engine::own);
-        const Found found = cast(MeshIndex(upload(mesh)), rays);
+        const FoundHits found = cast(MeshIndex(upload(mesh)), rays);
         int64_t unlike = 0;
         for (int64_t i = 0; i < m; ++i) {
             geometry::cpu::Ray ray{{}, {}, 0, std::numeric_limits<float>::max()};
@@ -447,7 +446,7 @@ TEST(CastRaysCpu, TheNumberOfThreadsChangesNothing) {
     const Mesh mesh = soup(4000);  // with duplicate faces
     const HostRays rays = random_rays(20000, 2, 1);
     expect_same_on_threads([&] {
-        Found found = cast(MeshIndex(mesh), rays);
+        FoundHits found = cast(MeshIndex(mesh), rays);
         Array<float, 2> rest({rays.size(), 3});
         for (int64_t i = 0; i < rays.size(); ++i) {
             rest.data()[3 * i] = found.t.data()[i];

@@ -9,6 +9,7 @@
 #include "stipple/io/format.h"
 #include "tests/geometry/geometry.h"
 #include "tests/support/allocation.h"
+#include "tests/support/not_finite.h"
 #include "tests/support/python.h"
 
 namespace stipple::test {
@@ -18,20 +19,18 @@ using geometry::ClosestPoints;
 using geometry::MeshIndex;
 using geometry::MeshView;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
-
-struct Found {
+struct FoundPoints {
     Array<float, 1> distances;
     Array<int32_t, 1> faces;
     Array<float, 2> barycentrics, points;
 };
 
-Found find(const MeshIndex& index, const Array<float, 2>& host_queries) {
+FoundPoints find(const MeshIndex& index, const Array<float, 2>& host_queries) {
     const Device device = index.device();
     const Array<float, 2> queries = host_queries.to(device);
     const int64_t m = queries.size(0);
-    Found found{Array<float, 1>({m}, device), Array<int32_t, 1>({m}, device), Array<float, 2>({m, 3}, device),
-                Array<float, 2>({m, 3}, device)};
+    FoundPoints found{Array<float, 1>({m}, device), Array<int32_t, 1>({m}, device), Array<float, 2>({m, 3}, device),
+                      Array<float, 2>({m, 3}, device)};
     geometry::closest_point(
         index, queries.view(),
         {found.distances.view(), found.faces.view(), found.barycentrics.view(), found.points.view()});
@@ -39,23 +38,23 @@ Found find(const MeshIndex& index, const Array<float, 2>& host_queries) {
 }
 
 template <class Real>
-using Point = std::array<Real, 3>;
+using PointOf = std::array<Real, 3>;
 
 template <class Real>
-Real dot(const Point<Real>& a, const Point<Real>& b) {
+Real dot(const PointOf<Real>& a, const PointOf<Real>& b) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 template <class Real>
-Point<Real> minus(const Point<Real>& a, const Point<Real>& b) {
+PointOf<Real> minus(const PointOf<Real>& a, const PointOf<Real>& b) {
     return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
 }
 
 template <class Real>
-Real segment_distance(const Point<Real>& p, const Point<Real>& a, const Point<Real>& b) {
-    const Point<Real> ab = minus(b, a), ap = minus(p, a);
+Real segment_distance(const PointOf<Real>& p, const PointOf<Real>& a, const PointOf<Real>& b) {
+    const PointOf<Real> ab = minus(b, a), ap = minus(p, a);
     const Real length_sq = dot(ab, ab);
     const Real s = length_sq > 0 ? std::clamp<Real>(dot(ap, ab) / length_sq, 0, 1) : 0;
-    const Point<Real> off = {ap[0] - s * ab[0], ap[1] - s * ab[1], ap[2] - s * ab[2]};
+    const PointOf<Real> off = {ap[0] - s * ab[0], ap[1] - s * ab[1], ap[2] - s * ab[2]};
     return std::sqrt(dot(off, off));
 }
 
@@ -63,22 +62,22 @@ Real segment_distance(const Point<Real>& p, const Point<Real>& a, const Point<Re
 /// the normal equations), else to the three edges.
 template <class Real>
 Real face_distance(const Mesh& mesh, int64_t face, const float* query) {
-    Point<Real> corner[3];
+    PointOf<Real> corner[3];
     for (int k = 0; k < 3; ++k) {
         const float* at = mesh.vertices.positions.data() + 3 * int64_t{mesh.triangles.data()[3 * face + k]};
         corner[k] = {at[0], at[1], at[2]};
     }
-    const Point<Real> p = {query[0], query[1], query[2]};
+    const PointOf<Real> p = {query[0], query[1], query[2]};
     const auto& [a, b, c] = corner;
     Real best = std::min(segment_distance(p, a, b), std::min(segment_distance(p, b, c), segment_distance(p, c, a)));
-    const Point<Real> e = minus(b, a), f = minus(c, a), q = minus(p, a);
+    const PointOf<Real> e = minus(b, a), f = minus(c, a), q = minus(p, a);
     const Real ee = dot(e, e), ef = dot(e, f), ff = dot(f, f), eq = dot(e, q), fq = dot(f, q);
     const Real determinant = ee * ff - ef * ef;
     if (determinant > 0) {
         const Real v = (ff * eq - ef * fq) / determinant, w = (ee * fq - ef * eq) / determinant;
         if (v >= 0 && w >= 0 && v + w <= 1) {
-            const Point<Real> off = {q[0] - v * e[0] - w * f[0], q[1] - v * e[1] - w * f[1],
-                                     q[2] - v * e[2] - w * f[2]};
+            const PointOf<Real> off = {q[0] - v * e[0] - w * f[0], q[1] - v * e[1] - w * f[1],
+                                       q[2] - v * e[2] - w * f[2]};
             best = std::min(best, std::sqrt(dot(off, off)));
         }
     }
@@ -99,7 +98,7 @@ double mesh_distance(const Mesh& mesh, const float* query) {
 }
 
 /// Every number of a result against the definition.
-void expect_right(const Mesh& mesh, const Array<float, 2>& queries, const Found& found) {
+void expect_right(const Mesh& mesh, const Array<float, 2>& queries, const FoundPoints& found) {
     double size = 0;
     for (const float x : mesh.vertices.positions.span()) size = std::max(size, std::abs(double{x}));
     for (int64_t i = 0; i < queries.size(0); ++i) {
@@ -133,7 +132,7 @@ void expect_right(const Mesh& mesh, const Array<float, 2>& queries, const Found&
     }
 }
 
-bool same_bits(const Found& a, const Found& b) {
+bool same_bits(const FoundPoints& a, const FoundPoints& b) {
     const auto same = [](const auto& x, const auto& y) {
         return x.elements() == y.elements() &&
                (x.elements() == 0 || std::memcmp(x.data(), y.data(), x.elements() * sizeof(*x.data())) == 0);
@@ -198,7 +197,7 @@ TEST_P(ClosestPoint, OfFacesEquallyNearTheLowestIsTaken) {
         queries.data()[3 * i + 1] = 0.5f * static_cast<float>(i / 6 % 6) - 0.5f;
         queries.data()[3 * i + 2] = 0.5f * static_cast<float>(i / 36) - 0.5f;
     }
-    const Found found = find(MeshIndex(upload(mesh)), queries);
+    const FoundPoints found = find(MeshIndex(upload(mesh)), queries);
     for (int64_t i = 0; i < 216; ++i) {
         const float* q = queries.data() + 3 * i;
         int32_t lowest = -1;
@@ -217,7 +216,7 @@ TEST_P(ClosestPoint, QueriesThatAreNowhereFindNothing) {
     for (int64_t i = 0; i < 6000; i += 5)
         queries.data()[3 * i + i % 3] = i % 2 ? kNan : (i % 4 ? kInfinity : -kInfinity);
     const Mesh mesh = sphere(2);
-    const Found found = find(MeshIndex(upload(mesh)), queries);
+    const FoundPoints found = find(MeshIndex(upload(mesh)), queries);
     for (int64_t i = 0; i < 6000; ++i) {
         const float* weights = found.barycentrics.data() + 3 * i;
         if (i % 5 != 0) {
@@ -235,7 +234,7 @@ TEST_P(ClosestPoint, AMeshWithoutFacesIsFoundByNobody) {
     const Mesh mesh = make_mesh({0, 0, 0, 1, 1, 1}, {});
     const MeshIndex index(upload(mesh));
     EXPECT_EQ(index.faces(), 0);
-    const Found found = find(index, uniform_points(5, 0, 1));
+    const FoundPoints found = find(index, uniform_points(5, 0, 1));
     for (int64_t i = 0; i < 5; ++i) {
         EXPECT_EQ(found.distances.data()[i], kInfinity);
         EXPECT_EQ(found.faces.data()[i], -1);
@@ -248,7 +247,7 @@ TEST_P(ClosestPoint, OutputsMayBeLeftOutAndQueriesMayHaveGaps) {
     const Mesh mesh = wavy_torus(30, 20);
     const MeshIndex index(upload(mesh));
     const Array<float, 2> queries = uniform_points(700, -1, 1);
-    const Found all = find(index, queries);
+    const FoundPoints all = find(index, queries);
     Array<float, 2> wide({700, 5});
     for (int64_t i = 0; i < 700; ++i) std::memcpy(wide.data() + 5 * i, queries.data() + 3 * i, 12);
     const Array<float, 2> on_device = upload(wide);
@@ -265,7 +264,7 @@ TEST_P(ClosestPoint, OutputsMayBeLeftOutAndQueriesMayHaveGaps) {
 TEST_P(ClosestPoint, TheIndexOutlivesItsMeshAndCopiesShareIt) {
     std::optional<MeshIndex> index;
     const Array<float, 2> queries = uniform_points(100, -1, 1);
-    Found before;
+    FoundPoints before;
     {
         Mesh mesh = upload(sphere(3));
         const MeshIndex first(mesh);
@@ -280,7 +279,7 @@ TEST_P(ClosestPoint, EveryEngineGivesTheSameBits) {
     for (const Mesh& mesh : {wavy_torus(60, 40), soup(3000), cube()}) {
         const auto own = geometry::cpu::build(mesh, geometry::cpu::Engine::own);
         const Array<float, 2> queries = uniform_points(10000, -1.5f, 1.5f, 3);
-        const Found found = find(MeshIndex(upload(mesh)), queries);
+        const FoundPoints found = find(MeshIndex(upload(mesh)), queries);
         for (int64_t i = 0; i < queries.size(0); ++i) {
             const geometry::NearestFace nearest = geometry::cpu::nearest_face(*own, queries.data() + 3 * i, -1);
             ASSERT_EQ(nearest.face, found.faces.data()[i]) << i;
@@ -319,7 +318,7 @@ TEST(ClosestPointCpu, TheNumberOfThreadsChangesNothing) {
     const Mesh mesh = wavy_torus(80, 60);
     const Array<float, 2> queries = uniform_points(20000, -1.5f, 1.5f);
     expect_same_on_threads([&] {
-        Found found = find(MeshIndex(mesh), queries);
+        FoundPoints found = find(MeshIndex(mesh), queries);
         Array<float, 2> faces({queries.size(0), 1});
         for (int64_t i = 0; i < queries.size(0); ++i) faces.data()[i] = static_cast<float>(found.faces.data()[i]);
         std::vector<Array<float, 2>> all;
@@ -372,7 +371,7 @@ scene.compute_distance(o3d.core.Tensor(q)).numpy().astype(np.float32).tofile('d.
     const Bounds box = bounds_of(mesh.vertices);
     for (int axis = 0; axis < 3; ++axis) diagonal += std::pow(box.max[axis] - box.min[axis], 2);
     diagonal = std::sqrt(diagonal);
-    const Found ours = find(MeshIndex(mesh), queries);
+    const FoundPoints ours = find(MeshIndex(mesh), queries);
     for (int64_t i = 0; i < 5000; ++i)
         ASSERT_NEAR(ours.distances.data()[i], theirs[i], std::max(1e-5 * theirs[i], 1e-6 * diagonal)) << i;
 }

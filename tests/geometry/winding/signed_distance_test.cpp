@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tests/geometry/geometry.h"
+#include "tests/support/not_finite.h"
 
 namespace stipple::test {
 namespace {
@@ -14,8 +15,6 @@ using geometry::is_inside;
 using geometry::MeshIndex;
 using geometry::signed_distance;
 using geometry::WindingIndex;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
 
 class GeometrySignedDistance : public OnDevice {
 protected:

@@ -8,6 +8,7 @@
 #include "stipple/core/rng.h"
 #include "stipple/geometry/winding/terms.h"
 #include "tests/geometry/geometry.h"
+#include "tests/support/not_finite.h"
 
 namespace stipple::test {
 namespace {
@@ -16,7 +17,6 @@ using geometry::point_areas;
 using geometry::winding_number;
 using geometry::WindingIndex;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr double kPi = 3.14159265358979323846;
 
 class GeometryWinding : public OnDevice {

@@ -9,14 +9,12 @@
 #include "stipple/ops/common/fixed_sum.h"
 #include "tests/ops/guarded.h"
 #include "tests/support/allocation.h"
+#include "tests/support/not_finite.h"
 
 namespace stipple::test {
 namespace {
 
 using namespace stipple::ops;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-const DistanceNorm kNorms[] = {DistanceNorm::squared, DistanceNorm::euclidean};
 
 /// Two batches on the host.
 struct Pair {
@@ -66,11 +64,11 @@ Side naive_side(const Array<float, 2>& from, const Batch& from_batch, const Arra
     return side;
 }
 
-struct Result {
+struct ChamferResult {
     Side a_to_b, b_to_a;
 };
 
-Result run(const Pair& pair, DistanceNorm norm, Device device) {
+ChamferResult run(const Pair& pair, DistanceNorm norm, Device device) {
     const Array<float, 2> a = pair.a.to(device), b = pair.b.to(device);
     const int64_t n = a.size(0), m = b.size(0), clouds = pair.batch_a.clouds();
     Guarded<int32_t> nearest_a(n, device), nearest_b(m, device), used_a(clouds, device), used_b(clouds, device);
@@ -95,12 +93,12 @@ void expect_side(const Side& found, const Side& wanted) {
     }
 }
 
-struct Gradients {
+struct ChamferGradients {
     std::vector<float> a, b;
 };
 
-Gradients run_backward(const Pair& pair, DistanceNorm norm, const Result& forward, const std::vector<float>& dL_a_to_b,
-                       const std::vector<float>& dL_b_to_a, Device device) {
+ChamferGradients run_backward(const Pair& pair, DistanceNorm norm, const ChamferResult& forward,
+                              const std::vector<float>& dL_a_to_b, const std::vector<float>& dL_b_to_a, Device device) {
     const Array<float, 2> a = pair.a.to(device), b = pair.b.to(device);
     const auto nearest_a = array_of(forward.a_to_b.nearest, device),
                nearest_b = array_of(forward.b_to_a.nearest, device);
@@ -144,7 +142,7 @@ void add_exact(const Array<float, 2>& from, const Batch& from_batch, const Array
     }
 }
 
-ExactGradients exact_gradients(const Pair& pair, DistanceNorm norm, const Result& forward,
+ExactGradients exact_gradients(const Pair& pair, DistanceNorm norm, const ChamferResult& forward,
                                const std::vector<float>& dL_a_to_b, const std::vector<float>& dL_b_to_a) {
     const size_t n = pair.a.elements(), m = pair.b.elements();
     ExactGradients exact = {std::vector<double>(n), std::vector<double>(m), std::vector<double>(n),
@@ -174,7 +172,7 @@ TEST_P(Chamfer, AgreesWithEveryPairComparedForEveryKindAndSize) {
             for (const DistanceNorm norm : kNorms) {
                 SCOPED_TRACE(fmt::format("{} {} {} norm {}", to_string(kind), n, m, static_cast<int>(norm)));
                 const Pair pair = single(make_cloud(kind, n, 1), make_cloud(kind, m, 2));
-                const Result found = run(pair, norm, device());
+                const ChamferResult found = run(pair, norm, device());
                 expect_side(found.a_to_b, naive_side(pair.a, pair.batch_a, pair.b, pair.batch_b, norm));
                 expect_side(found.b_to_a, naive_side(pair.b, pair.batch_b, pair.a, pair.batch_a, norm));
             }
@@ -187,7 +185,7 @@ TEST_P(Chamfer, BatchesAreTheirCloudsOneByOne) {
         for (const DistanceNorm norm : kNorms) {
             SCOPED_TRACE(to_string(kind));
             Pair pair = ragged(kind);
-            Result found = run(pair, norm, device());
+            ChamferResult found = run(pair, norm, device());
             expect_side(found.a_to_b, naive_side(pair.a, pair.batch_a, pair.b, pair.batch_b, norm));
             expect_side(found.b_to_a, naive_side(pair.b, pair.batch_b, pair.a, pair.batch_a, norm));
             pair = {make_cloud(kind, 5 * 60, 1), make_cloud(kind, 5 * 41, 2), Batch::dense(5, 60), Batch::dense(5, 41)};
@@ -209,7 +207,7 @@ TEST_P(Chamfer, CloudsOfManyPartsAreSummedWhole) {
         sum += static_cast<double>(i % 1000);
     }
     b.data()[0] = b.data()[1] = b.data()[2] = 0;
-    const Result found = run(single(std::move(a), std::move(b)), DistanceNorm::euclidean, device());
+    const ChamferResult found = run(single(std::move(a), std::move(b)), DistanceNorm::euclidean, device());
     EXPECT_EQ(found.a_to_b.used[0], n);
     EXPECT_FLOAT_EQ(found.a_to_b.mean[0], static_cast<float>(sum / n));
     EXPECT_EQ(found.b_to_a.mean[0], 0.0f);
@@ -217,7 +215,7 @@ TEST_P(Chamfer, CloudsOfManyPartsAreSummedWhole) {
 
 TEST_P(Chamfer, MeanOfNoPointsIsNan) {
     Array<float, 2> none({0, 3});
-    Result found = run(single(none.clone(), make_cloud(Kind::uniform, 9)), DistanceNorm::squared, device());
+    ChamferResult found = run(single(none.clone(), make_cloud(Kind::uniform, 9)), DistanceNorm::squared, device());
     EXPECT_TRUE(std::isnan(found.a_to_b.mean[0]));
     EXPECT_TRUE(std::isnan(found.b_to_a.mean[0]));
     EXPECT_EQ(found.a_to_b.used[0], 0);
@@ -233,7 +231,7 @@ TEST_P(Chamfer, MeanOfNoPointsIsNan) {
 
 TEST_P(Chamfer, DirectionsCanBeLeftOut) {
     const Pair pair = single(make_cloud(Kind::uniform, 100, 1), make_cloud(Kind::uniform, 80, 2));
-    const Result both = run(pair, DistanceNorm::squared, device());
+    const ChamferResult both = run(pair, DistanceNorm::squared, device());
     const Array<float, 2> a = upload(pair.a), b = upload(pair.b);
     Guarded<int32_t> nearest(100, device()), used(1, device()), nearest_b(80, device()), used_b(1, device());
     Guarded<float> sq(100, device()), mean(1, device()), sq_b(80, device()), mean_b(1, device());
@@ -250,7 +248,7 @@ TEST_P(Chamfer, PointsMayLieApartInMemory) {
     const Array<float, 2> wide = make_features(50, 5, 3), other = make_cloud(Kind::uniform, 60, 2);
     Array<float, 2> narrow({50, 3});
     for (int64_t i = 0; i < 50; ++i) std::memcpy(narrow.data() + 3 * i, wide.data() + 5 * i, 3 * sizeof(float));
-    const Result wanted = run(single(narrow.clone(), other.clone()), DistanceNorm::euclidean, device());
+    const ChamferResult wanted = run(single(narrow.clone(), other.clone()), DistanceNorm::euclidean, device());
     const Array<float, 2> a = upload(wide), b = upload(other);
     const View<const float, 2> points(a.data(), {50, 3}, {5, 1}, device());
     Guarded<int32_t> nearest(50, device()), used(1, device());
@@ -261,7 +259,7 @@ TEST_P(Chamfer, PointsMayLieApartInMemory) {
     const auto dL = array_of<float>({1.5f}, device());
     chamfer_backward(points, b.view(), DistanceNorm::euclidean, {dL.view(), nearest.view(), used.view()}, {},
                      gradient.rows(3), {});
-    const Gradients dense =
+    const ChamferGradients dense =
         run_backward(single(narrow.clone(), other.clone()), DistanceNorm::euclidean, wanted, {1.5f}, {}, device());
     expect_same_bits(gradient.values(), dense.a);
 }
@@ -271,11 +269,11 @@ TEST_P(Chamfer, GradientsAreExactForEveryKind) {
         for (const DistanceNorm norm : kNorms) {
             SCOPED_TRACE(fmt::format("{} norm {}", to_string(kind), static_cast<int>(norm)));
             const Pair pair = ragged(kind);
-            const Result forward = {naive_side(pair.a, pair.batch_a, pair.b, pair.batch_b, norm),
-                                    naive_side(pair.b, pair.batch_b, pair.a, pair.batch_a, norm)};
+            const ChamferResult forward = {naive_side(pair.a, pair.batch_a, pair.b, pair.batch_b, norm),
+                                           naive_side(pair.b, pair.batch_b, pair.a, pair.batch_a, norm)};
             const std::vector<float> dL_a = {1, 2, 3, -0.5f, 5, 6}, dL_b = {0.25f, 1, 0, 2, -3, 1};
             for (const auto& [of_a, of_b] : {std::pair{dL_a, dL_b}, {dL_a, {}}, {{}, dL_b}, {{}, {}}}) {
-                const Gradients found = run_backward(pair, norm, forward, of_a, of_b, device());
+                const ChamferGradients found = run_backward(pair, norm, forward, of_a, of_b, device());
                 const ExactGradients wanted = exact_gradients(pair, norm, forward, of_a, of_b);
                 expect_near(found.a, wanted.a, wanted.scale_a);
                 expect_near(found.b, wanted.b, wanted.scale_b);
@@ -286,9 +284,9 @@ TEST_P(Chamfer, GradientsAreExactForEveryKind) {
 
 TEST_P(Chamfer, GradientsCanBeLeftOut) {
     const Pair pair = ragged(Kind::uniform);
-    const Result forward = run(pair, DistanceNorm::euclidean, device());
+    const ChamferResult forward = run(pair, DistanceNorm::euclidean, device());
     const std::vector<float> dL(6, 1.0f);
-    const Gradients both = run_backward(pair, DistanceNorm::euclidean, forward, dL, dL, device());
+    const ChamferGradients both = run_backward(pair, DistanceNorm::euclidean, forward, dL, dL, device());
     const Array<float, 2> a = upload(pair.a), b = upload(pair.b);
     const auto nearest_a = array_of(forward.a_to_b.nearest, device()), used_a = array_of(forward.a_to_b.used, device());
     const auto nearest_b = array_of(forward.b_to_a.nearest, device()), used_b = array_of(forward.b_to_a.used, device());
@@ -325,7 +323,7 @@ TEST_P(Chamfer, GradientsAgreeWithFiniteDifferences) {
     };
     const Pair pair = single(make_cloud(Kind::uniform, 23, 1), make_cloud(Kind::uniform, 31, 2));
     for (const DistanceNorm norm : kNorms) {
-        const Gradients found = run_backward(pair, norm, run(pair, norm, device()), {1.5f}, {-0.5f}, device());
+        const ChamferGradients found = run_backward(pair, norm, run(pair, norm, device()), {1.5f}, {-0.5f}, device());
         std::vector<double> a(pair.a.span().begin(), pair.a.span().end()),
             b(pair.b.span().begin(), pair.b.span().end());
         const double h = 1e-6;
@@ -350,8 +348,8 @@ TEST_P(Chamfer, ManyPointsMayHaveTheSameNearestOne) {
     a.data()[0] = a.data()[1] = a.data()[2] = 0.5f;
     const Pair pair = single(std::move(a), std::move(b));
     for (const DistanceNorm norm : kNorms) {
-        const Result forward = run(pair, norm, device());
-        const Gradients found = run_backward(pair, norm, forward, {}, {1.0f}, device());
+        const ChamferResult forward = run(pair, norm, device());
+        const ChamferGradients found = run_backward(pair, norm, forward, {}, {1.0f}, device());
         const ExactGradients wanted = exact_gradients(pair, norm, forward, {}, {1.0f});
         expect_near(found.a, wanted.a, wanted.scale_a);
     }
@@ -361,10 +359,10 @@ TEST_P(ChamferOfTwoDevices, GradientHasTheSameBits) {
     for (const Kind kind : {Kind::uniform, Kind::clustered, Kind::duplicated, Kind::tiny}) {
         for (const DistanceNorm norm : kNorms) {
             const Pair pair = ragged(kind);
-            const Result forward = run(pair, norm, Device{});
+            const ChamferResult forward = run(pair, norm, Device{});
             const std::vector<float> dL = {0.1f, 0.2f, 0.3f, 0.4f, 0.5f, 0.6f};
-            const Gradients cpu = run_backward(pair, norm, forward, dL, dL, Device{});
-            const Gradients here = run_backward(pair, norm, forward, dL, dL, device());
+            const ChamferGradients cpu = run_backward(pair, norm, forward, dL, dL, Device{});
+            const ChamferGradients here = run_backward(pair, norm, forward, dL, dL, device());
             expect_same_bits(cpu.a, here.a);
             expect_same_bits(cpu.b, here.b);
         }
@@ -373,9 +371,9 @@ TEST_P(ChamferOfTwoDevices, GradientHasTheSameBits) {
 
 TEST_P(Chamfer, BadIndicesAndNonFiniteLossesStayWhereTheyAre) {
     Pair pair = single(make_cloud(Kind::uniform, 4, 1), make_cloud(Kind::uniform, 3, 2));
-    Result forward = run(pair, DistanceNorm::squared, device());
+    ChamferResult forward = run(pair, DistanceNorm::squared, device());
     forward.a_to_b.nearest = {3, -7, 0, std::numeric_limits<int32_t>::max()};
-    Gradients found = run_backward(pair, DistanceNorm::squared, forward, {1.0f}, {}, device());
+    ChamferGradients found = run_backward(pair, DistanceNorm::squared, forward, {1.0f}, {}, device());
     for (int i : {0, 1, 3}) EXPECT_EQ(found.a[3 * i], 0.0f);
     EXPECT_NE(found.a[6], 0.0f);
     EXPECT_EQ(found.b[0], -found.a[6]);
@@ -391,11 +389,11 @@ TEST(ChamferOnCpu, ThreadsDoNotChangeABit) {
     for (const DistanceNorm norm : kNorms) {
         const int before = threads();
         set_threads(1);
-        const Result one = run(pair, norm, Device{});
-        const Gradients gradient_one = run_backward(pair, norm, one, {1.0f}, {2.0f}, Device{});
+        const ChamferResult one = run(pair, norm, Device{});
+        const ChamferGradients gradient_one = run_backward(pair, norm, one, {1.0f}, {2.0f}, Device{});
         set_threads(3);
-        const Result three = run(pair, norm, Device{});
-        const Gradients gradient_three = run_backward(pair, norm, three, {1.0f}, {2.0f}, Device{});
+        const ChamferResult three = run(pair, norm, Device{});
+        const ChamferGradients gradient_three = run_backward(pair, norm, three, {1.0f}, {2.0f}, Device{});
         set_threads(before);
         expect_same_bits(one.a_to_b.mean, three.a_to_b.mean);
         expect_same_bits(one.b_to_a.mean, three.b_to_a.mean);
@@ -452,7 +450,7 @@ TEST(ChamferOnCpu, FailedAllocationsAreReported) {
     const Pair pair = ragged(Kind::uniform);
     const std::vector<float> dL(6, 1.0f);
     EXPECT_GE(for_each_allocation_failure([&] {
-                  const Result forward = run(pair, DistanceNorm::squared, Device{});
+                  const ChamferResult forward = run(pair, DistanceNorm::squared, Device{});
                   run_backward(pair, DistanceNorm::squared, forward, dL, dL, Device{});
               }),
               can_fail_allocations() ? 3 : 0);
@@ -461,7 +459,7 @@ TEST(ChamferOnCpu, FailedAllocationsAreReported) {
 TEST(ChamferOnCpu, ManyCallsKeepNothing) {
     const Pair pair = single(make_cloud(Kind::uniform, 8, 1), make_cloud(Kind::uniform, 6, 2));
     const auto call = [&] {
-        const Result forward = run(pair, DistanceNorm::squared, Device{});
+        const ChamferResult forward = run(pair, DistanceNorm::squared, Device{});
         run_backward(pair, DistanceNorm::squared, forward, {1.0f}, {1.0f}, Device{});
     };
     call();

@@ -16,14 +16,14 @@ using namespace stipple::ops;
 
 const Direction kDirections[] = {Direction::a_to_b, Direction::b_to_a, Direction::both};
 
-struct Result {
+struct HausdorffResult {
     std::vector<float> distance;
     std::vector<int32_t> pair;
 };
 
-Result naive(const Array<float, 2>& a, const Batch& batch_a, const Array<float, 2>& b, const Batch& batch_b,
-             Direction direction) {
-    Result result;
+HausdorffResult naive(const Array<float, 2>& a, const Batch& batch_a, const Array<float, 2>& b, const Batch& batch_b,
+                      Direction direction) {
+    HausdorffResult result;
     for (int64_t cloud = 0; cloud < batch_a.clouds(); ++cloud) {
         float farthest = -1;
         int32_t pair[2] = {-1, -1};
@@ -51,8 +51,8 @@ Result naive(const Array<float, 2>& a, const Batch& batch_a, const Array<float, 
     return result;
 }
 
-Result run(const Array<float, 2>& a, const Batch& batch_a, const Array<float, 2>& b, const Batch& batch_b,
-           Direction direction, Device device) {
+HausdorffResult run(const Array<float, 2>& a, const Batch& batch_a, const Array<float, 2>& b, const Batch& batch_b,
+                    Direction direction, Device device) {
     const Array<float, 2> of_a = a.to(device), of_b = b.to(device);
     Guarded<float> distance(batch_a.clouds(), device);
     Guarded<int32_t> pair(2 * batch_a.clouds(), device);
@@ -60,7 +60,7 @@ Result run(const Array<float, 2>& a, const Batch& batch_a, const Array<float, 2>
     return {distance.values(), pair.values()};
 }
 
-void expect_equal(const Result& found, const Result& wanted) {
+void expect_equal(const HausdorffResult& found, const HausdorffResult& wanted) {
     EXPECT_EQ(found.pair, wanted.pair);
     ASSERT_EQ(found.distance.size(), wanted.distance.size());
     for (size_t i = 0; i < wanted.distance.size(); ++i) {
@@ -114,7 +114,7 @@ TEST_P(Hausdorff, FindsTheFirstOfEqualsInACloudOfManyParts) {
     std::fill_n(a.data(), 3 * n, 0.0f);
     std::fill_n(b.data(), 6, 0.0f);
     for (const int64_t i : {150'001, 70'003, 199'999}) a.data()[3 * i] = -3.0f;
-    const Result found = run(a, Batch::single(n), b, Batch::single(2), Direction::both, device());
+    const HausdorffResult found = run(a, Batch::single(n), b, Batch::single(2), Direction::both, device());
     EXPECT_EQ(found.distance, std::vector<float>{3.0f});
     EXPECT_EQ(found.pair, (std::vector<int32_t>{70'003, 0}));
 }
@@ -124,7 +124,7 @@ TEST_P(Hausdorff, GradientGoesToThePairThatAttainsIt) {
     const Batch batch_a = Batch::ragged({0, 30, 30, 41}), batch_b = Batch::ragged({0, 25, 26, 60});
     const Array<float, 2> a = make_cloud(Kind::uniform, 41, 1), b = make_cloud(Kind::uniform, 60, 2);
     const Array<float, 2> of_a = upload(a), of_b = upload(b);
-    const Result forward = run(a, batch_a, b, batch_b, Direction::both, device());
+    const HausdorffResult forward = run(a, batch_a, b, batch_b, Direction::both, device());
     const auto pair = array_of(forward.pair, device());
     const std::vector<float> dL = {2.0f, 1.0f, -0.5f};
     const auto dL_ddistance = array_of(dL, device());
@@ -184,9 +184,9 @@ TEST(HausdorffOnCpu, ThreadsDoNotChangeABit) {
     const Array<float, 2> a = make_cloud(Kind::clustered, 20'000, 1), b = make_cloud(Kind::clustered, 21'000, 2);
     const int before = threads();
     set_threads(1);
-    const Result one = run(a, Batch::single(20'000), b, Batch::single(21'000), Direction::both, Device{});
+    const HausdorffResult one = run(a, Batch::single(20'000), b, Batch::single(21'000), Direction::both, Device{});
     set_threads(3);
-    const Result three = run(a, Batch::single(20'000), b, Batch::single(21'000), Direction::both, Device{});
+    const HausdorffResult three = run(a, Batch::single(20'000), b, Batch::single(21'000), Direction::both, Device{});
     set_threads(before);
     EXPECT_EQ(one.pair, three.pair);
     EXPECT_EQ(one.distance, three.distance);

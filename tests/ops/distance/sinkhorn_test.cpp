@@ -8,15 +8,12 @@
 #include "stipple/core/parallel.h"
 #include "tests/ops/guarded.h"
 #include "tests/support/allocation.h"
+#include "tests/support/not_finite.h"
 
 namespace stipple::test {
 namespace {
 
 using namespace stipple::ops;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-const DistanceNorm kNorms[] = {DistanceNorm::squared, DistanceNorm::euclidean};
 
 /// A cloud with its masses, in double.
 struct Measure {
@@ -119,7 +116,7 @@ struct Naive {
     }
 };
 
-struct Result {
+struct HostResult {
     std::vector<float> cost, dual, error;
     std::vector<int32_t> iterations, converged;
     std::vector<float> f, g;
@@ -131,12 +128,12 @@ struct Problem {
     std::vector<float> weights_a = {}, weights_b = {};
 };
 
-Problem single(Array<float, 2> a, Array<float, 2> b) {
+Problem single_problem(Array<float, 2> a, Array<float, 2> b) {
     const Batch batch_a = Batch::single(a.size(0)), batch_b = Batch::single(b.size(0));
     return {std::move(a), std::move(b), batch_a, batch_b};
 }
 
-Result run(const Problem& problem, const SinkhornOptions& options, Device device) {
+HostResult run(const Problem& problem, const SinkhornOptions& options, Device device) {
     const Array<float, 2> a = problem.a.to(device), b = problem.b.to(device);
     const auto weights_a = array_of(problem.weights_a, device), weights_b = array_of(problem.weights_b, device);
     const int64_t clouds = problem.batch_a.clouds();
@@ -150,12 +147,12 @@ Result run(const Problem& problem, const SinkhornOptions& options, Device device
             converged.values(), f.values(),    g.values()};
 }
 
-struct Gradients {
+struct SinkhornGradients {
     std::vector<float> a, b;
 };
 
-Gradients run_backward(const Problem& problem, const SinkhornOptions& options, const Result& forward,
-                       const std::vector<float>& dL_ddual, Device device) {
+SinkhornGradients run_backward(const Problem& problem, const SinkhornOptions& options, const HostResult& forward,
+                               const std::vector<float>& dL_ddual, Device device) {
     const Array<float, 2> a = problem.a.to(device), b = problem.b.to(device);
     const auto weights_a = array_of(problem.weights_a, device), weights_b = array_of(problem.weights_b, device);
     const auto f = array_of(forward.f, device), g = array_of(forward.g, device), dL = array_of(dL_ddual, device);
@@ -173,7 +170,7 @@ double largest_cost(const Naive& naive) {
 /// The result of one cloud against the matrix after the same iterations. Costs are rounded to float and divided by
 /// epsilon in the exponent: an error of a few 1e-7 * cost / epsilon in every entry of the plan. CUDA keeps a potential
 /// and the logarithm of its mass in one float: each of the (up to 24) updates rounds by half an ulp of log2(points).
-void expect_result(const Result& found, size_t cloud, int64_t begin_a, int64_t begin_b, const Naive& naive) {
+void expect_result(const HostResult& found, size_t cloud, int64_t begin_a, int64_t begin_b, const Naive& naive) {
     const double largest = largest_cost(naive), relative = 2e-6 + 1e-6 * largest / naive.epsilon;
     const double points = static_cast<double>(std::max(naive.a.size(), naive.b.size()));
     const double rounding = 3e-6 * (largest + naive.epsilon) + 24 * 0x1p-24 * std::log2(points + 1) * naive.epsilon;
@@ -196,7 +193,7 @@ TEST_P(Sinkhorn, FollowsTheMatrixInDoubleForEveryKindAndSize) {
         for (const auto& [n, m] : {std::pair{1, 1}, {1, 5}, {2, 1}, {65, 33}, {130, 257}}) {
             for (const DistanceNorm norm : kNorms) {
                 SCOPED_TRACE(fmt::format("{} {} {} norm {}", to_string(kind), n, m, static_cast<int>(norm)));
-                const Problem problem = single(make_cloud(kind, n, 1), make_cloud(kind, m, 2));
+                const Problem problem = single_problem(make_cloud(kind, n, 1), make_cloud(kind, m, 2));
                 Naive naive(measure_of(problem.a.data(), n), measure_of(problem.b.data(), m), norm);
                 SinkhornOptions options;
                 options.norm = norm;
@@ -204,7 +201,7 @@ TEST_P(Sinkhorn, FollowsTheMatrixInDoubleForEveryKindAndSize) {
                 options.epsilon = largest > 0 ? std::max(1e-30f, static_cast<float>(0.02 * largest)) : 0.02f;
                 options.max_iterations = 12;
                 options.tolerance = 0;
-                const Result found = run(problem, options, device());
+                const HostResult found = run(problem, options, device());
                 for (int i = 0; i < options.max_iterations; ++i) naive.iterate(options.epsilon);
                 expect_result(found, 0, 0, 0, naive);
                 EXPECT_EQ(found.iterations[0], 12);
@@ -217,7 +214,7 @@ TEST_P(Sinkhorn, SmallEpsilonLeavesOutOnlyWhatDoesNotMatter) {
     // Most blocks of pairs are left out here; the first iterations meet potentials that are no guide at all.
     for (const DistanceNorm norm : kNorms) {
         const int64_t n = 450, m = 520;
-        const Problem problem = single(make_cloud(Kind::uniform, n, 1), make_cloud(Kind::uniform, m, 2));
+        const Problem problem = single_problem(make_cloud(Kind::uniform, n, 1), make_cloud(Kind::uniform, m, 2));
         for (const int iterations : {1, 6}) {
             SinkhornOptions options;
             options.norm = norm;
@@ -233,7 +230,7 @@ TEST_P(Sinkhorn, SmallEpsilonLeavesOutOnlyWhatDoesNotMatter) {
 
 TEST_P(Sinkhorn, WeightsAreScaledAndPointsWithoutMassLeftOut) {
     Array<float, 2> a = make_cloud(Kind::nonfinite, 60, 1), b = make_cloud(Kind::uniform, 50, 2);
-    Problem problem = single(std::move(a), std::move(b));
+    Problem problem = single_problem(std::move(a), std::move(b));
     for (int i = 0; i < 60; ++i) problem.weights_a.push_back(static_cast<float>(1 + i % 5));
     for (int j = 0; j < 50; ++j) problem.weights_b.push_back(static_cast<float>(j % 3) * 1e-3f);  // every third is 0
     problem.weights_b[1] = kNan;
@@ -243,14 +240,14 @@ TEST_P(Sinkhorn, WeightsAreScaledAndPointsWithoutMassLeftOut) {
     options.epsilon = 0.05f;
     options.max_iterations = 20;
     options.tolerance = 0;
-    const Result found = run(problem, options, device());
+    const HostResult found = run(problem, options, device());
     Naive naive(measure_of(problem.a.data(), 60, problem.weights_a.data()),
                 measure_of(problem.b.data(), 50, problem.weights_b.data()), options.norm);
     for (int i = 0; i < 20; ++i) naive.iterate(options.epsilon);
     expect_result(found, 0, 0, 0, naive);
     EXPECT_EQ(naive.a.size(), 51u);
     EXPECT_EQ(naive.b.size(), 30u);
-    const Gradients gradients = run_backward(problem, options, found, {1.0f}, device());
+    const SinkhornGradients gradients = run_backward(problem, options, found, {1.0f}, device());
     for (const int j : {0, 1, 4, 7}) {
         EXPECT_EQ(found.g[j], 0.0f);
         EXPECT_EQ(gradients.b[3 * j], 0.0f);
@@ -262,12 +259,12 @@ TEST_P(Sinkhorn, WeightsAreScaledAndPointsWithoutMassLeftOut) {
 }
 
 TEST_P(Sinkhorn, StopsAtTheToleranceAndSaysWhereItStands) {
-    const Problem problem = single(make_cloud(Kind::uniform, 150, 1), make_cloud(Kind::uniform, 120, 2));
+    const Problem problem = single_problem(make_cloud(Kind::uniform, 150, 1), make_cloud(Kind::uniform, 120, 2));
     SinkhornOptions options;
     options.epsilon = 0.05f;
     options.tolerance = 1e-3f;
     options.check_every = 5;
-    const Result found = run(problem, options, device());
+    const HostResult found = run(problem, options, device());
     ASSERT_EQ(found.converged[0], 1);
     EXPECT_LE(found.error[0], 1e-3f);
     EXPECT_EQ(found.iterations[0] % 5, 0);
@@ -285,14 +282,14 @@ TEST_P(Sinkhorn, StopsAtTheToleranceAndSaysWhereItStands) {
     EXPECT_LT(naive.column_error(), 1e-9);
 
     options.max_iterations = 3;
-    const Result early = run(problem, options, device());
+    const HostResult early = run(problem, options, device());
     EXPECT_EQ(early.converged[0], 0);
     EXPECT_EQ(early.iterations[0], 3);
     EXPECT_GT(early.error[0], 1e-3f);
 }
 
 TEST_P(Sinkhorn, FallingEpsilonFollowsItsScheduleAndConvergesSooner) {
-    const Problem problem = single(make_cloud(Kind::uniform, 100, 1), make_cloud(Kind::uniform, 100, 2));
+    const Problem problem = single_problem(make_cloud(Kind::uniform, 100, 1), make_cloud(Kind::uniform, 100, 2));
     SinkhornOptions options;
     options.epsilon = 0.01f;
     options.epsilon_start = 1.0f;
@@ -315,7 +312,7 @@ TEST_P(Sinkhorn, FallingEpsilonFollowsItsScheduleAndConvergesSooner) {
 TEST_P(Sinkhorn, ApproachesTheBestAssignment) {
     const int n = 7;
     for (const DistanceNorm norm : kNorms) {
-        const Problem problem = single(make_cloud(Kind::uniform, n, 4), make_cloud(Kind::uniform, n, 5));
+        const Problem problem = single_problem(make_cloud(Kind::uniform, n, 4), make_cloud(Kind::uniform, n, 5));
         const Naive costs(measure_of(problem.a.data(), n), measure_of(problem.b.data(), n), norm);
         std::vector<size_t> order(n);
         std::iota(order.begin(), order.end(), 0);
@@ -333,7 +330,7 @@ TEST_P(Sinkhorn, ApproachesTheBestAssignment) {
             options.epsilon_start = 1.0f;
             options.max_iterations = 5000;
             options.tolerance = 2e-3f;
-            const Result found = run(problem, options, device());
+            const HostResult found = run(problem, options, device());
             EXPECT_EQ(found.converged[0], 1) << epsilon;
             // The plan of a larger epsilon costs more; the marginals' error leaves up to its share unpaid.
             EXPECT_GT(found.cost[0], best - 2e-3 * largest_cost(costs));
@@ -348,16 +345,16 @@ TEST_P(Sinkhorn, GradientsAgreeWithFiniteDifferences) {
     // The converged dual in double, for every step anew.
     const int n = 9, m = 12;
     for (const DistanceNorm norm : kNorms) {
-        Problem problem = single(make_cloud(Kind::uniform, n, 6), make_cloud(Kind::uniform, m, 7));
+        Problem problem = single_problem(make_cloud(Kind::uniform, n, 6), make_cloud(Kind::uniform, m, 7));
         for (int i = 0; i < n; ++i) problem.weights_a.push_back(static_cast<float>(1 + i % 3));
         SinkhornOptions options;
         options.norm = norm;
         options.epsilon = 0.1f;
         options.max_iterations = 100;
         options.tolerance = 0;  // as far as float32 goes
-        const Result forward = run(problem, options, device());
+        const HostResult forward = run(problem, options, device());
         ASSERT_LT(forward.error[0], 5e-6f);
-        const Gradients found = run_backward(problem, options, forward, {1.5f}, device());
+        const SinkhornGradients found = run_backward(problem, options, forward, {1.5f}, device());
         Measure a = measure_of(problem.a.data(), n, problem.weights_a.data()), b = measure_of(problem.b.data(), m);
         const auto loss = [&] {
             Naive naive(a, b, norm);
@@ -380,14 +377,14 @@ TEST_P(Sinkhorn, GradientsAgreeWithFiniteDifferences) {
 }
 
 TEST_P(Sinkhorn, IdenticalCloudsCostLittleAndPullNowhere) {
-    const Problem problem = single(make_cloud(Kind::duplicated, 80, 1), make_cloud(Kind::duplicated, 80, 1));
+    const Problem problem = single_problem(make_cloud(Kind::duplicated, 80, 1), make_cloud(Kind::duplicated, 80, 1));
     SinkhornOptions options;
     options.epsilon = 1e-4f;
     options.epsilon_start = 0.5f;
-    const Result found = run(problem, options, device());
+    const HostResult found = run(problem, options, device());
     EXPECT_EQ(found.converged[0], 1);
     EXPECT_LT(found.cost[0], 1e-4f);
-    const Gradients gradients = run_backward(problem, options, found, {1.0f}, device());
+    const SinkhornGradients gradients = run_backward(problem, options, found, {1.0f}, device());
     for (const float value : gradients.a) EXPECT_NEAR(value, 0.0f, 1e-3f);
 }
 
@@ -397,10 +394,10 @@ TEST_P(Sinkhorn, FarFromTheOriginNothingChanges) {
     options.epsilon = 0.5f;
     options.max_iterations = 30;
     options.tolerance = 0;
-    const Result here = run(single(a.clone(), b.clone()), options, device());
+    const HostResult here = run(single_problem(a.clone(), b.clone()), options, device());
     for (float& x : a.span()) x += 4096.0f;  // exact for small integers
     for (float& x : b.span()) x += 4096.0f;
-    const Result there = run(single(std::move(a), std::move(b)), options, device());
+    const HostResult there = run(single_problem(std::move(a), std::move(b)), options, device());
     expect_same_bits(here.cost, there.cost);
     expect_same_bits(here.f, there.f);
 }
@@ -412,9 +409,9 @@ TEST_P(Sinkhorn, BatchesAreTheirCloudsOneByOne) {
     options.epsilon = 0.03f;
     options.check_every = 3;
     options.tolerance = 5e-3f;
-    const Result found = run(problem, options, device());
+    const HostResult found = run(problem, options, device());
     const std::vector<float> dL = {1, 1, 1, 2, 1, 1};
-    const Gradients gradients = run_backward(problem, options, found, dL, device());
+    const SinkhornGradients gradients = run_backward(problem, options, found, dL, device());
     for (int64_t cloud = 0; cloud < 6; ++cloud) {
         SCOPED_TRACE(cloud);
         const int64_t begin_a = problem.batch_a.begin(cloud), n = problem.batch_a.size(cloud);
@@ -422,15 +419,15 @@ TEST_P(Sinkhorn, BatchesAreTheirCloudsOneByOne) {
         Array<float, 2> a({n, 3}), b({m, 3});
         std::copy_n(problem.a.data() + 3 * begin_a, 3 * n, a.data());
         std::copy_n(problem.b.data() + 3 * begin_b, 3 * m, b.data());
-        const Problem alone = single(std::move(a), std::move(b));
-        const Result one = run(alone, options, device());
+        const Problem alone = single_problem(std::move(a), std::move(b));
+        const HostResult one = run(alone, options, device());
         expect_same_bits(one.cost, {found.cost[cloud]});
         expect_same_bits(one.dual, {found.dual[cloud]});
         expect_same_bits(one.error, {found.error[cloud]});
         EXPECT_EQ(one.iterations[0], found.iterations[cloud]);
         EXPECT_EQ(one.converged[0], found.converged[cloud]);
         expect_same_bits(one.f, std::vector<float>(found.f.begin() + begin_a, found.f.begin() + begin_a + n));
-        const Gradients own = run_backward(alone, options, one, {dL[cloud]}, device());
+        const SinkhornGradients own = run_backward(alone, options, one, {dL[cloud]}, device());
         expect_same_bits(
             own.a, std::vector<float>(gradients.a.begin() + 3 * begin_a, gradients.a.begin() + 3 * (begin_a + n)));
         if (n == 0 || m == 0) {
@@ -454,20 +451,20 @@ TEST_P(Sinkhorn, ManyRowsGiveTheSameAsFew) {
     }
     SinkhornOptions options;
     options.epsilon = 0.05f;
-    const Result all =
+    const HostResult all =
         run({std::move(a), std::move(b), Batch::dense(clouds, n), Batch::dense(clouds, 17)}, options, device());
-    const Result one = run(single(one_a.clone(), one_b.clone()), options, device());
+    const HostResult one = run(single_problem(one_a.clone(), one_b.clone()), options, device());
     expect_same_bits(all.cost, std::vector<float>(clouds, one.cost[0]));
     EXPECT_EQ(all.iterations, std::vector<int32_t>(clouds, one.iterations[0]));
 }
 
 TEST_P(SinkhornOfTwoDevices, DevicesAgree) {
-    const Problem problem = single(make_cloud(Kind::uniform, 700, 1), make_cloud(Kind::clustered, 600, 2));
+    const Problem problem = single_problem(make_cloud(Kind::uniform, 700, 1), make_cloud(Kind::clustered, 600, 2));
     SinkhornOptions options;
     options.epsilon = 2.0f;
     options.max_iterations = 40;
     options.tolerance = 0;
-    const Result cpu = run(problem, options, Device{}), here = run(problem, options, device());
+    const HostResult cpu = run(problem, options, Device{}), here = run(problem, options, device());
     EXPECT_NEAR(here.cost[0], cpu.cost[0], 1e-4f * cpu.cost[0]);
     EXPECT_NEAR(here.dual[0], cpu.dual[0], 1e-4f * cpu.cost[0]);
     EXPECT_NEAR(here.error[0], cpu.error[0], 1e-3f);
@@ -483,11 +480,11 @@ TEST(SinkhornOnCpu, ThreadsDoNotChangeABit) {
         const std::vector<float> dL(clouds, 1.0f);
         const int before = threads();
         set_threads(1);
-        const Result one = run(problem, options, Device{});
-        const Gradients gradient_one = run_backward(problem, options, one, dL, Device{});
+        const HostResult one = run(problem, options, Device{});
+        const SinkhornGradients gradient_one = run_backward(problem, options, one, dL, Device{});
         set_threads(3);
-        const Result three = run(problem, options, Device{});
-        const Gradients gradient_three = run_backward(problem, options, three, dL, Device{});
+        const HostResult three = run(problem, options, Device{});
+        const SinkhornGradients gradient_three = run_backward(problem, options, three, dL, Device{});
         set_threads(before);
         expect_same_bits(one.cost, three.cost);
         expect_same_bits(one.f, three.f);
@@ -545,11 +542,11 @@ TEST(SinkhornOnCpu, BadArgumentsAreRefusedUntouched) {
 }
 
 TEST(SinkhornOnCpu, FailedAllocationsAreReportedAndManyCallsKeepNothing) {
-    const Problem problem = single(make_cloud(Kind::uniform, 30, 1), make_cloud(Kind::uniform, 20, 2));
+    const Problem problem = single_problem(make_cloud(Kind::uniform, 30, 1), make_cloud(Kind::uniform, 20, 2));
     SinkhornOptions options;
     options.max_iterations = 2;
     const auto call = [&] {
-        const Result forward = run(problem, options, Device{});
+        const HostResult forward = run(problem, options, Device{});
         run_backward(problem, options, forward, {1.0f}, Device{});
     };
     EXPECT_GE(for_each_allocation_failure(call), can_fail_allocations() ? 3 : 0);

@@ -16,8 +16,6 @@ using ops::Batch;
 using ops::Clouds;
 using ops::DistanceNorm;
 
-constexpr DistanceNorm kNorms[] = {DistanceNorm::euclidean, DistanceNorm::squared};
-
 double pair_cost(const Array<float, 2>& a, int64_t i, const Array<float, 2>& b, int64_t j, DistanceNorm norm) {
     double sq = 0;
     for (int axis = 0; axis < 3; ++axis) {

@@ -19,20 +19,18 @@ using ops::Clouds;
 using ops::DistanceNorm;
 using ops::EmdOptions;
 
-constexpr DistanceNorm kNorms[] = {DistanceNorm::euclidean, DistanceNorm::squared};
-
 class Emd : public OnDevice {};
 STIPPLE_ON_EVERY_DEVICE(Emd);
 class EmdOfTwoDevices : public Emd {};
 STIPPLE_ON_EVERY_GPU(EmdOfTwoDevices);
 
-struct Result {
+struct EmdResult {
     Array<float, 1> cost, bound;
     Array<int32_t, 1> matching;
 };
 
-Result run_emd(const Array<float, 2>& a, const Array<float, 2>& b, const Batch& batch, const EmdOptions& options,
-               Device device) {
+EmdResult run_emd(const Array<float, 2>& a, const Array<float, 2>& b, const Batch& batch, const EmdOptions& options,
+                  Device device) {
     const Array<float, 2> from = a.to(device), to = b.to(device);
     Array<float, 1> cost({batch.clouds()}, device), bound({batch.clouds()}, device);
     Array<int32_t, 1> matching({batch.rows()}, device);
@@ -41,7 +39,7 @@ Result run_emd(const Array<float, 2>& a, const Array<float, 2>& b, const Batch& 
     return {download(cost), download(bound), download(matching)};
 }
 
-Result run_emd(const Array<float, 2>& a, const Array<float, 2>& b, const EmdOptions& options, Device device) {
+EmdResult run_emd(const Array<float, 2>& a, const Array<float, 2>& b, const EmdOptions& options, Device device) {
     return run_emd(a, b, Batch::single(a.size(0)), options, device);
 }
 
@@ -86,7 +84,8 @@ double exact_cost(const Array<float, 2>& a, const Array<float, 2>& b, DistanceNo
 }
 
 /// Everything the contract promises about one finite cloud.
-void check_cloud(const Array<float, 2>& a, const Array<float, 2>& b, const EmdOptions& options, const Result& result) {
+void check_cloud(const Array<float, 2>& a, const Array<float, 2>& b, const EmdOptions& options,
+                 const EmdResult& result) {
     const int64_t n = a.size(0);
     expect_bijection(result.matching.data(), n);
     if (testing::Test::HasFatalFailure()) return;
@@ -164,7 +163,7 @@ TEST_P(Emd, ACloudAndAPermutationOfItCostNothing) {
     const Array<float, 2> a = make_cloud(Kind::uniform, n, 7);
     Array<float, 2> b({n, 3});
     for (int64_t i = 0; i < n; ++i) std::memcpy(b.data() + 3 * i, a.data() + 3 * ((i * 37) % n), 12);
-    const Result result = run_emd(a, b, {}, device());
+    const EmdResult result = run_emd(a, b, {}, device());
     EXPECT_EQ(result.cost.data()[0], 0.0f);
     EXPECT_EQ(result.bound.data()[0], 0.0f);
     for (int64_t i = 0; i < n; ++i) EXPECT_EQ((result.matching.data()[i] * 37) % n, i);
@@ -181,7 +180,7 @@ TEST_P(Emd, TwoPlacesInDifferentNumbers) {
             std::memcpy(a.data() + 3 * i, p, sizeof(p));
             std::memcpy(b.data() + 3 * i, q, sizeof(q));
         }
-        const Result result = run_emd(a, b, {}, device());
+        const EmdResult result = run_emd(a, b, {}, device());
         check_cloud(a, b, {}, result);
         EXPECT_FLOAT_EQ(result.cost.data()[0], 0.25f);
     }
@@ -194,7 +193,7 @@ TEST_P(EmdOfTwoDevices, CudaEqualsTheCpuBitForBit) {
             if (n > 8000 && kind != Kind::uniform) continue;
             SCOPED_TRACE(testing::Message() << to_string(kind) << " n " << n);
             const Array<float, 2> a = make_cloud(kind, n, 8), b = make_cloud(kind, n, 9);
-            const Result cpu = run_emd(a, b, {}, Device{}), here = run_emd(a, b, {}, device());
+            const EmdResult cpu = run_emd(a, b, {}, Device{}), here = run_emd(a, b, {}, device());
             EXPECT_TRUE(std::equal(cpu.matching.data(), cpu.matching.data() + n, here.matching.data()));
             EXPECT_EQ(0, std::memcmp(cpu.cost.data(), here.cost.data(), sizeof(float)));
             EXPECT_EQ(0, std::memcmp(cpu.bound.data(), here.bound.data(), sizeof(float)));
@@ -203,7 +202,7 @@ TEST_P(EmdOfTwoDevices, CudaEqualsTheCpuBitForBit) {
     const auto [a, b] = clusters_far_apart(700);
     for (const DistanceNorm norm : kNorms) {
         const EmdOptions options{norm, 0.01f, 0.0f};
-        const Result cpu = run_emd(a, b, options, Device{}), here = run_emd(a, b, options, device());
+        const EmdResult cpu = run_emd(a, b, options, Device{}), here = run_emd(a, b, options, device());
         EXPECT_TRUE(std::equal(cpu.matching.data(), cpu.matching.data() + 700, here.matching.data()));
         EXPECT_EQ(cpu.bound.data()[0], here.bound.data()[0]);
     }
@@ -220,10 +219,10 @@ TEST_P(Emd, ABatchIsItsClouds) {
         offsets.push_back(offsets.back() + sizes[i]);
     }
     for (size_t i = 0; i < sizes.size(); ++i) a_list.push_back(&as[i]), b_list.push_back(&bs[i]);
-    const Result all = run_emd(concatenate(a_list), concatenate(b_list), Batch::ragged(offsets), {}, device());
+    const EmdResult all = run_emd(concatenate(a_list), concatenate(b_list), Batch::ragged(offsets), {}, device());
     for (size_t i = 0; i < sizes.size(); ++i) {
         SCOPED_TRACE(i);
-        const Result one = run_emd(as[i], bs[i], {}, device());
+        const EmdResult one = run_emd(as[i], bs[i], {}, device());
         EXPECT_TRUE(std::equal(one.matching.data(), one.matching.data() + sizes[i], all.matching.data() + offsets[i]));
         if (sizes[i] == 0 || i == 3) {
             EXPECT_TRUE(std::isnan(all.cost.data()[i]));
@@ -239,12 +238,12 @@ TEST_P(Emd, ABatchIsItsClouds) {
 TEST_P(Emd, ADenseBatchOfManyClouds) {
     const int64_t clouds = 300, n = 20;  // more clouds than a GPU has room for groups at once
     Array<float, 2> a = make_features(clouds * n, 3, 1), b = make_features(clouds * n, 3, 2);
-    const Result all = run_emd(a, b, Batch::dense(clouds, n), {}, device());
+    const EmdResult all = run_emd(a, b, Batch::dense(clouds, n), {}, device());
     for (const int64_t cloud : {int64_t{0}, int64_t{133}, clouds - 1}) {
         Array<float, 2> one_a({n, 3}), one_b({n, 3});
         std::memcpy(one_a.data(), a.data() + cloud * n * 3, n * 12);
         std::memcpy(one_b.data(), b.data() + cloud * n * 3, n * 12);
-        const Result one = run_emd(one_a, one_b, {}, device());
+        const EmdResult one = run_emd(one_a, one_b, {}, device());
         EXPECT_EQ(0, std::memcmp(one.matching.data(), all.matching.data() + cloud * n, n * sizeof(int32_t)));
         EXPECT_EQ(one.cost.data()[0], all.cost.data()[cloud]);
     }
@@ -258,7 +257,7 @@ TEST_P(Emd, RowsMayLieApartAndNothingElseIsWritten) {
         std::memcpy(a.data() + 3 * i, wide_a.data() + 5 * i + 1, 12);
         std::memcpy(b.data() + 3 * i, wide_b.data() + 4 * i, 12);
     }
-    const Result plain = run_emd(a, b, {}, device());
+    const EmdResult plain = run_emd(a, b, {}, device());
     wide_a = upload(wide_a), wide_b = upload(wide_b);
     Array<float, 1> values({4});
     Array<int32_t, 1> matching({n + 2});
@@ -284,7 +283,7 @@ TEST_P(Emd, GradientIsThatOfTheMatchedPairs) {
         Array<float, 2> a = make_cloud(Kind::uniform, 2 * n, 11), b = make_cloud(Kind::uniform, 2 * n, 12);
         std::memcpy(b.data(), a.data() + 3 * 5, 12);  // a distance of 0
         const Batch batch = Batch::dense(2, n);
-        const Result result = run_emd(a, b, batch, {norm, 0.01f, 0.0f}, device());
+        const EmdResult result = run_emd(a, b, batch, {norm, 0.01f, 0.0f}, device());
         Array<float, 1> weights({2});
         weights.data()[0] = 1.5f, weights.data()[1] = -2.0f;
         const Array<float, 2> from = upload(a), to = upload(b);
@@ -358,7 +357,7 @@ TEST_P(Emd, EmptyBatches) {
 TEST(EmdCpu, ThreadsDoNotShow) {
     const Array<float, 2> a = make_cloud(Kind::uniform, 900, 13), b = make_cloud(Kind::coplanar, 900, 14);
     expect_same_on_threads([&] {
-        Result result = run_emd(a, b, {}, Device{});
+        EmdResult result = run_emd(a, b, {}, Device{});
         std::vector<Array<float, 2>> all;
         all.emplace_back(Array<float, 2>({900, 1}));
         std::memcpy(all.back().data(), result.matching.data(), 900 * 4);

@@ -17,8 +17,6 @@ using ops::DistanceNorm;
 using ops::EmdFlow;
 using ops::EmdPlan;
 
-constexpr DistanceNorm kNorms[] = {DistanceNorm::euclidean, DistanceNorm::squared};
-
 double pair_cost(const Array<float, 2>& a, int64_t i, const Array<float, 2>& b, int64_t j, DistanceNorm norm) {
     double sq = 0;
     for (int axis = 0; axis < 3; ++axis) {

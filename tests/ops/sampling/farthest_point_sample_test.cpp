@@ -11,6 +11,7 @@
 #include "stipple/core/rng.h"
 #include "tests/ops/ops.h"
 #include "tests/support/allocation.h"
+#include "tests/support/not_finite.h"
 
 namespace stipple::test {
 namespace {
@@ -18,8 +19,6 @@ namespace {
 using ops::Batch;
 using ops::Clouds;
 using ops::FarthestPointOptions;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 struct Samples {
     std::vector<int32_t> indices;
