@@ -32,11 +32,20 @@ bool is_head(const Step& step) {
     return std::none_of(step.layers.begin(), step.layers.end(), [](const Dense& layer) { return layer.matrix >= 0; });
 }
 
+/// Output channels [begin, end) of a layer of a head. Not a copy that is cut: a layer of 16384 channels has 256 slices,
+/// and copying all weights for each took most of the time of compile().
 Dense slice_of(const Dense& dense, int64_t begin, int64_t end) {
-    Dense slice = dense;
+    Dense slice;
+    slice.name = dense.name;
+    slice.parts = dense.parts;
+    slice.addends = dense.addends;
+    slice.in = dense.in;
     slice.out = end - begin;
     slice.weight.assign(dense.weight.begin() + begin * dense.in, dense.weight.begin() + end * dense.in);
     if (!dense.bias.empty()) slice.bias.assign(dense.bias.begin() + begin, dense.bias.begin() + end);
+    slice.activation = dense.activation;
+    slice.precision = dense.precision;
+    slice.input_range = dense.input_range;
     return slice;
 }
 
