@@ -6,29 +6,15 @@
 
 #include <cstdint>
 
+#include "stipple/ops/common/device_batch.h"
+
 namespace stipple::engine::cuda {
 
 constexpr int kTileRows = 128;
 
-/// A batch as kernels see it. Points of a cloud; rows of a value with `width` rows a point are that many times more.
-struct BatchView {
-    const int32_t* offsets = nullptr;  // clouds + 1; null when dense
-    int32_t clouds = 0, size = 0;      // size: points of every cloud of a dense batch
-    int32_t rows = 0;                  // points of all clouds
-
-    __device__ int32_t begin(int32_t cloud) const { return offsets != nullptr ? offsets[cloud] : cloud * size; }
-    __device__ int32_t end(int32_t cloud) const { return begin(cloud + 1); }
-    /// Clouds are never empty: the engine refuses those.
-    __device__ int32_t cloud_of(int32_t point) const {
-        if (offsets == nullptr) return point / size;
-        int32_t low = 0, high = clouds;
-        while (high - low > 1) {
-            const int32_t middle = (low + high) / 2;
-            (offsets[middle] <= point ? low : high) = middle;
-        }
-        return low;
-    }
-};
+/// A batch as kernels see it: points of clouds, which are never empty (the engine refuses those); rows of a value with
+/// `width` rows a point are that many times more.
+using BatchView = ops::cuda::DeviceBatchOf<int32_t>;
 
 struct Span {
     const int2* table = nullptr;       // ragged: cloud and row in it where each tile begins
