@@ -5,7 +5,7 @@
 #include "stipple/bench/cases.h"
 #include "stipple/bench/timing.h"
 #include "stipple/cli/commands.h"
-#include "stipple/cli/table.h"
+#include "stipple/cli/common/table.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
 

@@ -1,6 +1,6 @@
 #include "stipple/cli/commands.h"
-#include "stipple/cli/network_options.h"
-#include "stipple/cli/table.h"
+#include "stipple/cli/common/network_options.h"
+#include "stipple/cli/common/table.h"
 #include "stipple/data/class_names.h"
 #include "stipple/tasks/classify.h"
 

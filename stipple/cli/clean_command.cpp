@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "stipple/cli/commands.h"
-#include "stipple/cli/files.h"
-#include "stipple/cli/table.h"
+#include "stipple/cli/common/files.h"
+#include "stipple/cli/common/table.h"
 #include "stipple/geometry/dedupe.h"
 #include "stipple/geometry/outliers.h"
 #include "stipple/picture/figure.h"

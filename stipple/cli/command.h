@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "stipple/cli/json.h"
-#include "stipple/cli/options.h"
+#include "stipple/cli/common/json.h"
+#include "stipple/cli/common/options.h"
 #include "stipple/core/atomic_file.h"
 #include "stipple/core/device.h"
 #include "stipple/core/number_text.h"

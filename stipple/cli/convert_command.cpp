@@ -1,6 +1,6 @@
 #include "stipple/cli/commands.h"
-#include "stipple/cli/files.h"
-#include "stipple/cli/table.h"
+#include "stipple/cli/common/files.h"
+#include "stipple/cli/common/table.h"
 
 namespace stipple::cli {
 namespace {

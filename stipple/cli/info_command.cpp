@@ -1,6 +1,6 @@
 #include "stipple/cli/commands.h"
-#include "stipple/cli/description.h"
-#include "stipple/cli/table.h"
+#include "stipple/cli/common/description.h"
+#include "stipple/cli/common/table.h"
 #include "stipple/core/parallel.h"
 #include "stipple/core/terminal.h"
 #include "stipple/ops/registry.h"

@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "stipple/cli/commands.h"
-#include "stipple/cli/files.h"
-#include "stipple/cli/table.h"
+#include "stipple/cli/common/files.h"
+#include "stipple/cli/common/table.h"
 #include "stipple/geometry/normals.h"
 #include "stipple/picture/figure.h"
 

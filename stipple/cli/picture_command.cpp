@@ -1,5 +1,5 @@
 #include "stipple/cli/commands.h"
-#include "stipple/cli/files.h"
+#include "stipple/cli/common/files.h"
 #include "stipple/core/terminal.h"
 #include "stipple/io/image_file.h"
 #include "stipple/io/text.h"

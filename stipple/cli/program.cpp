@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "stipple/cli/config.h"
+#include "stipple/cli/common/config.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/log.h"
 #include "stipple/core/parallel.h"

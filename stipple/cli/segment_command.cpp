@@ -2,10 +2,10 @@
 #include <set>
 
 #include "stipple/cli/commands.h"
-#include "stipple/cli/draw_values.h"
-#include "stipple/cli/files.h"
-#include "stipple/cli/network_options.h"
-#include "stipple/cli/table.h"
+#include "stipple/cli/common/draw_values.h"
+#include "stipple/cli/common/files.h"
+#include "stipple/cli/common/network_options.h"
+#include "stipple/cli/common/table.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/data/class_names.h"
 #include "stipple/picture/figure.h"

@@ -1,0 +1,48 @@
+#include "stipple/cli/common/network_options.h"
+
+namespace stipple::cli {
+
+void add_cloud_options(Arguments& app, CloudArguments& arguments) {
+    tasks::CloudOptions& clouds = arguments.clouds;
+    app.option("--points", clouds.points, "Points of a cloud that the network sees; 0: all").from_zero().show_default();
+    app.option("--sample", clouds.sample, "Which, when a cloud has more")
+        .one_of({"random", "fps", "first"})
+        .show_default()
+        .text("random|fps|first");
+    app.flag("!--no-normalise", clouds.normalise, "Take coordinates as they are, not in the unit sphere");
+    app.option("--from", arguments.from, "Format of the input, when its name and content do not tell");
+}
+
+tasks::CloudOptions cloud_options(const CloudArguments& arguments, const Common& common) {
+    tasks::CloudOptions options = arguments.clouds;
+    options.seed = common.seed;
+    tasks::require_valid(options);
+    if (!arguments.from.empty()) io::format_by_name(arguments.from);
+    return options;
+}
+
+data::ReadClouds reading(const CloudArguments& arguments, FileProgress& progress) {
+    return {arguments.from,
+            [&progress](const std::string& path, int64_t done, int64_t total) { progress.show(path, done, total); }};
+}
+
+tasks::LoadedBatch load_clouds(const std::vector<data::CloudEntry>& entries, int64_t count,
+                               const tasks::CloudOptions& options, const CloudArguments& arguments,
+                               const Common& common, io::Warnings& warnings) {
+    FileProgress file_progress(common);
+    Progress progress("reading clouds", std::min(count, static_cast<int64_t>(entries.size())), progress_mode(common),
+                      "clouds");
+    return tasks::load_batch(entries, count, options, reading(arguments, file_progress), warnings,
+                             [&] { progress.add(); });
+}
+
+std::optional<engine::Precision> PrecisionArgument::wanted() const {
+    const engine::Precision precision = engine::parse_precision(text);
+    return option.given() ? std::optional(precision) : std::nullopt;
+}
+
+void add_precision(Arguments& app, PrecisionArgument& precision) {
+    precision.option = app.option("--precision", precision.text, "fp32, tf32, fp16, bf16, int8, fp8").show_default();
+}
+
+}  // namespace stipple::cli

@@ -1,0 +1,269 @@
+#include "stipple/cli/common/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "stipple/core/nearest_name.h"
+
+namespace stipple::cli {
+
+// ---- Option
+
+Option Option::one_of(const std::vector<std::string>& words) const {
+    option_->check(CLI::IsMember(words));
+    return *this;
+}
+
+Option Option::between(int least, int most) const {
+    option_->check(CLI::Range(least, most));
+    return *this;
+}
+
+Option Option::from_zero() const {
+    option_->check(CLI::Validator(
+        [](const std::string& text) {
+            return text.find('-') == std::string::npos ? std::string()
+                                                       : fmt::format("expected a whole number from 0, got {}", text);
+        },
+        ""));
+    return *this;
+}
+
+Option Option::text(const std::string& shown) const {
+    option_->option_text(shown);
+    return *this;
+}
+
+Option Option::help(const std::string& words) const {
+    option_->description(words);
+    return *this;
+}
+
+Option Option::show_default() const {
+    option_->capture_default_str();
+    return *this;
+}
+
+Option Option::count(int least, int most) const {
+    option_->expected(least, most);
+    return *this;
+}
+
+Option Option::separated_by(char separator) const {
+    option_->delimiter(separator);
+    return *this;
+}
+
+Option Option::one_word() const {
+    option_->allow_extra_args(false);
+    return *this;
+}
+
+bool Option::given() const {
+    return option_->count() > 0;
+}
+
+std::string Option::name() const {
+    return option_->get_lnames().empty() ? option_->get_name() : option_->get_lnames()[0];
+}
+
+bool Option::is_positional() const {
+    return option_->get_positional();
+}
+
+bool Option::is_flag() const {
+    return option_->get_expected_max() == 0;
+}
+
+bool Option::is_number() const {
+    const std::string type = option_->get_type_name();
+    return type == "INT" || type == "UINT" || type == "FLOAT";
+}
+
+std::string Option::expected() const {
+    std::string wanted = option_->get_type_name();
+    if (is_flag()) wanted = "true or false";
+    if (wanted == "INT" || wanted == "UINT") wanted = wanted == "INT" ? "a whole number" : "a whole number from 0";
+    if (wanted == "FLOAT") wanted = "a number";
+    if (option_->get_expected_min() > 1)
+        wanted = fmt::format("{} values, each {}", option_->get_expected_min(), wanted);
+    return wanted == "TEXT" ? "one value" : wanted;
+}
+
+std::vector<std::string> Option::values() const {
+    return given() ? option_->results() : std::vector<std::string>{};
+}
+
+std::string Option::default_value() const {
+    return option_->get_default_str();
+}
+
+bool Option::takes_many() const {
+    return option_->get_expected_max() != 1;
+}
+
+bool Option::set(const std::vector<std::string>& values) const {
+    try {
+        for (const std::string& value : values) option_->add_result(value);
+        option_->run_callback();
+        return true;
+    } catch (const CLI::Error&) {  // CLI11's own words speak of command lines
+        return false;
+    }
+}
+
+void Option::mark_required() const {
+    option_->required();
+}
+
+// ---- Arguments: declaration
+
+Arguments::Arguments(const std::string& description, const std::string& program, const std::string& version)
+    : owned_(std::make_unique<CLI::App>(description, program)), app_(owned_.get()) {
+    app_->set_version_flag("--version", fmt::format("{} {}", program, version));
+    app_->require_subcommand(0, 1);
+    app_->fallthrough();
+}
+
+Arguments::Arguments(CLI::App* app, Arguments* parent) : app_(app), parent_(parent) {}
+
+Arguments::~Arguments() = default;
+
+Arguments& Arguments::command(const std::string& name, const std::string& description) {
+    CLI::App* below = app_->add_subcommand(name, description);
+    below->fallthrough();                         // common options may follow it
+    if (parent_) app_->require_subcommand(0, 1);  // a group
+    commands_.push_back(std::unique_ptr<Arguments>(new Arguments(below, this)));
+    return *commands_.back();
+}
+
+Option Arguments::option(const std::string& name, std::string& value, const std::string& help) {
+    return Option(app_->add_option(name, value, help));
+}
+
+Option Arguments::option(const std::string& name, int& value, const std::string& help) {
+    return Option(app_->add_option(name, value, help));
+}
+
+Option Arguments::option(const std::string& name, int64_t& value, const std::string& help) {
+    return Option(app_->add_option(name, value, help));
+}
+
+Option Arguments::option(const std::string& name, uint64_t& value, const std::string& help) {
+    return Option(app_->add_option(name, value, help));
+}
+
+Option Arguments::option(const std::string& name, float& value, const std::string& help) {
+    return Option(app_->add_option(name, value, help));
+}
+
+Option Arguments::option(const std::string& name, double& value, const std::string& help) {
+    return Option(app_->add_option(name, value, help));
+}
+
+Option Arguments::option(const std::string& name, std::vector<std::string>& values, const std::string& help) {
+    return Option(app_->add_option(name, values, help));
+}
+
+Option Arguments::option(const std::string& name, std::vector<int64_t>& values, const std::string& help) {
+    return Option(app_->add_option(name, values, help));
+}
+
+Option Arguments::option(const std::string& name, std::vector<double>& values, const std::string& help) {
+    return Option(app_->add_option(name, values, help));
+}
+
+Option Arguments::flag(const std::string& name, bool& value, const std::string& help) {
+    return Option(app_->add_flag(name, value, help));
+}
+
+void Arguments::footer(const std::string& text) {
+    app_->footer(text);
+}
+
+std::string Arguments::footer() const {
+    return app_->get_footer();
+}
+
+// ---- Arguments: what the command line said
+
+std::optional<Arguments::End> Arguments::parse(int argc, char** argv, const std::vector<Option>& required) {
+    try {
+        app_->parse(argc, argv);
+        return std::nullopt;
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() != 0) {
+            const bool extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+            return End{"", usage_error(error.what(), extras)};
+        }
+        if (error.get_name() == "CallForVersion") return End{std::string(error.what()) + "\n", {}};
+    }
+    for (const Option& option : required) option.mark_required();
+    return End{named().help(), {}};
+}
+
+/// CLI11's words, made to name what was meant; `extras`: they are about arguments that are left.
+Error Arguments::usage_error(const std::string& words, bool extras) {
+    const Arguments& command = named();
+    std::string message = words, near;
+    const std::vector<std::string> rest = app_->remaining(true);
+    if (extras && !rest.empty()) {
+        std::vector<std::string> names;
+        if (rest[0].size() > 1 && rest[0][0] == '-') {
+            message = fmt::format("unknown option {}", rest[0].substr(0, rest[0].find('=')));
+            for (const Arguments* section = &command; section; section = section->parent_)
+                for (const CLI::Option* option : section->app_->get_options())
+                    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+        } else if (!command.commands_.empty()) {
+            message = fmt::format("unknown {} command {}", command.path(' '), rest[0]);
+            if (&command == this) message = fmt::format("unknown command {}", rest[0]);
+            for (const auto& known : command.commands_) names.push_back(known->app_->get_name());
+        } else {
+            message = fmt::format("unexpected argument {}", rest[0]);
+        }
+        near = nearest_name(rest[0].substr(0, rest[0].find('=')), names);
+    }
+    if (constexpr std::string_view kWords = "Could not convert: "; message.rfind(kWords, 0) == 0)
+        message = message.substr(kWords.size()) + ": not a valid value";
+    if (const size_t at = message.find(" required "); at != std::string::npos && message.find(" missing") > at)
+        message = message.substr(0, message.find(':')) + ": a value is missing";
+    return Error(ErrorCode::bad_argument, message,
+                 near.empty() ? fmt::format("see: {}", command.help_call())
+                              : fmt::format("did you mean {}? See: {}", near, command.help_call()));
+}
+
+Arguments& Arguments::named() {
+    for (const auto& below : commands_)
+        if (below->is_named()) return below->named();
+    return *this;
+}
+
+bool Arguments::is_named() const {
+    return app_->parsed();
+}
+
+std::string Arguments::help() const {
+    std::string above;
+    if (parent_)
+        above = parent_->parent_ ? root().app_->get_name() + " " + parent_->path(' ') : root().app_->get_name();
+    std::string text = app_->help(above);
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text + "\n";
+}
+
+std::string Arguments::path(char separator) const {
+    if (!parent_) return "";
+    const std::string above = parent_->path(separator);
+    return above.empty() ? app_->get_name() : above + separator + app_->get_name();
+}
+
+std::string Arguments::help_call() const {
+    return fmt::format("{}{}{} --help", root().app_->get_name(), parent_ ? " " : "", path(' '));
+}
+
+std::vector<Option> Arguments::options() const {
+    std::vector<Option> options;
+    for (CLI::Option* option : app_->get_options()) options.emplace_back(option);
+    return options;
+}
+
+}  // namespace stipple::cli

@@ -1,0 +1,68 @@
+#include "stipple/cli/common/files.h"
+#include "stipple/cli/engine/commands.h"
+#include "stipple/core/terminal.h"
+#include "stipple/models/registry.h"
+
+namespace stipple::cli {
+namespace {
+
+struct EngineNewOptions {
+    std::string model, output, dtype = "f32";
+    std::vector<std::string> settings;
+};
+
+std::map<std::string, std::string> config_of(const std::vector<std::string>& settings) {
+    std::map<std::string, std::string> config;
+    for (const std::string& setting : settings) {
+        const size_t equals = setting.find('=');
+        STIPPLE_REQUIRE(equals != std::string::npos && equals > 0, "--set {}: write KEY=VALUE", setting);
+        const bool added = config.emplace(setting.substr(0, equals), setting.substr(equals + 1)).second;
+        STIPPLE_REQUIRE(added, "--set {}: {} is set twice", setting, setting.substr(0, equals));
+    }
+    return config;
+}
+
+Result run_new(const EngineNewOptions& options, const Common& common) {
+    require_writable(options.output, common.overwrite_mode());
+    const network::Network net = models::build_model(options.model, config_of(options.settings));
+    network::Weights weights = network::initial_weights(net, common.seed);
+    weights.metadata["stipple.trained"] = "false";
+    const DType dtype = options.dtype == "f16" ? DType::f16 : options.dtype == "bf16" ? DType::bf16 : DType::f32;
+    if (!common.dry_run) network::save_weights(options.output, weights, dtype, common.overwrite_mode());
+    int64_t parameters = 0;
+    for (const auto& [name, tensor] : weights.tensors) parameters += static_cast<int64_t>(tensor.values.size());
+    Result result;
+    result.fields["model"] = net.name;
+    result.fields["config"] = net.config;
+    result.fields["parameters"] = parameters;
+    result.fields["trained"] = false;
+    result.fields["outputs"] = Json::array({{{"path", options.output}, {"written", !common.dry_run}}});
+    result.text =
+        fmt::format("{} {}: {}, {} numbers, all random (seed {}): for timing and tests, it has learned nothing\n",
+                    common.dry_run ? "would write" : "wrote", printable(options.output), net.name, grouped(parameters),
+                    common.seed);
+    return result;
+}
+
+}  // namespace
+
+Command add_engine_new(Arguments& group, Common& common) {
+    auto options = std::make_shared<EngineNewOptions>();
+    Arguments& app = group.command("new", "A model with random weights, for timing and tests");
+    std::string names;
+    for (const models::ModelEntry& entry : models::model_table())
+        names += fmt::format("\n  {:26}{}", entry.name, entry.summary);
+    Option model = app.option("NAME", options->model, "Which architecture, see below");
+    Option output = app.option("-o,--output", options->output, "The .safetensors file");
+    app.option("--set", options->settings, "Its configuration, e.g. classes=10").text("KEY=VALUE...");
+    app.option("--dtype", options->dtype, "How the numbers are stored")
+        .one_of({"f32", "f16", "bf16"})
+        .show_default()
+        .text("f32|f16|bf16");
+    app.footer(
+        "Models:" + names +
+        "\n\nExample:\n  stipple engine new pointnet-classifier --set classes=40 --seed 1 -o random.safetensors");
+    return {&app, [options, &common] { return run_new(*options, common); }, {model, output}};
+}
+
+}  // namespace stipple::cli

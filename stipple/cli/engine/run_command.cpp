@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <chrono>
+
+#include "stipple/cli/common/files.h"
+#include "stipple/cli/common/network_options.h"
+#include "stipple/cli/common/table.h"
+#include "stipple/cli/engine/commands.h"
+#include "stipple/core/interrupt.h"
+#include "stipple/core/terminal.h"
+#include "stipple/data/class_names.h"
+#include "stipple/io/npz.h"
+#include "stipple/tasks/model_file.h"
+
+namespace stipple::cli {
+namespace {
+
+struct EngineRunOptions {
+    std::string engine, output;
+    std::vector<std::string> inputs;
+    CloudArguments clouds;
+};
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// All rows of an output, batch after batch.
+struct Gathered {
+    std::string name;
+    network::TensorType type;
+    std::vector<float> values;
+};
+
+/// An engine whose only input are points.
+class Runner {
+public:
+    Runner(engine::Engine engine, const std::string& path) : engine_(std::move(engine)), context_(engine_) {
+        for (const engine::Binding& input : engine_.program().inputs) {
+            const network::TensorType& type =
+                *tasks::find_type(engine_.program(), engine_.program().inputs, input.name);
+            if (input.name == "points" && type == network::points_of(3)) continue;
+            throw Error(ErrorCode::bad_argument, Place{path},
+                        fmt::format("its input {} {} cannot come from cloud files", input.name, to_string(type)),
+                        "stipple segment gives networks their category");
+        }
+        for (const engine::Binding& output : engine_.program().outputs)
+            outputs.push_back(
+                {output.name, *tasks::find_type(engine_.program(), engine_.program().outputs, output.name), {}});
+    }
+
+    const engine::Options& options() const { return engine_.options(); }
+
+    /// Seconds that the call took; the first run of a batch's shape may be slower.
+    double run(const tasks::CloudBatch& clouds) {
+        const ops::Batch batch = clouds.batch();
+        const Device device = options().device;
+        const Array<float, 2> points = clouds.points_on(device);
+        std::vector<Array<float, 2>> results;
+        std::vector<engine::Output> views;
+        for (const Gathered& output : outputs) {
+            const int64_t rows =
+                output.type.level == network::Level::cloud ? batch.clouds() : batch.rows() * output.type.width;
+            results.emplace_back(std::array<int64_t, 2>{rows, output.type.channels}, device);
+            views.push_back({output.name, results.back().view()});
+        }
+        const double begin = now();
+        context_.run(batch, {{"points", points.view()}}, views);
+        for (Array<float, 2>& result : results) result = result.to(Device{});
+        const double seconds = now() - begin;
+        for (size_t i = 0; i < outputs.size(); ++i)
+            outputs[i].values.insert(outputs[i].values.end(), results[i].data(),
+                                     results[i].data() + results[i].elements());
+        return seconds;
+    }
+
+    std::vector<Gathered> outputs;
+
+private:
+    engine::Engine engine_;
+    engine::Context context_;
+};
+
+void save_arrays(const std::string& path, const std::vector<Gathered>& outputs, const std::vector<int64_t>& offsets,
+                 const Common& common) {
+    std::vector<io::NpyView> arrays;
+    for (const Gathered& output : outputs)
+        arrays.push_back({output.name,
+                          {static_cast<int64_t>(output.values.size()) / output.type.channels, output.type.channels},
+                          DType::f32,
+                          output.values.data()});
+    // Where each cloud's points begin: rows of outputs of points are those of all clouds, one after the other.
+    arrays.push_back({"offsets", {static_cast<int64_t>(offsets.size())}, DType::i64, offsets.data()});
+    AtomicFile file(path, common.overwrite_mode());
+    io::write_npz_views(arrays, file);
+    file.commit();
+}
+
+Result run_run(const EngineRunOptions& options, const Common& common) {
+    require_one_stdin(options.inputs);
+    const tasks::CloudOptions clouds = cloud_options(options.clouds, common);
+    if (!options.output.empty()) {
+        const bool is_npz = options.output.size() > 4 && options.output.substr(options.output.size() - 4) == ".npz";
+        STIPPLE_REQUIRE(is_npz, "{}: outputs are written as .npz", options.output);
+        require_writable(options.output, common.overwrite_mode());
+    }
+    const double begin = now();
+    engine::EngineFile file = engine::load_engine(options.engine);
+    const double loaded = now() - begin;
+    int index = 0;
+    if (file.options.device.type == DeviceType::cuda) {
+        const Device device = parse_device(common.device == "auto" ? "cuda" : common.device);
+        STIPPLE_REQUIRE(device.type == DeviceType::cuda, "{} was built for cuda, not {}", options.engine, device);
+        index = device.index;
+    }
+    const std::map<std::string, std::string> metadata = file.metadata;
+    const double before = now();
+    Runner runner(engine::compile(std::move(file), index), options.engine);
+    const double compiled = now() - before;
+
+    Result result;
+    result.fields["inputs"] = options.inputs;
+    const std::vector<data::CloudEntry> entries = data::list_clouds(options.inputs);
+    const int64_t most = runner.options().max_batch * runner.options().max_points;
+    tasks::CloudBatch batch;
+    std::vector<int64_t> offsets = {0};
+    std::vector<double> times;
+    double total = 0;
+    const auto flush = [&] {
+        if (batch.clouds() == 0) return;
+        times.push_back(runner.run(batch));
+        total += times.back();
+        batch.clear();
+    };
+    Progress progress("run", static_cast<int64_t>(entries.size()), progress_mode(common), "clouds");
+    FileProgress file_progress(common);
+    const data::ReadClouds how = reading(options.clouds, file_progress);
+    for (const data::CloudEntry& entry : entries) {
+        check_interrupted();
+        const Array<float, 2> points =
+            tasks::network_points(tasks::load_points(entry, clouds, how, result.warnings), clouds);
+        if (points.size(0) > most)
+            throw Error(ErrorCode::bad_argument, Place{entry.name()},
+                        fmt::format("{} points, the engine was built for {}", grouped(points.size(0)), grouped(most)),
+                        "--points takes fewer");
+        if (batch.clouds() == runner.options().max_batch || batch.points() + points.size(0) > most) flush();
+        batch.add(points);
+        offsets.push_back(offsets.back() + points.size(0));
+        progress.add();
+    }
+    flush();
+    progress.finish();
+
+    Table table{{"output", "type", "rows", "min", "max"}, {}};
+    Json list = Json::array();
+    for (const Gathered& output : runner.outputs) {
+        const auto [low, high] = std::minmax_element(output.values.begin(), output.values.end());
+        const int64_t rows = static_cast<int64_t>(output.values.size()) / output.type.channels;
+        table.rows.push_back({output.name, to_string(output.type), rows, *low, *high});
+        list.push_back(
+            {{"name", output.name}, {"type", to_string(output.type)}, {"rows", rows}, {"min", *low}, {"max", *high}});
+        if (output.name != "logits" || output.type.level != network::Level::cloud) continue;
+        const std::vector<std::string> names = data::class_names(metadata, "", output.type.channels);
+        Json winners = Json::array();
+        for (int64_t i = 0; i < rows; ++i) {
+            const float* row = output.values.data() + i * output.type.channels;
+            const std::string& winner =
+                names[static_cast<size_t>(std::max_element(row, row + output.type.channels) - row)];
+            winners.push_back({{"path", entries[static_cast<size_t>(i)].name()}, {"class", winner}});
+            if (common.table.empty())
+                result.text += fmt::format("{}: {}\n", printable(entries[static_cast<size_t>(i)].name()), winner);
+        }
+        result.fields["clouds"] = std::move(winners);
+    }
+    result.text += format_table(table, common.table);
+    result.fields["results"] = std::move(list);
+    result.fields["load_ms"] = 1e3 * loaded;
+    result.fields["compile_ms"] = 1e3 * compiled;
+    result.fields["run_ms"] = 1e3 * total;
+    result.fields["batches"] = times.size();
+    if (common.table.empty())
+        result.text += fmt::format("loaded in {:.2f} ms, made ready in {:.2f} ms; {} clouds in {} batches, {:.2f} ms\n",
+                                   1e3 * loaded, 1e3 * compiled, grouped(static_cast<int64_t>(entries.size())),
+                                   times.size(), 1e3 * total);
+    if (!options.output.empty()) {
+        if (!common.dry_run) save_arrays(options.output, runner.outputs, offsets, common);
+        result.fields["outputs"] =
+            Json::array({{{"path", options.output}, {"format", "npz"}, {"written", !common.dry_run}}});
+        if (common.table.empty())
+            result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(options.output));
+    }
+    return result;
+}
+
+}  // namespace
+
+Command add_engine_run(Arguments& group, Common& common) {
+    auto options = std::make_shared<EngineRunOptions>();
+    Arguments& app = group.command("run", "Run a built engine on clouds");
+    Option engine = app.option("ENGINE", options->engine, "What `stipple engine build` wrote");
+    Option input = app.option("INPUT", options->inputs, "Clouds, meshes, folders of them, HDF5 sets");
+    app.option("-o,--output", options->output, "All outputs, as arrays of this .npz");
+    add_cloud_options(app, options->clouds);
+    app.footer("Example:\n  stipple engine run pointnet.engine scans/ -o logits.npz");
+    return {&app, [options, &common] { return run_run(*options, common); }, {engine, input}};
+}
+
+}  // namespace stipple::cli
