@@ -256,6 +256,23 @@ TEST_F(CliEngine, Export) {
     expect_error(stipple({"engine", "export", path}), 2, "--output is missing");
 }
 
+TEST_F(CliEngine, OptionsChangeAfterTraining) {
+    const std::string path = folder / "flow.safetensors";
+    expect_success(stipple({"engine", "new", "puflow", "--set", "ratio=4", "-o", path}));
+    for (const std::string ratio : {"2", "4"}) {
+        const std::string made = folder / ("x" + ratio + ".engine");
+        expect_success(stipple({"engine", "build", path, "--set", "ratio=" + ratio, "-o", made, "--device", "cpu",
+                                "--max-batch", "1", "--max-points", "64"}));
+        const Json json = json_of(stipple({"engine", "run", made, cloud("a.ply", 64), "--points", "64", "--json"}));
+        EXPECT_EQ(json["results"][0]["rows"], 64 * std::stoi(ratio)) << json;
+    }
+    expect_success(stipple({"engine", "export", path, "--set", "ratio=2", "-o", folder / "x2.onnx"}));
+    expect_error(stipple({"engine", "build", path, "--set", "ratoi=2", "-o", folder / "n.engine"}), 2, "ratoi");
+    expect_error(stipple({"engine", "build", path, "--set", "ratio", "-o", folder / "n.engine"}), 2, "KEY=VALUE");
+    expect_error(stipple({"engine", "build", model(), "--set", "classes=7", "-o", folder / "n.engine"}), 2,
+                 "does not fit the weights");
+}
+
 TEST_F(CliEngine, WrongUse) {
     expect_error(stipple({"engine", "biuld"}), 2, "unknown engine command biuld");
     expect_error(stipple({"engine", "bench"}), 2, "MODEL is missing");

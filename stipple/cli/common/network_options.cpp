@@ -45,4 +45,15 @@ void add_precision(Arguments& app, PrecisionArgument& precision) {
     precision.option = app.option("--precision", precision.text, "fp32, tf32, fp16, bf16, int8, fp8").show_default();
 }
 
+std::map<std::string, std::string> model_options(const std::vector<std::string>& settings) {
+    std::map<std::string, std::string> config;
+    for (const std::string& setting : settings) {
+        const size_t equals = setting.find('=');
+        STIPPLE_REQUIRE(equals != std::string::npos && equals > 0, "--set {}: write KEY=VALUE", setting);
+        const bool added = config.emplace(setting.substr(0, equals), setting.substr(equals + 1)).second;
+        STIPPLE_REQUIRE(added, "--set {}: {} is set twice", setting, setting.substr(0, equals));
+    }
+    return config;
+}
+
 }  // namespace stipple::cli

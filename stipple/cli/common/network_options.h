@@ -1,6 +1,8 @@
 #pragma once
 // Options of the commands that run networks on clouds.
 
+#include <map>
+
 #include "stipple/cli/command.h"
 #include "stipple/engine/precision.h"
 #include "stipple/tasks/network_clouds.h"
@@ -33,5 +35,9 @@ struct PrecisionArgument {
     std::optional<engine::Precision> wanted() const;
 };
 void add_precision(Arguments& app, PrecisionArgument& precision);
+
+/// --set KEY=VALUE...: options of a model. Throws Error{bad_argument} for one without = and for a key that is set
+/// twice.
+std::map<std::string, std::string> model_options(const std::vector<std::string>& settings);
 
 }  // namespace stipple::cli

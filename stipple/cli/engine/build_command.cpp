@@ -13,7 +13,7 @@ struct EngineBuildOptions {
     std::string model, output, precision = "fp32", method = "entropy", save_model;
     int64_t max_batch = 32, max_points = 1024, calibrate_clouds = 256;
     double percentile = 99.99, max_error = 0.05;
-    std::vector<std::string> calibrate;
+    std::vector<std::string> settings, calibrate;
     CloudArguments clouds;
 };
 
@@ -36,7 +36,7 @@ Result run_build(const EngineBuildOptions& options, const Common& common) {
     const tasks::CloudOptions clouds = cloud_options(options.clouds, common);
     require_writable(options.output, common.overwrite_mode());
     if (!options.save_model.empty()) require_writable(options.save_model, common.overwrite_mode());
-    models::Model model = models::load_model(tasks::find_weights(options.model));
+    models::Model model = models::load_model(tasks::find_weights(options.model), model_options(options.settings));
 
     Result result;
     result.fields["inputs"] = Json::array({options.model});
@@ -102,6 +102,7 @@ Command add_engine_build(Arguments& group, Common& common) {
     Arguments& app = group.command("build", "Compile a model into one file that loads in milliseconds");
     Option model = app.option("MODEL", options->model, "Weights (.safetensors)");
     Option output = app.option("-o,--output", options->output, "The engine file");
+    app.option("--set", options->settings, "Options that training does not fix, e.g. ratio=8").text("KEY=VALUE...");
     app.option("--precision", options->precision, "fp32, tf32, fp16, bf16, int8, fp8").show_default();
     app.option("--max-batch", options->max_batch, "Clouds at a time").between(1, 1 << 24).show_default().text("N");
     app.option("--max-points", options->max_points, "Points of a cloud").between(1, 1 << 24).show_default().text("N");

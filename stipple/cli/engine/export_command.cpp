@@ -1,21 +1,24 @@
 #include "stipple/cli/common/files.h"
+#include "stipple/cli/common/network_options.h"
 #include "stipple/cli/engine/commands.h"
 #include "stipple/core/terminal.h"
 #include "stipple/engine/calibration.h"
 #include "stipple/models/registry.h"
 #include "stipple/network/onnx.h"
+#include "stipple/tasks/weights.h"
 
 namespace stipple::cli {
 namespace {
 
 struct EngineExportOptions {
     std::string model, output;
+    std::vector<std::string> settings;
     bool int8 = false, keep_norm = false, convolutions = false;
 };
 
 Result run_export(const EngineExportOptions& options, const Common& common) {
     require_writable(options.output, common.overwrite_mode());
-    const models::Model model = models::load_model(options.model);
+    const models::Model model = models::load_model(tasks::find_weights(options.model), model_options(options.settings));
     network::OnnxOptions onnx;
     onnx.fold_norm = !options.keep_norm;
     onnx.convolutions = options.convolutions;
@@ -50,6 +53,7 @@ Command add_engine_export(Arguments& group, Common& common) {
     Arguments& app = group.command("export", "Write a model as ONNX, for other runtimes");
     Option model = app.option("MODEL", options->model, "Weights (.safetensors)");
     Option output = app.option("-o,--output", options->output, "The .onnx file");
+    app.option("--set", options->settings, "Options that training does not fix, e.g. ratio=8").text("KEY=VALUE...");
     app.flag("--int8", options->int8, "Quantise layers as the model's calibration says");
     app.flag("--keep-norm", options->keep_norm, "Batch norm as nodes of its own, not folded");
     app.flag("--convolutions", options->convolutions, "Layers of points as convolutions: faster in onnxruntime");

@@ -1,4 +1,5 @@
 #include "stipple/cli/common/files.h"
+#include "stipple/cli/common/network_options.h"
 #include "stipple/cli/engine/commands.h"
 #include "stipple/core/terminal.h"
 #include "stipple/models/registry.h"
@@ -11,20 +12,9 @@ struct EngineNewOptions {
     std::vector<std::string> settings;
 };
 
-std::map<std::string, std::string> config_of(const std::vector<std::string>& settings) {
-    std::map<std::string, std::string> config;
-    for (const std::string& setting : settings) {
-        const size_t equals = setting.find('=');
-        STIPPLE_REQUIRE(equals != std::string::npos && equals > 0, "--set {}: write KEY=VALUE", setting);
-        const bool added = config.emplace(setting.substr(0, equals), setting.substr(equals + 1)).second;
-        STIPPLE_REQUIRE(added, "--set {}: {} is set twice", setting, setting.substr(0, equals));
-    }
-    return config;
-}
-
 Result run_new(const EngineNewOptions& options, const Common& common) {
     require_writable(options.output, common.overwrite_mode());
-    const network::Network net = models::build_model(options.model, config_of(options.settings));
+    const network::Network net = models::build_model(options.model, model_options(options.settings));
     network::Weights weights = network::initial_weights(net, common.seed);
     weights.metadata["stipple.trained"] = "false";
     const DType dtype = options.dtype == "f16" ? DType::f16 : options.dtype == "bf16" ? DType::bf16 : DType::f32;
