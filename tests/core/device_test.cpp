@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "stipple/core/buffer.h"
 #include "stipple/core/dtype.h"
 

@@ -8,6 +8,7 @@
 
 #include "stipple/core/parallel.h"
 #include "stipple/core/rng.h"
+#include "stipple/geometry/query/mesh_tree.h"
 
 namespace stipple::test {
 
@@ -123,6 +124,10 @@ Array<float, 2> uniform_points(int64_t n, float low, float high, uint64_t seed) 
     const Rng rng(seed, 55);
     for (int64_t i = 0; i < 3 * n; ++i) points.data()[i] = low + (high - low) * rng.uniform(i);
     return points;
+}
+
+bool has_other_engine(Device device) {
+    return device.type == DeviceType::cuda || geometry::cpu::build(cube())->embree;
 }
 
 }  // namespace stipple::test

@@ -40,4 +40,7 @@ Mesh scaled(const Mesh& mesh, float factor);
 /// n uniform points in [low, high)^3, [n, 3]. Deterministic.
 Array<float, 2> uniform_points(int64_t n, float low, float high, uint64_t seed = 1);
 
+/// Whether mesh queries on this device are answered by other code than our own hierarchy on the CPU: by CUDA or Embree.
+bool has_other_engine(Device device);
+
 }  // namespace stipple::test

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "stipple/network/builder.h"
 #include "tests/network/network.h"
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "stipple/tasks/agreement.h"
 #include "stipple/tasks/evaluate.h"
 #include "tests/tasks/small_models.h"

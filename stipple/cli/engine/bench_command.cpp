@@ -6,7 +6,7 @@
 #include "stipple/cli/engine/commands.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
-#include "stipple/engine/cuda/gemm_peak.h"
+#include "stipple/engine/time_engine.h"
 #include "stipple/tasks/model_file.h"
 
 namespace stipple::cli {
@@ -38,15 +38,10 @@ bool is_scaled(engine::Precision precision) {
     return precision == engine::Precision::int8 || precision == engine::Precision::fp8;
 }
 
-MachineLimit measure_limit(Device device, [[maybe_unused]] engine::Precision precision) {
-    if (device.type == DeviceType::cuda) {
-#ifdef STIPPLE_WITH_CUDA
-        return {engine::cuda::gemm_peak(device, precision),
+MachineLimit measure_limit(Device device, engine::Precision precision) {
+    if (device.type == DeviceType::cuda)
+        return {engine::gemm_peak(device, precision),
                 fmt::format("a large product by cuBLASLt in {}", name_of(precision))};
-#else
-        return {};
-#endif
-    }
     // Of whatever precision: the instructions of the others have no peak that can be measured as simply.
     const bench::MultiplyPeak peak = bench::multiply_peak();
     return {peak.operations_per_second, fmt::format("float32 {} on {} threads", peak.instruction, threads())};

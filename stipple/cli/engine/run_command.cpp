@@ -95,6 +95,34 @@ void save_arrays(const std::string& path, const std::vector<Gathered>& outputs, 
     file.commit();
 }
 
+/// The ranges of all outputs, and each cloud's class where there are logits of classes.
+void report_outputs(const std::vector<Gathered>& outputs, const std::vector<data::CloudEntry>& entries,
+                    const std::map<std::string, std::string>& metadata, const Common& common, Result& result) {
+    Table table{{"output", "type", "rows", "min", "max"}, {}};
+    Json list = Json::array();
+    for (const Gathered& output : outputs) {
+        const auto [low, high] = std::minmax_element(output.values.begin(), output.values.end());
+        const int64_t rows = static_cast<int64_t>(output.values.size()) / output.type.channels;
+        table.rows.push_back({output.name, to_string(output.type), rows, *low, *high});
+        list.push_back(
+            {{"name", output.name}, {"type", to_string(output.type)}, {"rows", rows}, {"min", *low}, {"max", *high}});
+        if (output.name != "logits" || output.type.level != network::Level::cloud) continue;
+        const std::vector<std::string> names = data::class_names(metadata, "", output.type.channels);
+        Json winners = Json::array();
+        for (int64_t i = 0; i < rows; ++i) {
+            const float* row = output.values.data() + i * output.type.channels;
+            const std::string& winner =
+                names[static_cast<size_t>(std::max_element(row, row + output.type.channels) - row)];
+            winners.push_back({{"path", entries[static_cast<size_t>(i)].name()}, {"class", winner}});
+            if (common.table.empty())
+                result.text += fmt::format("{}: {}\n", printable(entries[static_cast<size_t>(i)].name()), winner);
+        }
+        result.fields["clouds"] = std::move(winners);
+    }
+    result.text += format_table(table, common.table);
+    result.fields["results"] = std::move(list);
+}
+
 Result run_run(const EngineRunOptions& options, const Common& common) {
     require_one_stdin(options.inputs);
     const tasks::CloudOptions clouds = cloud_options(options.clouds, common);
@@ -150,29 +178,7 @@ Result run_run(const EngineRunOptions& options, const Common& common) {
     flush();
     progress.finish();
 
-    Table table{{"output", "type", "rows", "min", "max"}, {}};
-    Json list = Json::array();
-    for (const Gathered& output : runner.outputs) {
-        const auto [low, high] = std::minmax_element(output.values.begin(), output.values.end());
-        const int64_t rows = static_cast<int64_t>(output.values.size()) / output.type.channels;
-        table.rows.push_back({output.name, to_string(output.type), rows, *low, *high});
-        list.push_back(
-            {{"name", output.name}, {"type", to_string(output.type)}, {"rows", rows}, {"min", *low}, {"max", *high}});
-        if (output.name != "logits" || output.type.level != network::Level::cloud) continue;
-        const std::vector<std::string> names = data::class_names(metadata, "", output.type.channels);
-        Json winners = Json::array();
-        for (int64_t i = 0; i < rows; ++i) {
-            const float* row = output.values.data() + i * output.type.channels;
-            const std::string& winner =
-                names[static_cast<size_t>(std::max_element(row, row + output.type.channels) - row)];
-            winners.push_back({{"path", entries[static_cast<size_t>(i)].name()}, {"class", winner}});
-            if (common.table.empty())
-                result.text += fmt::format("{}: {}\n", printable(entries[static_cast<size_t>(i)].name()), winner);
-        }
-        result.fields["clouds"] = std::move(winners);
-    }
-    result.text += format_table(table, common.table);
-    result.fields["results"] = std::move(list);
+    report_outputs(runner.outputs, entries, metadata, common, result);
     result.fields["load_ms"] = 1e3 * loaded;
     result.fields["compile_ms"] = 1e3 * compiled;
     result.fields["run_ms"] = 1e3 * total;

@@ -6,6 +6,7 @@
 
 #include "stipple/core/array.h"
 #include "stipple/core/interrupt.h"
+#include "stipple/engine/cuda/gemm_peak.h"
 #include "stipple/engine/cuda/timer.h"
 #include "stipple/engine/program.h"
 
@@ -177,6 +178,14 @@ EngineTimes time_engine(const Engine& engine, const ops::Batch& batch, const std
     if (engine.options().device.type == DeviceType::cpu) return time_cpu(engine, batch, inputs, budget);
 #ifdef STIPPLE_WITH_CUDA
     return time_cuda(engine, batch, inputs, budget);
+#else
+    throw Error(ErrorCode::no_device, "built without CUDA");
+#endif
+}
+
+double gemm_peak([[maybe_unused]] Device device, [[maybe_unused]] Precision precision) {
+#ifdef STIPPLE_WITH_CUDA
+    return cuda::gemm_peak(device, precision);
 #else
     throw Error(ErrorCode::no_device, "built without CUDA");
 #endif

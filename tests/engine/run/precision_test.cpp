@@ -30,7 +30,7 @@ struct Tolerance {
     double agreement;          // of the same; nine of ten shapes are recognised, so some margins are thin
     double trained_agreement;  // of the trained classifier of ModelNet40
 };
-constexpr Tolerance kTolerances[] = {
+constexpr Tolerance kPrecisionTolerances[] = {
     {Precision::tf32, 5e-3, 0.99, 0.995},  {Precision::fp16, 1e-2, 0.99, 0.995}, {Precision::bf16, 1e-1, 0.97, 0.995},
     {Precision::int8, 1.5e-1, 0.96, 0.99}, {Precision::fp8, 3e-1, 0.93, 0.99},
 };
@@ -67,7 +67,7 @@ protected:
     std::vector<Tolerance> tolerances() const {
         std::vector<Tolerance> found;
         const std::vector<Precision> precisions = precisions_of(device());
-        for (const Tolerance& tolerance : kTolerances)
+        for (const Tolerance& tolerance : kPrecisionTolerances)
             if (std::find(precisions.begin(), precisions.end(), tolerance.precision) != precisions.end())
                 found.push_back(tolerance);
         return found;
