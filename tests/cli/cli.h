@@ -28,6 +28,9 @@ using Json = nlohmann::json;
 inline Launch stipple_launch(const std::vector<std::string>& arguments, Launch launch = {}) {
     launch.arguments = {STIPPLE_PROGRAM};
     launch.arguments.insert(launch.arguments.end(), arguments.begin(), arguments.end());
+    // After half a second progress is written, and how long a command takes is the machine's affair. --progress
+    // decides.
+    launch.environment.emplace(launch.environment.begin(), "STIPPLE_PROGRESS", "never");
 #if STIPPLE_TEST_SANITIZED
     launch.environment.emplace_back("ASAN_OPTIONS", "detect_leaks=0");  // takes seconds at each end of the program
 #endif

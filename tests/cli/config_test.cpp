@@ -35,7 +35,7 @@ TEST_F(CliConfig, MistakesAreNamedWithTheirLine) {
     expect_error(with("threads = 1.5\n"), 2, "stipple.toml:1: threads");
     expect_error(with("json = \"perhaps\"\n"), 2, "stipple.toml:1: json = \"perhaps\": expected true or false");
     expect_error(with("seed = [1, 2]\n"), 2, "stipple.toml:1: seed");
-    expect_error(with("progress = \"sometimes\"\n"), 2, "stipple.toml:1: progress = \"sometimes\"");
+    expect_error(with("color = \"sometimes\"\n"), 2, "stipple.toml:1: color = \"sometimes\"");
     // A picture's range is two numbers.
     expect_error(with("[picture]\nrange = [1]\n", {"picture", "a.ply"}), 2, "stipple.toml:2: range");
     expect_error(with("config = \"other.toml\"\n"), 2, "unknown key config");

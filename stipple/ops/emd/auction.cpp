@@ -62,6 +62,7 @@ public:
         }
         min_price_.assign(blocks_, 0.0f);
         max_limit_.resize(blocks_);
+        selected_.resize(blocks_);
     }
 
     Solution run(const Problem& problem, int shift) {
@@ -123,20 +124,19 @@ private:
         return sum;
     }
 
-    /// Sets passes[block] where the box of a block may hold an object with cost(i, j) <= base + sign * values[block].
-    void select_blocks(int64_t i, float base, float sign, const std::vector<float>& values,
-                       std::vector<int32_t>& passes) const {
+    /// Sets pass[block - begin] where the box of a block in [begin, end) may hold an object with cost(i, j) <= base +
+    /// sign * values[block].
+    void select_blocks(int64_t i, float base, float sign, const std::vector<float>& values, int64_t begin, int64_t end,
+                       int32_t* pass) const {
         const float x = a_.x[i], y = a_.y[i], z = a_.z[i];
-        passes.resize(blocks_);
-        const float *cx = center_x_.data(), *cy = center_y_.data(), *cz = center_z_.data(), *value = values.data();
-        const float *hx = half_x_.data(), *hy = half_y_.data(), *hz = half_z_.data();
-        int32_t* pass = passes.data();
+        const float *cx = &center_x_[begin], *cy = &center_y_[begin], *cz = &center_z_[begin], *value = &values[begin];
+        const float *hx = &half_x_[begin], *hy = &half_y_[begin], *hz = &half_z_[begin];
         const auto outside = [](float distance, float half) {  // twice max(distance - half, 0), without a branch
             const float over = std::fabs(distance) - half;
             return over + std::fabs(over);
         };
 #pragma GCC ivdep
-        for (int64_t block = 0; block < blocks_; ++block) {
+        for (int64_t block = 0; block < end - begin; ++block) {
             const float sq = distance_sq(outside(x - cx[block], hx[block]), outside(y - cy[block], hy[block]),
                                          outside(z - cz[block], hz[block]));
             pass[block] = may_cost<squared>(0.25f * sq, base + sign * value[block]) ? -1 : 0;
@@ -146,24 +146,29 @@ private:
     /// Calls hit(j) for all objects with cost(i, j) <= limit() - price_[j], and possibly others; limit() may fall.
     template <class Limit, class Hit>
     void scan(int64_t i, const Limit& limit, const Hit& hit) const {
-        thread_local std::vector<int32_t> blocks;
-        select_blocks(i, limit(), -1.0f, min_price_, blocks);
+        constexpr int64_t kBlocksAtOnce = 1024;
+        int32_t
+            selected[kBlocksAtOnce];  // not of a thread's own memory: what a thread keeps would be alive after the call
         const float x = a_.x[i], y = a_.y[i], z = a_.z[i];
-        for (int64_t block = 0; block < blocks_; ++block) {
-            if (blocks[block] == 0) continue;
-            const int64_t first = block * kBlock;
-            const float *bx = &b_.x[first], *by = &b_.y[first], *bz = &b_.z[first], *price = &price_[first];
-            const float most = limit();
-            int32_t passes[kBlock];
-            int32_t any = 0;
-            for (int j = 0; j < kBlock; ++j) {
-                const float sq = distance_sq(x - bx[j], y - by[j], z - bz[j]);
-                passes[j] = may_cost<squared>(sq, most - price[j]) ? -1 : 0;
-                any |= passes[j];
+        for (int64_t begin = 0; begin < blocks_; begin += kBlocksAtOnce) {
+            const int64_t end = std::min(begin + kBlocksAtOnce, blocks_);
+            select_blocks(i, limit(), -1.0f, min_price_, begin, end, selected);
+            for (int64_t block = begin; block < end; ++block) {
+                if (selected[block - begin] == 0) continue;
+                const int64_t first = block * kBlock;
+                const float *bx = &b_.x[first], *by = &b_.y[first], *bz = &b_.z[first], *price = &price_[first];
+                const float most = limit();
+                int32_t passes[kBlock];
+                int32_t any = 0;
+                for (int j = 0; j < kBlock; ++j) {
+                    const float sq = distance_sq(x - bx[j], y - by[j], z - bz[j]);
+                    passes[j] = may_cost<squared>(sq, most - price[j]) ? -1 : 0;
+                    any |= passes[j];
+                }
+                if (any == 0) continue;
+                for (int j = 0; j < kBlock; ++j)
+                    if (passes[j] != 0) hit(first + j);
             }
-            if (any == 0) continue;
-            for (int j = 0; j < kBlock; ++j)
-                if (passes[j] != 0) hit(first + j);
         }
     }
 
@@ -397,7 +402,7 @@ private:
         ++effort_.search_scans;
         const float x = a_.x[i], y = a_.y[i], z = a_.z[i], profit = profit_[i], inverse_unit = 1.0f / unit;
         const float base = (profit - static_cast<float>(level) * unit) + kFilterMargin;
-        select_blocks(i, base, 1.0f, max_limit_, selected_);
+        select_blocks(i, base, 1.0f, max_limit_, 0, blocks_, selected_.data());
         for (int64_t block = 0; block < blocks_; ++block) {
             if (selected_[block] == 0) continue;
             const int64_t first = block * kBlock;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "tests/ops/ops.h"
 #include "tests/support/allocation.h"
@@ -247,6 +248,18 @@ TEST(EmdTransport, AllocationFailuresAndFlatMemory) {
     const int64_t before = live_allocations();
     for (int i = 0; i < 2000; ++i) ops::emd_transport(a.view(), b.view());
     EXPECT_EQ(live_allocations(), before);
+}
+
+/// A thread that meets the op for the first time in the middle of a program keeps no memory of its own.
+TEST(EmdTransport, ThreadsKeepNothing) {
+    const Array<float, 2> a = make_cloud(Kind::uniform, 12, 1), b = make_cloud(Kind::uniform, 8, 2);
+    int64_t kept = -1;
+    std::thread([&] {
+        const int64_t before = live_allocations();
+        ops::emd_transport(a.view(), b.view());
+        kept = live_allocations() - before;
+    }).join();
+    EXPECT_EQ(kept, 0);
 }
 
 }  // namespace
