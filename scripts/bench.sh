@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/bootstrap.sh bench
 cmake --preset dev >/dev/null
-cmake --build --preset dev
+cmake --build --preset dev -j "$(nproc)"
 for program in build/dev/bin/*_bench; do
     echo "== $(basename "$program")"
     "$program"

@@ -6,7 +6,7 @@ begin=$SECONDS
 scripts/bootstrap.sh build
 echo "demo: building the program into build/release"
 mkdir -p build
-if ! { cmake --preset release && cmake --build --preset release; } >build/demo.log 2>&1; then
+if ! { cmake --preset release && cmake --build --preset release -j "$(nproc)"; } >build/demo.log 2>&1; then
     tail -30 build/demo.log >&2
     echo "demo: the build failed; build/demo.log has all of it" >&2
     exit 1

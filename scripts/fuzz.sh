@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 scripts/bootstrap.sh test
 cmake --preset fuzz >/dev/null
-cmake --build --preset fuzz
+cmake --build --preset fuzz -j "$(nproc)"
 failed=0 count=0
 for program in build/fuzz/bin/fuzz_*; do
     count=$((count + 1))

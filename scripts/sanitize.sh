@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=(core io ops geometry metrics network models engine)
 scripts/bootstrap.sh test || exit 1
-cmake --preset asan >/dev/null && cmake --build --preset asan --target "${parts[@]/%/_test}" || exit 1
+cmake --preset asan >/dev/null && cmake --build --preset asan -j "$(nproc)" --target "${parts[@]/%/_test}" || exit 1
 failed=0
 for part in "${parts[@]}"; do
     echo "== $part"

@@ -44,7 +44,7 @@ program() {  # program NAME PATH: a whole test program in one process; each of i
     if [ "$status" -ne 0 ]; then tail -40 "$log"; fi
     echo "$([ "$status" -eq 0 ] && echo 'ok   ' || echo 'FAIL ') $name: ${good:-0} passed ($((SECONDS - begin)) s, $log)"
 }
-build() { cmake --preset "$1" && cmake --build --preset "$@"; }
+build() { cmake --preset "$1" && cmake --build --preset "$@" -j "$(nproc)"; }  # two more, as ninja would: 4 % slower
 
 format_check() { git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format-14 --dry-run -Werror; }
 package_check() {
