@@ -109,6 +109,7 @@ TEST(CliStructure, FoldersIncludeOnlyWhatIsBelowThem) {
         {"data", {"core", "io", "ops"}},
         {"tasks", {"core", "data", "engine", "geometry", "io", "metrics", "models", "network", "ops"}},
         {"bench", {"core", "ops"}},
+        {"learn", {"core", "io", "models", "network", "ops"}},
         {"cli",
          {"bench", "core", "data", "engine", "geometry", "io", "metrics", "models", "network", "ops", "picture",
           "tasks"}},

@@ -1,0 +1,27 @@
+#pragma once
+// One layer of a Network on torch tensors.
+
+#include <torch/torch.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "stipple/learn/module.h"
+
+namespace stipple::learn {
+
+/// What a layer sees beside its inputs.
+struct LayerContext {
+    const network::Network& network;
+    const std::vector<ops::Batch>& batches;                                    // by point set
+    const std::function<torch::Tensor&(const char* name)>& parameter;          // of the layer: "weight"
+    const RunOptions& options;
+    int64_t position = 0;  // of the layer in the network
+};
+
+/// inputs: as the layer's, in order. Kind::input is not a layer to run.
+torch::Tensor run_layer(const network::Layer& layer, const std::vector<torch::Tensor>& inputs,
+                        const LayerContext& context);
+
+}  // namespace stipple::learn

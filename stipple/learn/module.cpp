@@ -1,0 +1,123 @@
+#include "stipple/learn/module.h"
+
+#include <limits>
+
+#include "stipple/learn/evaluate/layer.h"
+
+namespace stipple::learn {
+
+using network::Layer;
+using network::Level;
+using network::Network;
+using network::Parameter;
+
+namespace {
+
+/// The batch of each point set: those of the caller in ascending order, and those that the network makes.
+std::vector<ops::Batch> batches_of_sets(const Network& network, const std::vector<ops::Batch>& given) {
+    STIPPLE_REQUIRE(!given.empty(), "{}: a run needs a batch", network.name);
+    std::vector<int64_t> made(1);  // by set: points of a set that the network makes, 0 for one of the caller
+    std::vector<char> is_there(1);
+    for (const Layer& layer : network.layers) {
+        if (layer.type.level != Level::point) continue;
+        const auto set = static_cast<size_t>(layer.type.set);
+        made.resize(std::max(made.size(), set + 1));
+        is_there.resize(made.size());
+        made[set] = layer.type.points;
+        is_there[set] = 1;
+    }
+    std::vector<ops::Batch> batches;
+    size_t next = 0;
+    for (size_t set = 0; set < made.size(); ++set) {
+        if (made[set] > 0 || !is_there[set]) {
+            batches.push_back(ops::Batch::dense(given[0].clouds(), made[set]));
+            continue;
+        }
+        STIPPLE_REQUIRE(next < given.size(), "{}: {} batches for more point sets", network.name, given.size());
+        STIPPLE_REQUIRE(given[next].clouds() == given[0].clouds(), "{}: batches of {} and {} clouds", network.name,
+                        given[0].clouds(), given[next].clouds());
+        batches.push_back(given[next++]);
+    }
+    return batches;
+}
+
+torch::Tensor input_of(const Layer& layer, const std::map<std::string, torch::Tensor>& inputs,
+                       const std::vector<ops::Batch>& batches) {
+    const auto found = inputs.find(layer.name);
+    STIPPLE_REQUIRE(found != inputs.end(), "no input {}", layer.name);
+    const torch::Tensor& tensor = found->second;
+    const int64_t rows = layer.type.level == Level::cloud
+                             ? batches.front().clouds()
+                             : batches[static_cast<size_t>(layer.type.set)].rows() * layer.type.width;
+    STIPPLE_REQUIRE(tensor.dim() == 2 && tensor.size(0) == rows && tensor.size(1) == layer.type.channels,
+                    "{}: [{}, {}] expected, got {} dimensions and {} numbers", layer.name, rows, layer.type.channels,
+                    tensor.dim(), tensor.numel());
+    return tensor;
+}
+
+}  // namespace
+
+Module::Module(Network network, const network::Weights& weights, torch::Device device, torch::Dtype dtype)
+    : network_(std::move(network)), metadata_(weights.metadata) {
+    network::check_weights(network_, weights);
+    for (const Parameter& parameter : network::parameters_of(network_)) {
+        const network::WeightTensor& stored = weights.tensors.at(parameter.name);
+        torch::Tensor tensor = torch::from_blob(const_cast<float*>(stored.values.data()), stored.shape, torch::kFloat32)
+                                   .to(torch::TensorOptions(device).dtype(dtype), /*non_blocking=*/false, /*copy=*/true);
+        parameters_.emplace(parameter.name, tensor.set_requires_grad(parameter.is_trained));
+    }
+}
+
+std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& given,
+                                                 const std::map<std::string, torch::Tensor>& inputs,
+                                                 const RunOptions& options) {
+    const std::vector<ops::Batch> batches = batches_of_sets(network_, given);
+    std::vector<size_t> last_use(network_.layers.size());
+    for (size_t i = 0; i < network_.layers.size(); ++i)
+        for (const network::Tensor input : network_.layers[i].inputs) last_use[static_cast<size_t>(input)] = i;
+    for (const network::Output& output : network_.outputs)
+        last_use[static_cast<size_t>(output.tensor)] = std::numeric_limits<size_t>::max();
+
+    std::vector<torch::Tensor> tensors(network_.layers.size());
+    for (size_t i = 0; i < network_.layers.size(); ++i) {
+        const Layer& layer = network_.layers[i];
+        if (layer.kind == network::Kind::input) {
+            tensors[i] = input_of(layer, inputs, batches);
+            continue;
+        }
+        std::vector<torch::Tensor> of_layer;
+        for (const network::Tensor input : layer.inputs) of_layer.push_back(tensors[static_cast<size_t>(input)]);
+        const std::function<torch::Tensor&(const char*)> parameter = [&](const char* name) -> torch::Tensor& {
+            return parameters_.at(layer.parameters + "." + name);
+        };
+        tensors[i] = run_layer(layer, of_layer, {network_, batches, parameter, options, static_cast<int64_t>(i)});
+        // What nobody reads any more need not wait for the end; autograd keeps what it wants.
+        for (const network::Tensor input : layer.inputs)
+            if (last_use[static_cast<size_t>(input)] == i) tensors[static_cast<size_t>(input)] = {};
+    }
+    std::map<std::string, torch::Tensor> outputs;
+    for (const network::Output& output : network_.outputs)
+        outputs.emplace(output.name, tensors[static_cast<size_t>(output.tensor)]);
+    return outputs;
+}
+
+std::vector<torch::Tensor> Module::trained() const {
+    std::vector<torch::Tensor> tensors;
+    for (const Parameter& parameter : network::parameters_of(network_))
+        if (parameter.is_trained) tensors.push_back(parameters_.at(parameter.name));
+    return tensors;
+}
+
+network::Weights Module::weights() const {
+    network::Weights weights;
+    weights.metadata = metadata_;
+    network::set_config(weights, network_);
+    for (const auto& [name, tensor] : parameters_) {
+        const torch::Tensor copy = tensor.detach().to(torch::kCPU, torch::kFloat32).contiguous();
+        const float* values = copy.data_ptr<float>();
+        weights.tensors[name] = {tensor.sizes().vec(), {values, values + copy.numel()}};
+    }
+    return weights;
+}
+
+}  // namespace stipple::learn

@@ -1,0 +1,73 @@
+#pragma once
+// Module: a Network with parameters that can be trained. Every layer is run as it is written, with torch tensors under
+// autograd; which networks there are is of no concern here.
+//
+//   learn::Module module(network, network::initial_weights(network, seed));
+//   torch::Tensor logits = module.run(batch, {{"points", points}}, {.is_training = true}).at("logits");
+//   loss(logits).backward();
+//   network::Weights trained = module.weights();
+//
+// A tensor is rows of channels, as network.h says: [clouds, c], [points, c] or [points * width, c], the points of all
+// clouds one after the other. Nothing is padded: ragged batches cost what their points cost. Products are Linear on
+// [rows, channels], which is fast on every build of LibTorch; there is no convolution.
+
+#include <torch/torch.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "stipple/network/network.h"
+#include "stipple/network/weights.h"
+#include "stipple/ops/clouds.h"
+
+namespace stipple::learn {
+
+struct RunOptions {
+    /// Batch statistics in batch norms, which update their running ones, and dropout. Else running statistics.
+    bool is_training = false;
+    /// Of the running statistics: running = (1 - momentum) * running + momentum * batch. Negative: that of the layer.
+    double norm_momentum = -1;
+    /// What dropout draws is a function of (seed, step, layer): a resumed run draws what the first would have drawn.
+    uint64_t seed = 0;
+    int64_t step = 0;
+    /// Actnorms take mean and deviation of this batch as their start (a flow's first step): outputs of mean 0, variance 1.
+    bool starts_actnorm = false;
+};
+
+class Module {
+public:
+    /// Copies of all parameters on a device, in float32 or float64 (for checks of gradients). Trained ones require
+    /// gradients. Throws as network::check_weights.
+    Module(network::Network network, const network::Weights& weights, torch::Device device = torch::kCPU,
+           torch::Dtype dtype = torch::kFloat32);
+
+    const network::Network& network() const { return network_; }
+
+    /// All outputs by name. inputs: [rows, channels] of the module's device and dtype. batches: one for each point set
+    /// of the caller, in ascending order; a cloud must have the neighbours that knn wants. Indices are int64 [points,
+    /// width], counted from the first point of their cloud. Where max meets NaN its output is NaN. The gradient of the
+    /// distance of two equal points is 0. Throws Error{bad_argument} for an input that is missing or does not fit.
+    std::map<std::string, torch::Tensor> run(const std::vector<ops::Batch>& batches,
+                                             const std::map<std::string, torch::Tensor>& inputs,
+                                             const RunOptions& options = {});
+    std::map<std::string, torch::Tensor> run(const ops::Batch& batch,
+                                             const std::map<std::string, torch::Tensor>& inputs,
+                                             const RunOptions& options = {}) {
+        return run(std::vector<ops::Batch>{batch}, inputs, options);
+    }
+
+    /// By name, in the order of network::parameters_of. Those that are trained, and all with the running statistics.
+    std::vector<torch::Tensor> trained() const;
+    const std::map<std::string, torch::Tensor>& parameters() const { return parameters_; }
+
+    /// Copies for files and engines, with the network's configuration.
+    network::Weights weights() const;
+
+private:
+    network::Network network_;
+    std::map<std::string, std::string> metadata_;
+    std::map<std::string, torch::Tensor> parameters_;
+};
+
+}  // namespace stipple::learn
