@@ -1,12 +1,16 @@
 # The two commands: make demo, make test. The rest is for those who work on stipple.
 
-.PHONY: demo test tidy sanitize architectures fuzz bench format package clean help
+.PHONY: demo test learn tidy sanitize architectures fuzz bench format package clean help
 
 demo:  ## install what is missing, build the program, read, convert, describe and draw a scan
 	@scripts/demo.sh
 
 test:  ## install what is missing, build everything, run every test
 	@scripts/test.sh
+
+learn:  ## install LibTorch where it is missing, build what trains and run its tests
+	@scripts/bootstrap.sh learn && cmake --preset learn && cmake --build --preset learn -j $$(nproc) --target learn_test && \
+		build/learn/bin/learn_test --gtest_brief=1
 
 sanitize:  ## every test of the library under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/sanitize.sh

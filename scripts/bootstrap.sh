@@ -4,7 +4,8 @@
 #
 #   scripts/bootstrap.sh build   what the program needs (make demo)
 #   scripts/bootstrap.sh test    that, and what the tests need (make test)
-#   scripts/bootstrap.sh bench   that, and the peers that the benchmarks compare with
+#   scripts/bootstrap.sh learn   that, and LibTorch, for what trains (make learn)
+#   scripts/bootstrap.sh bench   what the tests need, and the peers that the benchmarks compare with
 #   scripts/bootstrap.sh LEVEL --list   only prints the package names
 set -euo pipefail
 
@@ -12,13 +13,15 @@ build=(g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev
        zlib1g-dev libpng-dev libjpeg-dev libhdf5-dev libeigen3-dev libembree-dev)
 test=(libgtest-dev clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev python3 python3-numpy python3-h5py python3-open3d
       jq locales libfaketime util-linux procps dpkg-dev file git)
+learn=(libtorch-dev libgloo-dev)
 bench=(libbenchmark-dev libpcl-dev libopen3d-dev libnanoflann-dev libflann-dev libcgal-dev liblz4-dev libtbb-dev python3-scipy)
 
 case "${1:-build}" in
     build) packages=("${build[@]}") ;;
     test) packages=("${build[@]}" "${test[@]}") ;;
+    learn) packages=("${build[@]}" "${test[@]}" "${learn[@]}") ;;
     bench) packages=("${build[@]}" "${test[@]}" "${bench[@]}") ;;
-    *) echo "usage: scripts/bootstrap.sh build|test|bench [--list]" >&2; exit 2 ;;
+    *) echo "usage: scripts/bootstrap.sh build|test|learn|bench [--list]" >&2; exit 2 ;;
 esac
 if [ "${2:-}" = --list ]; then
     printf '%s\n' "${packages[@]}"

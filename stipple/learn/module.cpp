@@ -62,8 +62,9 @@ Module::Module(Network network, const network::Weights& weights, torch::Device d
     network::check_weights(network_, weights);
     for (const Parameter& parameter : network::parameters_of(network_)) {
         const network::WeightTensor& stored = weights.tensors.at(parameter.name);
-        torch::Tensor tensor = torch::from_blob(const_cast<float*>(stored.values.data()), stored.shape, torch::kFloat32)
-                                   .to(torch::TensorOptions(device).dtype(dtype), /*non_blocking=*/false, /*copy=*/true);
+        torch::Tensor tensor =
+            torch::from_blob(const_cast<float*>(stored.values.data()), stored.shape, torch::kFloat32)
+                .to(torch::TensorOptions(device).dtype(dtype), /*non_blocking=*/false, /*copy=*/true);
         parameters_.emplace(parameter.name, tensor.set_requires_grad(parameter.is_trained));
     }
 }
@@ -93,7 +94,7 @@ std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& 
         tensors[i] = run_layer(layer, of_layer, {network_, batches, parameter, options, static_cast<int64_t>(i)});
         // What nobody reads any more need not wait for the end; autograd keeps what it wants.
         for (const network::Tensor input : layer.inputs)
-            if (last_use[static_cast<size_t>(input)] == i) tensors[static_cast<size_t>(input)] = {};
+            if (last_use[static_cast<size_t>(input)] == i) tensors[static_cast<size_t>(input)].reset();
     }
     std::map<std::string, torch::Tensor> outputs;
     for (const network::Output& output : network_.outputs)

@@ -11,10 +11,9 @@
 // clouds one after the other. Nothing is padded: ragged batches cost what their points cost. Products are Linear on
 // [rows, channels], which is fast on every build of LibTorch; there is no convolution.
 
-#include <torch/torch.h>
-
 #include <map>
 #include <string>
+#include <torch/torch.h>
 #include <vector>
 
 #include "stipple/network/network.h"
@@ -31,7 +30,8 @@ struct RunOptions {
     /// What dropout draws is a function of (seed, step, layer): a resumed run draws what the first would have drawn.
     uint64_t seed = 0;
     int64_t step = 0;
-    /// Actnorms take mean and deviation of this batch as their start (a flow's first step): outputs of mean 0, variance 1.
+    /// Actnorms take mean and deviation of this batch as their start (a flow's first step): outputs of mean 0,
+    /// variance 1.
     bool starts_actnorm = false;
 };
 

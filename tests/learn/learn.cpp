@@ -105,7 +105,9 @@ Network two_sets() {
     const network::Tensor gathered = build.gather("gather", points, indices);
     const network::Tensor one = build.learned("scalar", 3);
     const network::Tensor for_queries = build.repeat_for_set("of_queries", one, 1);
-    build.output("a", build.multiply("times", build.max_rows("max", gathered), for_queries));
+    const network::Tensor widest = build.max_rows("max", gathered);
+    const network::Tensor offsets = build.subtract("offsets", widest, queries);
+    build.output("a", build.multiply("times", offsets, for_queries));
     const network::Tensor flat = build.linear("template", build.max_points("pool", points), 8);
     build.output("b", build.unflatten("made", flat, 2));
     return build.finish();
@@ -119,10 +121,12 @@ Network arithmetic() {
     z = build.subtract("subtract", z, build.scale("scale", y, 0.3f));
     z = build.layer_norm("norm", z);
     int number = 0;
-    for (const network::Activation& activation : {network::tanh(), network::sigmoid(), network::elu(0.7f), network::gelu(),
-                                                  network::swish(), network::softplus(), network::relu()})
-        build.output("activation" + std::to_string(number++),
-                     build.activation("activation" + std::to_string(number), z, activation));
+    for (const network::Activation& activation :
+         {network::tanh(), network::sigmoid(), network::elu(0.7f), network::gelu(), network::swish(),
+          network::softplus(), network::relu()}) {
+        const std::string name = "activation" + std::to_string(number++);
+        build.output(name, build.activation(name, z, activation));
+    }
     build.output("sums", build.sum_channels("sum", z));
     build.output("reversed", build.reverse("reverse", build.slice("slice", z, 1, 3)));
     build.output("turned", build.rotation("rotation", x));

@@ -16,7 +16,8 @@ namespace stipple::test {
 std::map<std::string, torch::Tensor> random_inputs(const network::Network& network,
                                                    const std::vector<ops::Batch>& given, uint64_t seed = 99);
 
-/// Largest |learn - reference| of any output in evaluation mode, over the largest magnitude of that output (at least 1).
+/// Largest |learn - reference| of any output in evaluation mode, over the largest magnitude of that output (at least
+/// 1).
 double difference_from_reference(const network::Network& network, const network::Weights& weights,
                                  const std::vector<ops::Batch>& given, torch::Dtype dtype);
 

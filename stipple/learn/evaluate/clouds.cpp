@@ -17,7 +17,7 @@ torch::Tensor for_clouds(const torch::Tensor& rows, const ops::Batch& batch, int
     return torch::cat(answers);
 }
 
-Device device_of(const torch::Tensor& tensor) {
+Device stipple_device(const torch::Tensor& tensor) {
     return tensor.is_cuda() ? Device{DeviceType::cuda, tensor.device().index()} : Device{};
 }
 
@@ -65,10 +65,9 @@ torch::Tensor repeat_for_points(const torch::Tensor& clouds, const ops::Batch& b
 torch::Tensor transform_rows(const torch::Tensor& rows, const torch::Tensor& matrices, const ops::Batch& batch,
                              int64_t width) {
     const bool is_dense = batch.is_dense();
-    const torch::Tensor moved =
-        for_clouds(rows, batch, width, [&](const torch::Tensor& x, int64_t cloud) {
-            return torch::bmm(x, is_dense ? matrices : matrices.narrow(0, cloud, 1)).reshape({-1, rows.size(1)});
-        });
+    const torch::Tensor moved = for_clouds(rows, batch, width, [&](const torch::Tensor& x, int64_t cloud) {
+        return torch::bmm(x, is_dense ? matrices : matrices.narrow(0, cloud, 1)).reshape({-1, rows.size(1)});
+    });
     return moved;
 }
 
@@ -85,7 +84,7 @@ torch::Tensor nearest(const torch::Tensor& queries, const ops::Batch& of_queries
                         to = points.detach().to(torch::kFloat32).contiguous();
     torch::Tensor found;
     if (from.size(1) <= kIndexChannels) {
-        const Device device = device_of(from);
+        const Device device = stipple_device(from);
         const auto rows = [&](const torch::Tensor& x) {
             return View<const float, 2>(x.data_ptr<float>(), {x.size(0), x.size(1)}, device);
         };
@@ -103,7 +102,8 @@ torch::Tensor nearest(const torch::Tensor& queries, const ops::Batch& of_queries
     }
     torch::Tensor instead = torch::zeros({found.size(0), 1}, found.options());
     if (is_own)
-        instead = (torch::arange(found.size(0), found.options()) - firsts_of(of_queries, of_points, found)).unsqueeze(1);
+        instead =
+            (torch::arange(found.size(0), found.options()) - firsts_of(of_queries, of_points, found)).unsqueeze(1);
     return torch::where(found >= 0, found, instead.expand_as(found));
 }
 

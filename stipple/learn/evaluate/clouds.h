@@ -1,6 +1,6 @@
 #pragma once
-// Rows of a batch and the clouds that they belong to, as torch sees them. Dense batches become one tensor [clouds, rows,
-// channels]; ragged ones are done cloud by cloud. Every gradient is a sum in a fixed order: no atomics.
+// Rows of a batch and the clouds that they belong to, as torch sees them. Dense batches become one tensor [clouds,
+// rows, channels]; ragged ones are done cloud by cloud. Every gradient is a sum in a fixed order: no atomics.
 
 #include <torch/torch.h>
 
@@ -22,10 +22,10 @@ torch::Tensor transform_rows(const torch::Tensor& rows, const torch::Tensor& mat
 /// Points of each cloud, [clouds, 1], in the type of `like`.
 torch::Tensor sizes_of_clouds(const ops::Batch& batch, const torch::Tensor& like);
 
-/// The `width` nearest of `points` for each query, within their cloud, as ops::knn: int64 [queries, width], counted from the first
-/// point of the cloud. A neighbour that is missing, because points are not finite, is the query itself where the sets are
-/// one (is_own), else the first point: as in the engine. Any number of channels; above 32 in O(queries * points) memory of a
-/// cloud.
+/// The `width` nearest of `points` for each query, within their cloud, as ops::knn: int64 [queries, width], counted
+/// from the first point of the cloud. A neighbour that is missing, because points are not finite, is the query itself
+/// where the sets are one (is_own), else the first point: as in the engine. Any number of channels; above 32 in
+/// O(queries * points) memory of a cloud.
 torch::Tensor nearest(const torch::Tensor& queries, const ops::Batch& of_queries, const torch::Tensor& points,
                       const ops::Batch& of_points, int64_t width, bool is_own);
 

@@ -94,7 +94,8 @@ Tensor LayerRun::dropout() const {
         seed = (seed ^ part) * 0x9E3779B97F4A7C15u + 0xD1B54A32D192ED03u;
     at::Generator generator = torch::globalContext().defaultGenerator(x().device()).clone();
     generator.set_current_seed(seed);
-    const Tensor kept = torch::empty_like(x(), torch::TensorOptions().requires_grad(false)).bernoulli_(1 - rate, generator);
+    const Tensor kept =
+        torch::empty_like(x(), torch::TensorOptions().requires_grad(false)).bernoulli_(1 - rate, generator);
     return x() * kept / (1 - rate);
 }
 
@@ -120,10 +121,10 @@ Tensor LayerRun::rotation() const {
     const Tensor w = q.select(1, 0), a = q.select(1, 1), b = q.select(1, 2), c = q.select(1, 3);
     const double sign = layer_.options.inverse ? -1 : 1;  // the transpose turns back
     const Tensor wa = sign * w * a, wb = sign * w * b, wc = sign * w * c;
-    return torch::stack({1 - 2 * (b * b + c * c), 2 * (a * b - wc), 2 * (a * c + wb), 2 * (a * b + wc),
-                         1 - 2 * (a * a + c * c), 2 * (b * c - wa), 2 * (a * c - wb), 2 * (b * c + wa),
-                         1 - 2 * (a * a + b * b)},
-                        1);
+    return torch::stack(
+        {1 - 2 * (b * b + c * c), 2 * (a * b - wc), 2 * (a * c + wb), 2 * (a * b + wc), 1 - 2 * (a * a + c * c),
+         2 * (b * c - wa), 2 * (a * c - wb), 2 * (b * c + wa), 1 - 2 * (a * a + b * b)},
+        1);
 }
 
 Tensor LayerRun::repeat() const {
@@ -147,8 +148,8 @@ Tensor LayerRun::neighbours() const {
     if (layer_.kind == Kind::edge) return torch::cat({own, others, others - own}, 1);
     const Tensor difference = own - others, square = (difference * difference).sum(1, true);
     const Tensor is_apart = square > 0;  // the slope of a distance at 0 is taken as 0
-    const Tensor distance = torch::where(is_apart, torch::sqrt(torch::where(is_apart, square, torch::ones_like(square))),
-                                         torch::zeros_like(square));
+    const Tensor distance = torch::where(
+        is_apart, torch::sqrt(torch::where(is_apart, square, torch::ones_like(square))), torch::zeros_like(square));
     return torch::cat({own, others, difference, distance}, 1);
 }
 

@@ -1,10 +1,9 @@
 #pragma once
 // One layer of a Network on torch tensors.
 
-#include <torch/torch.h>
-
 #include <functional>
 #include <string>
+#include <torch/torch.h>
 #include <vector>
 
 #include "stipple/learn/module.h"
@@ -14,8 +13,8 @@ namespace stipple::learn {
 /// What a layer sees beside its inputs.
 struct LayerContext {
     const network::Network& network;
-    const std::vector<ops::Batch>& batches;                                    // by point set
-    const std::function<torch::Tensor&(const char* name)>& parameter;          // of the layer: "weight"
+    const std::vector<ops::Batch>& batches;                            // by point set
+    const std::function<torch::Tensor&(const char* name)>& parameter;  // of the layer: "weight"
     const RunOptions& options;
     int64_t position = 0;  // of the layer in the network
 };

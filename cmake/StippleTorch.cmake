@@ -1,0 +1,17 @@
+# stipple_torch: LibTorch as Debian packages it (libtorch-dev), or as a Python wheel brings it (STIPPLE_TORCH: the folder
+# of its `torch` package). Its own CMake files ask for packages that are not installed, so the few paths are found here.
+set(STIPPLE_TORCH "" CACHE PATH "Folder of a wheel's torch package; empty: what the system has")
+find_path(STIPPLE_TORCH_HEADERS torch/csrc/api/include/torch/torch.h HINTS ${STIPPLE_TORCH}/include)
+if(NOT STIPPLE_TORCH_HEADERS)
+    message(FATAL_ERROR "stipple: LibTorch is missing. Install it with: apt-get install libtorch-dev (or scripts/bootstrap.sh learn), or set STIPPLE_TORCH to the folder of a wheel")
+endif()
+add_library(stipple_torch INTERFACE)
+target_include_directories(stipple_torch SYSTEM INTERFACE ${STIPPLE_TORCH_HEADERS} ${STIPPLE_TORCH_HEADERS}/torch/csrc/api/include)
+foreach(name torch torch_cpu c10 torch_cuda c10_cuda)
+    find_library(STIPPLE_TORCH_${name} ${name} HINTS ${STIPPLE_TORCH}/lib)
+    if(STIPPLE_TORCH_${name})
+        target_link_libraries(stipple_torch INTERFACE ${STIPPLE_TORCH_${name}})
+    elseif(NOT name MATCHES "cuda")
+        message(FATAL_ERROR "stipple: LibTorch's library ${name} is missing")
+    endif()
+endforeach()
