@@ -67,7 +67,9 @@ struct BarChart {
     Axis y = {};
     std::vector<std::string> groups = {};
     std::vector<BarSeries> series = {};
-    bool value_labels = true;  // three significant digits at each bar; upright, turned, or left out as there is room
+    /// At each bar: three significant digits, from 1000 to 10^6 whole numbers; level, turned or left out as there is
+    /// room.
+    bool value_labels = true;
 };
 
 struct Chart {
