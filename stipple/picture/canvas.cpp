@@ -1,6 +1,8 @@
 #include "stipple/picture/canvas.h"
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 namespace stipple::picture {
 namespace {
@@ -20,6 +22,10 @@ Span span_of(double low, double high, int64_t n) {
 float overlap(int64_t pixel, double low, double high) {
     const double at = static_cast<double>(pixel);
     return static_cast<float>(std::clamp(std::min(high, at + 1) - std::max(low, at), 0.0, 1.0));
+}
+
+Span intersection(Span a, Span b) {
+    return {std::max(a.first, b.first), std::min(a.last, b.last)};
 }
 
 }  // namespace
@@ -64,6 +70,68 @@ void draw_line(Image& image, double x0, double y0, double x1, double y1, double 
             const double distance = std::hypot(px - t * dx, py - t * dy);
             blend(image, x, y, color, amount * static_cast<float>(std::clamp(half - distance + 0.5, 0.0, 1.0)));
         }
+}
+
+void draw_polyline(Image& image, std::span<const std::array<double, 2>> points, double line_width, Rgb color,
+                   const Rect& clip, double dash, double gap) {
+    if (points.empty()) return;
+    const double half = line_width / 2, reach = half + 1;
+    double left = points[0][0], right = left, top = points[0][1], bottom = top;
+    for (const auto& [x, y] : points) {
+        left = std::min(left, x), right = std::max(right, x);
+        top = std::min(top, y), bottom = std::max(bottom, y);
+    }
+    const Span xs = intersection(span_of(left - reach, right + reach, image.width()),
+                                 span_of(clip.x, clip.x + clip.width, image.width()));
+    const Span ys = intersection(span_of(top - reach, bottom + reach, image.height()),
+                                 span_of(clip.y, clip.y + clip.height, image.height()));
+    if (xs.first > xs.last || ys.first > ys.last) return;
+    const int64_t width = xs.last - xs.first + 1;
+    std::vector<float> cover(static_cast<size_t>(width * (ys.last - ys.first + 1)));
+
+    double travelled = 0;
+    for (size_t i = 0; i < points.size(); ++i) {
+        const auto [x0, y0] = points[i > 0 ? i - 1 : 0];
+        const auto [x1, y1] = points[i];
+        if (i == 0 && points.size() > 1) continue;
+        const double dx = x1 - x0, dy = y1 - y0, length_sq = dx * dx + dy * dy, length = std::sqrt(length_sq);
+        const auto visit = [&, x0 = x0, y0 = y0](int64_t x, int64_t y) {
+            const double px = static_cast<double>(x) + 0.5 - x0, py = static_cast<double>(y) + 0.5 - y0;
+            const double t = length_sq > 0 ? std::clamp((px * dx + py * dy) / length_sq, 0.0, 1.0) : 0;
+            const double ex = px - t * dx, ey = py - t * dy;
+            double amount = half - std::sqrt(ex * ex + ey * ey) + 0.5;
+            if (dash > 0) {
+                const double phase = std::fmod(travelled + t * length, dash + gap);
+                amount = std::min(amount, dash / 2 - std::abs(phase - dash / 2) + 0.5);
+            }
+            float& now = cover[static_cast<size_t>((y - ys.first) * width + x - xs.first)];
+            now = std::max(now, static_cast<float>(std::clamp(amount, 0.0, 1.0)));
+        };
+        // Along the longer axis, and across it as far as the line can reach.
+        const Span columns =
+            intersection(xs, span_of(std::min(x0, x1) - reach, std::max(x0, x1) + reach, image.width()));
+        const Span rows = intersection(ys, span_of(std::min(y0, y1) - reach, std::max(y0, y1) + reach, image.height()));
+        const double across = 1.5 * reach + 1;
+        if (std::abs(dx) >= std::abs(dy)) {
+            for (int64_t x = columns.first; x <= columns.last; ++x) {
+                const double t = length_sq > 0 ? std::clamp((static_cast<double>(x) + 0.5 - x0) / dx, 0.0, 1.0) : 0;
+                const Span near =
+                    intersection(rows, span_of(y0 + t * dy - across, y0 + t * dy + across, image.height()));
+                for (int64_t y = near.first; y <= near.last; ++y) visit(x, y);
+            }
+        } else {
+            for (int64_t y = rows.first; y <= rows.last; ++y) {
+                const double t = std::clamp((static_cast<double>(y) + 0.5 - y0) / dy, 0.0, 1.0);
+                const Span near =
+                    intersection(columns, span_of(x0 + t * dx - across, x0 + t * dx + across, image.width()));
+                for (int64_t x = near.first; x <= near.last; ++x) visit(x, y);
+            }
+        }
+        travelled += length;
+    }
+    for (int64_t y = ys.first; y <= ys.last; ++y)
+        for (int64_t x = xs.first; x <= xs.last; ++x)
+            blend(image, x, y, color, cover[static_cast<size_t>((y - ys.first) * width + x - xs.first)]);
 }
 
 }  // namespace stipple::picture
