@@ -38,7 +38,9 @@ Found find_layout(const std::string& folder, const std::string& name) {
 }
 
 std::string choose_split(const std::string& folder, const std::string& wanted, const std::vector<std::string>& splits) {
-    const auto has = [&](std::string_view name) { return std::find(splits.begin(), splits.end(), name) != splits.end(); };
+    const auto has = [&](std::string_view name) {
+        return std::find(splits.begin(), splits.end(), name) != splits.end();
+    };
     if (has(wanted)) return wanted;
     std::string names;
     for (const std::string& name : splits) names += (names.empty() ? "" : ", ") + name;

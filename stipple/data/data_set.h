@@ -57,13 +57,13 @@ struct DataSet {
 using MeshSampler = std::function<PointCloud(const Mesh& mesh, int64_t points, uint64_t seed)>;
 
 struct DataSetOptions {
-    std::string split = {};        // empty: train, and all of a set that is not split
-    std::string layout = "auto";   // or the name of one
-    int64_t points = 0;            // the first n of each cloud, or all it has; samples of each mesh. 0: all, 2048; pairs: 0
-    int64_t ratio = 0;             // of the pairs of a file that has several; 0: the file has one
-    MeshSampler sampler = {};      // for meshes; where it is empty, a mesh is an error
-    uint64_t seed = 0;             // item i is sampled with seed + i
-    io::Limits limits = {};        // of each file
+    std::string split = {};       // empty: train, and all of a set that is not split
+    std::string layout = "auto";  // or the name of one
+    int64_t points = 0;        // the first n of each cloud, or all it has; samples of each mesh. 0: all, 2048; pairs: 0
+    int64_t ratio = 0;         // of the pairs of a file that has several; 0: the file has one
+    MeshSampler sampler = {};  // for meshes; where it is empty, a mesh is an error
+    uint64_t seed = 0;         // item i is sampled with seed + i
+    io::Limits limits = {};    // of each file
     std::function<void(int64_t done, int64_t total)> on_progress = {};  // files
 };
 
@@ -72,9 +72,10 @@ struct DataSetOptions {
 /// A set is right or it is refused. Error{bad_file}, with the path and what was expected: no layout fits; a file that a
 /// list names is missing; a dataset is absent or of another shape or type; a label or part is outside its range; a
 /// coordinate or normal is not finite; a cloud has no points; a split has no items. Error{bad_argument}: an unknown
-/// layout or split, a negative number of points, a number of points of pairs, which are read whole. Paths within a set's lists stay in its folder: of lists of HDF5 files
-/// the base name counts, so stale prefixes ("data/modelnet40_ply_hdf5_2048/") do not matter; of ShapeNet's lists the
-/// category and the name. No pickle is read. HDF5 is for trusted files (io/hdf5.h).
+/// layout or split, a negative number of points, a number of points of pairs, which are read whole. Paths within a
+/// set's lists stay in its folder: of lists of HDF5 files the base name counts, so stale prefixes
+/// ("data/modelnet40_ply_hdf5_2048/") do not matter; of ShapeNet's lists the category and the name. No pickle is read.
+/// HDF5 is for trusted files (io/hdf5.h).
 ///
 /// Holds the whole split in memory, and one file more while it reads.
 DataSet load_data_set(const std::string& folder, const DataSetOptions& options, io::Warnings& warnings);

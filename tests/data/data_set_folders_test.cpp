@@ -64,12 +64,14 @@ TEST_F(ClassFolderSet, SamplesMeshes) {
     EXPECT_EQ(set.points_of(0)(4, 0), 11);
     EXPECT_EQ(set.points_of(1)(0, 0), 12);
     EXPECT_EQ(load({.sampler = sample}).clouds.common_size(), 2048);
-    expect_in(error({.sampler = sample, .seed = 6}), (folder / "tri/b.off") + ": its surface cannot be sampled: no area");
+    expect_in(error({.sampler = sample, .seed = 6}),
+              (folder / "tri/b.off") + ": its surface cannot be sampled: no area");
 }
 
 TEST_F(ClassFolderSet, RefusesWhatIsWrong) {
-    write("lamp/a.ply", "ply\nformat ascii 1.0\nelement vertex 0\nproperty float x\nproperty float y\n"
-                        "property float z\nend_header\n");
+    write("lamp/a.ply",
+          "ply\nformat ascii 1.0\nelement vertex 0\nproperty float x\nproperty float y\n"
+          "property float z\nend_header\n");
     expect_in(error(), "bad_file: " + (folder / "lamp/a.ply") + ": a cloud without points");
     write("lamp/a.ply", "junk");
     expect_in(error(), "bad_file: " + (folder / "lamp/a.ply"));
@@ -81,6 +83,18 @@ TEST_F(ClassFolderSet, RefusesWhatIsWrong) {
     expect_in(nothing, "bad_file: " + folder.path() + ": no data set of a known layout looked for train_files.txt");
     for (const LayoutInfo& layout : layouts()) expect_in(nothing, std::string(layout.files));
     EXPECT_THROW(load_data_set(folder / "none", {}, warnings), Error);
+}
+
+TEST(Layouts, AreRowsOfTheirPage) {
+    const std::string page = test::read_file(std::string(STIPPLE_SOURCE_DIR) + "/docs/data.md");
+    size_t last = 0;
+    for (const LayoutInfo& layout : layouts()) {
+        const size_t row = page.find("\n| `" + std::string(layout.name) + "` |");
+        ASSERT_NE(row, std::string::npos) << layout.name;
+        EXPECT_GT(row, last) << layout.name << " is out of order";
+        last = row;
+    }
+    EXPECT_EQ(layouts().size(), 7u);
 }
 
 class PairSet : public DataSetTest {};
@@ -127,14 +141,14 @@ protected:
 };
 
 TEST_F(PatchSet, AreSparseAndDense) {
-    save_patches("a.h5", patches("poisson_4", {2, 4, 6}), patches("poisson_2", {2, 2, 3}, 100), patches("w", {1, 1, 1}));
+    save_patches("a.h5", patches("poisson_4", {2, 4, 6}), patches("poisson_2", {2, 2, 3}, 100),
+                 patches("w", {1, 1, 1}));
     write("notes.h5", "no HDF5");
     const DataSet set = load();
     EXPECT_EQ(set.layout, "patches-hdf5");
     EXPECT_EQ(set.split, "all");
     EXPECT_EQ(set.size(), 2);
-    EXPECT_EQ(set.clouds.points,
-              (std::vector<float>{100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111}));
+    EXPECT_EQ(set.clouds.points, (std::vector<float>{100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111}));
     EXPECT_EQ(set.targets.common_size(), 4);
     EXPECT_EQ(set.targets.of(1)(0, 0), 24);  // three of six columns
     EXPECT_EQ(set.targets.of(1)(1, 2), 32);
@@ -147,8 +161,8 @@ TEST_F(PatchSet, AreSparseAndDense) {
 TEST_F(PatchSet, OfSeveralSizesNeedARatio) {
     save_patches("a.h5", patches("poisson_2", {1, 2, 3}), patches("poisson_4", {1, 4, 3}),
                  patches("poisson_8", {1, 8, 3}));
-    expect_in(error(), "bad_argument: " + (folder / "a.h5") +
-                           ": has several sizes of patches: poisson_2, poisson_4, poisson_8");
+    expect_in(error(),
+              "bad_argument: " + (folder / "a.h5") + ": has several sizes of patches: poisson_2, poisson_4, poisson_8");
     EXPECT_EQ(load({.ratio = 2}).targets.common_size(), 4);
     EXPECT_EQ(load({.ratio = 4}).targets.common_size(), 8);
     expect_in(error({.ratio = 3}), "has no patches 3 times as dense");

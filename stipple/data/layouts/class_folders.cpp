@@ -42,10 +42,9 @@ ClassFolders survey(const std::string& root) {
         for (const std::string_view split : kSplits) {
             const size_t before = tree.splits.size();
             const std::string above = join(root, split);
-            const std::vector<std::string> candidates =
-                order == ClassFolders::Order::class_split ? folders
-                : is_folder(above)                        ? folders_in(above)
-                                                          : std::vector<std::string>();
+            const std::vector<std::string> candidates = order == ClassFolders::Order::class_split ? folders
+                                                        : is_folder(above)                        ? folders_in(above)
+                                                                           : std::vector<std::string>();
             for (const std::string& name : candidates) {
                 if (!has_clouds(tree.path(root, std::string(split), name))) continue;
                 classes.insert(name);
@@ -76,8 +75,8 @@ void load_class_folders(const SetRequest& request, DataSet& set) {
         const std::string folder = tree.path(request.folder, request.split, tree.classes[c]);
         if (!is_folder(folder)) continue;
         for (const std::string& name : cloud_names(folder))
-            files.push_back({join(folder, name), fmt::format("{}/{}", tree.classes[c], stem_of(name)),
-                             static_cast<int64_t>(c)});
+            files.push_back(
+                {join(folder, name), fmt::format("{}/{}", tree.classes[c], stem_of(name)), static_cast<int64_t>(c)});
     }
     ItemSink sink(request, set);
     for (size_t i = 0; i < files.size(); ++i) {
@@ -91,9 +90,9 @@ void load_class_folders(const SetRequest& request, DataSet& set) {
 
 }  // namespace
 
-const Layout kClassFolders = {
-    {"class-folders", "CLASS/*, SPLIT/CLASS/* or CLASS/SPLIT/* with clouds or meshes", "clouds or samples of meshes, classes"},
-    [](const std::string& root) { return survey(root).splits; },
-    load_class_folders};
+const Layout kClassFolders = {{"class-folders", "CLASS/*, SPLIT/CLASS/* or CLASS/SPLIT/* with clouds or meshes",
+                               "clouds or samples of meshes, classes"},
+                              [](const std::string& root) { return survey(root).splits; },
+                              load_class_folders};
 
 }  // namespace stipple::data

@@ -13,8 +13,8 @@ struct CloudFile {
 };
 
 /// The points of a file; with `samples_meshes` a file with faces gives samples of its surface instead of its vertices.
-/// Warnings of the reader come with the path. Throws Error{bad_file} with the path, for a mesh without area or without a
-/// sampler in the options too.
+/// Warnings of the reader come with the path. Throws Error{bad_file} with the path, for a mesh without area or without
+/// a sampler in the options too.
 CloudFile load_cloud_file(const SetRequest& request, const std::string& path, bool samples_meshes, uint64_t item);
 
 /// Files of a folder that hold one cloud or mesh by their extension: no hidden ones, no HDF5. Names, sorted.

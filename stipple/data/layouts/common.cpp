@@ -57,12 +57,11 @@ std::string load_text(const std::string& path) {
 std::vector<std::string> load_json_names(const std::string& path, std::string_view what) {
     std::vector<std::string> names;
     // walk_json wants an object.
-    const bool valid =
-        walk_json("{\"a\":" + load_text(path) + "}", [&](std::string_view at, const JsonValue& value) {
-            if (at != fmt::format("a/{}", names.size()) || value.kind != JsonValue::Kind::string)
-                fail_at(path, fmt::format("must be {}: [\"...\", ...]", what));
-            names.emplace_back(value.text);
-        });
+    const bool valid = walk_json("{\"a\":" + load_text(path) + "}", [&](std::string_view at, const JsonValue& value) {
+        if (at != fmt::format("a/{}", names.size()) || value.kind != JsonValue::Kind::string)
+            fail_at(path, fmt::format("must be {}: [\"...\", ...]", what));
+        names.emplace_back(value.text);
+    });
     if (!valid) fail_at(path, fmt::format("must be {}, and is no JSON", what));
     return names;
 }

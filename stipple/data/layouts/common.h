@@ -25,8 +25,8 @@ std::vector<std::string> load_json_names(const std::string& path, std::string_vi
 /// The content of a small text file, up to 64 MiB.
 std::string load_text(const std::string& path);
 
-/// Rows of exactly `columns` finite numbers separated by blanks or commas; empty lines are left out. At most `rows` rows
-/// are kept, all are read. Throws Error{bad_file} with the line.
+/// Rows of exactly `columns` finite numbers separated by blanks or commas; empty lines are left out. At most `rows`
+/// rows are kept, all are read. Throws Error{bad_file} with the line.
 struct Rows {
     std::vector<double> values;  // [kept, columns]
     int64_t kept = 0, total = 0;

@@ -26,7 +26,8 @@ void load_modelnet(const SetRequest& request, DataSet& set) {
     for (size_t i = 0; i < files.size(); ++i) {
         request.report(static_cast<int64_t>(i), files.size());
         const io::CloudSet file = io::load_hdf5(files[i], request.options.limits);
-        if (file.labels.empty()) fail_at(files[i], "has no dataset label", "the layout is data [m, n, 3], label [m, 1]");
+        if (file.labels.empty())
+            fail_at(files[i], "has no dataset label", "the layout is data [m, n, 3], label [m, 1]");
         sink.add(file, files[i]);
     }
     request.report(static_cast<int64_t>(files.size()), files.size());

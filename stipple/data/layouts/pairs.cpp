@@ -156,9 +156,9 @@ const Layout kPatchHdf5 = {{"patches-hdf5", "an HDF5 file with datasets poisson_
                            splits_of_patches,
                            load_patches};
 
-const Layout kPairFolders = {
-    {"pair-folders", "one folder input or input_N and one gt or gt_N with clouds", "pairs of sparse and dense clouds, names"},
-    splits_of_pair_folders,
-    load_pair_folders};
+const Layout kPairFolders = {{"pair-folders", "one folder input or input_N and one gt or gt_N with clouds",
+                              "pairs of sparse and dense clouds, names"},
+                             splits_of_pair_folders,
+                             load_pair_folders};
 
 }  // namespace stipple::data

@@ -19,7 +19,8 @@ std::vector<std::string> splits_of_part_hdf5(const std::string& folder) {
     if (!is_file(join(folder, kCategoryFile))) return splits;
     const std::vector<std::string> entries = list_folder(folder);
     for (const std::string_view split : kSplits) {
-        const std::string list = fmt::format("{}_hdf5_file_list.txt", split), prefix = fmt::format("ply_data_{}", split);
+        const std::string list = fmt::format("{}_hdf5_file_list.txt", split),
+                          prefix = fmt::format("ply_data_{}", split);
         if (std::any_of(entries.begin(), entries.end(), [&](const std::string& entry) {
                 return entry == list || (entry.starts_with(prefix) && entry.ends_with(".h5"));
             }))

@@ -72,20 +72,19 @@ std::vector<PartCategory> load_overall_ids(const std::string& path, const std::v
     std::vector<int64_t> owners;
     bool wants_part = false;
     const auto fail = [&] { fail_at(path, "must be a list of synset and part: [[\"02691156\", 1], ...]"); };
-    const bool valid = walk_json(
-        "{\"a\":" + load_text(path) + "}", [&](std::string_view at, const JsonValue& value) {
-            if (wants_part) {
-                if (at != fmt::format("a/{}/1", owners.size() - 1) || value.kind != JsonValue::Kind::integer) fail();
-                wants_part = false;
-                return;
-            }
-            if (at != fmt::format("a/{}/0", owners.size()) || value.kind != JsonValue::Kind::string) fail();
-            const int64_t owner = find_line(categories, value.text, &CategoryLine::synset);
-            if (owner == kNoOwner)
-                fail_at(path, fmt::format("part {} is of {}, which is no category", owners.size(), quoted(value.text)));
-            owners.push_back(owner);
-            wants_part = true;
-        });
+    const bool valid = walk_json("{\"a\":" + load_text(path) + "}", [&](std::string_view at, const JsonValue& value) {
+        if (wants_part) {
+            if (at != fmt::format("a/{}/1", owners.size() - 1) || value.kind != JsonValue::Kind::integer) fail();
+            wants_part = false;
+            return;
+        }
+        if (at != fmt::format("a/{}/0", owners.size()) || value.kind != JsonValue::Kind::string) fail();
+        const int64_t owner = find_line(categories, value.text, &CategoryLine::synset);
+        if (owner == kNoOwner)
+            fail_at(path, fmt::format("part {} is of {}, which is no category", owners.size(), quoted(value.text)));
+        owners.push_back(owner);
+        wants_part = true;
+    });
     if (!valid || wants_part) fail();
     return ranges_of(path, categories, owners);
 }

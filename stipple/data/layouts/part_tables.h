@@ -12,8 +12,8 @@ struct CategoryLine {
     std::string name, synset;
 };
 
-/// Throws Error{bad_file} for none, for two of one name or synset, for more words, and for a synset that is no name of a
-/// folder; for one that is absent when `with_synsets`.
+/// Throws Error{bad_file} for none, for two of one name or synset, for more words, and for a synset that is no name of
+/// a folder; for one that is absent when `with_synsets`.
 std::vector<CategoryLine> load_categories(const std::string& path, bool with_synsets);
 
 /// Ranges of ShapeNet-part by name, whatever the order; nothing when one is not among its 16.

@@ -77,8 +77,8 @@ Text load_two_files(const SetRequest& request, const Shape& shape, const PartCat
     for (const double value : rows.values) text.points.push_back(static_cast<float>(value));
     for (const double value : parts.values) {
         if (value < 1 || value > static_cast<double>(category.end - category.begin))
-            fail_at(labels, fmt::format("part {}, {} has parts 1 to {}", value, category.name,
-                                        category.end - category.begin));
+            fail_at(labels,
+                    fmt::format("part {}, {} has parts 1 to {}", value, category.name, category.end - category.begin));
         text.parts.push_back(part_of(value, 1, category.begin, labels));
     }
     return text;
@@ -127,13 +127,15 @@ void load_text_shapes(const SetRequest& request, DataSet& set, decltype(load_one
 }  // namespace
 
 const Layout kPartText = {
-    {"part-text", "synsetoffset2category.txt with SYNSET/points/*.pts and train_test_split/shuffled_SPLIT_file_list.json",
+    {"part-text",
+     "synsetoffset2category.txt with SYNSET/points/*.pts and train_test_split/shuffled_SPLIT_file_list.json",
      "clouds, categories, parts"},
     [](const std::string& folder) { return splits_of_text(folder, true); },
     [](const SetRequest& request, DataSet& set) { load_text_shapes(request, set, load_two_files); }};
 
 const Layout kPartNormalText = {
-    {"part-normal-text", "synsetoffset2category.txt with SYNSET/*.txt and train_test_split/shuffled_SPLIT_file_list.json",
+    {"part-normal-text",
+     "synsetoffset2category.txt with SYNSET/*.txt and train_test_split/shuffled_SPLIT_file_list.json",
      "clouds, normals, categories, parts"},
     [](const std::string& folder) { return splits_of_text(folder, false); },
     [](const SetRequest& request, DataSet& set) { load_text_shapes(request, set, load_one_file); }};
