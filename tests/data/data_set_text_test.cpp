@@ -1,4 +1,4 @@
-// ShapeNet's part annotation as text, in its two forms.
+// Sets as text: ShapeNet's part annotation in its two forms, ModelNet40 with normals.
 
 #include "tests/data/data_set_files.h"
 
@@ -118,6 +118,40 @@ TEST_F(PartNormalText, RefusesWhatIsWrong) {
     expect_in(error({.split = "val"}), "normal 0 is not finite");
     write("002/a.txt", "0 1 2 0 0 1\n");
     expect_in(error({.split = "val"}), ":1: expected 7 numbers");
+}
+
+class ModelNetText : public DataSetTest {
+protected:
+    ModelNetText() {
+        write("modelnet40_shape_names.txt", "lamp\nnight_stand\n");
+        write("modelnet40_train.txt", "night_stand_0001\nlamp_0002\n");
+        write("modelnet40_test.txt", "lamp_0003\n");
+        write("night_stand/night_stand_0001.txt", "1,2,3,0,0,1\n4,5,6,0,1,0\n");
+        write("lamp/lamp_0002.txt", "7,8,9,1,0,0\n");
+        write("lamp/lamp_0003.txt", "0,0,0,1,0,0\n");
+    }
+};
+
+TEST_F(ModelNetText, HasClassesByNameAndNormals) {
+    const DataSet set = load();
+    EXPECT_EQ(set.layout, "modelnet-text");
+    EXPECT_EQ(set.labels, (std::vector<int32_t>{1, 0}));
+    EXPECT_EQ(set.names, (std::vector<std::string>{"night_stand_0001", "lamp_0002"}));
+    EXPECT_EQ(set.clouds.points, (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+    EXPECT_EQ(set.normals, (std::vector<float>{0, 0, 1, 0, 1, 0, 1, 0, 0}));
+    EXPECT_EQ(load({.split = "test"}).size(), 1);
+}
+
+TEST_F(ModelNetText, RefusesWhatIsWrong) {
+    for (const char* line : {"boat_0001", "lamp", "lamp_../../secret", "../lamp_0002"}) {
+        write("modelnet40_train.txt", line);
+        expect_in(error(), "bad_file: " + (folder / "modelnet40_train.txt") + ": expected CLASS_NUMBER");
+    }
+    write("modelnet40_train.txt", "lamp_0009");
+    expect_in(error(), "bad_file: " + (folder / "lamp/lamp_0009.txt"));
+    write("modelnet40_shape_names.txt", "..\n");
+    write("modelnet40_train.txt", ".._0001");
+    expect_in(error(), "\"..\" is no class");
 }
 
 }  // namespace
