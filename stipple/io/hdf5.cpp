@@ -31,6 +31,15 @@ Mesh load_hdf5_cloud(const std::string& path, const ReadOptions&, Warnings&) {
 void save_hdf5(const std::string& path, const CloudSet&, Overwrite) {
     refuse(path);
 }
+std::vector<std::string> list_hdf5(const std::string& path) {
+    refuse(path);
+}
+Array<float, 3> load_hdf5_array(const std::string& path, const std::string&, const Limits&) {
+    refuse(path);
+}
+void save_hdf5_arrays(const std::string& path, std::span<const NamedArray>, Overwrite) {
+    refuse(path);
+}
 
 #else
 
@@ -80,14 +89,17 @@ private:
 
 class Reader {
 public:
-    Reader(const std::string& path, const Limits& limits) : path_(path), limits_(limits), file_(open(path)) {
+    Reader(const std::string& path, const Limits& limits) : path_(path), limits_(limits), file_(open(path)) {}
+
+    /// The shape of `data`.
+    void require_clouds() {
         const std::vector<hsize_t> shape = shape_of("data", H5T_FLOAT);
         if (shape.size() != 3 || shape[2] != 3) fail("data", "must be [m, n, 3]", shape);
-        if (shape[0] == 0 || shape[1] == 0) throw Error(ErrorCode::bad_file, Place{path}, "holds no points");
+        if (shape[0] == 0 || shape[1] == 0) throw Error(ErrorCode::bad_file, Place{path_}, "holds no points");
         // The extent of a dataset costs nothing to claim: chunks that were never written read as zeros.
-        const auto limit = static_cast<hsize_t>(limits.max_points);
+        const auto limit = static_cast<hsize_t>(limits_.max_points);
         if (shape[1] > limit || shape[0] > limit)
-            throw Error(ErrorCode::bad_file, Place{path},
+            throw Error(ErrorCode::bad_file, Place{path_},
                         fmt::format("data: {} clouds of {} points, the limit is {}", shape[0], shape[1], limit));
         clouds = static_cast<int64_t>(shape[0]);
         points = static_cast<int64_t>(shape[1]);
@@ -96,6 +108,42 @@ public:
     int64_t clouds = 0, points = 0;
 
     bool has(const char* name) const { return H5Lexists(file_, name, H5P_DEFAULT) > 0; }
+
+    std::vector<std::string> list() const {
+        H5G_info_t info{};
+        std::vector<std::string> result;
+        bool good = H5Gget_info(file_, &info) >= 0;
+        for (hsize_t i = 0; good && i < info.nlinks; ++i) {
+            const auto name_of = [&](char* to, size_t capacity) {
+                return H5Lget_name_by_idx(file_, ".", H5_INDEX_NAME, H5_ITER_INC, i, to, capacity, H5P_DEFAULT);
+            };
+            const ssize_t length = name_of(nullptr, 0);
+            good = length >= 0;
+            if (!good) break;
+            std::string& name = result.emplace_back(static_cast<size_t>(length) + 1, '\0');  // libhdf5 ends it with one
+            good = name_of(name.data(), name.size()) >= 0;
+            name.pop_back();
+        }
+        if (!good) throw Error(ErrorCode::bad_file, Place{path_}, "its datasets cannot be listed");
+        std::sort(result.begin(), result.end());
+        return result;
+    }
+
+    /// A whole dataset of floats, of any shape with three dimensions.
+    Array<float, 3> array(const std::string& name) const {
+        const std::vector<hsize_t> shape = shape_of(name.c_str(), H5T_FLOAT);
+        if (shape.size() != 3 || shape[0] == 0 || shape[1] == 0 || shape[2] == 0)
+            fail(name.c_str(), "must be [m, n, c]", shape);
+        const auto limit = static_cast<hsize_t>(limits_.max_points);
+        const auto floats = static_cast<hsize_t>(limits_.max_inflated / 4);
+        if (shape[0] > limit || shape[1] > limit || shape[2] > static_cast<hsize_t>(limits_.max_properties) ||
+            shape[1] * shape[2] > floats || shape[0] > floats / (shape[1] * shape[2]))
+            fail(name.c_str(), fmt::format("exceeds the limit of {} bytes", limits_.max_inflated), shape);
+        const auto size = [&](int i) { return static_cast<int64_t>(shape[static_cast<size_t>(i)]); };
+        Array<float, 3> result({size(0), size(1), size(2)});
+        read(name.c_str(), H5T_FLOAT, {size(0), size(1), size(2)}, 0, size(0), H5T_NATIVE_FLOAT, result.data(), 4);
+        return result;
+    }
 
     /// Rows [first, first + count) of the first dimension of a dataset of the given shape, as `memory_type`.
     void read(const char* name, H5T_class_t type, const std::vector<int64_t>& expected, int64_t first, int64_t count,
@@ -168,7 +216,9 @@ private:
     std::vector<hsize_t> shape_of(const char* name, H5T_class_t expected) const {
         if (!has(name))
             throw Error(ErrorCode::bad_file, Place{path_}, fmt::format("has no dataset {}", name),
-                        "the layout is data [m, n, 3], with label, pid and normal if any");
+                        std::string_view(name) == "data"
+                            ? "the layout is data [m, n, 3], with label, pid and normal if any"
+                            : "");
         const Id dataset(H5Dopen2(file_, name, H5P_DEFAULT), H5Dclose);
         if (!dataset.good()) throw Error(ErrorCode::bad_file, Place{path_}, fmt::format("{} is not a dataset", name));
         const Id type(H5Dget_type(dataset), H5Tclose);
@@ -254,7 +304,8 @@ private:
 
 CloudSet load_hdf5(const std::string& path, const Limits& limits) {
     const Library library;
-    const Reader reader(path, limits);
+    Reader reader(path, limits);
+    reader.require_clouds();
     const int64_t m = reader.clouds, n = reader.points;
     if (m > limits.max_inflated / 12 / n)
         throw Error(
@@ -281,7 +332,8 @@ CloudSet load_hdf5(const std::string& path, const Limits& limits) {
 
 Mesh load_hdf5_cloud(const std::string& path, const ReadOptions& options, Warnings&) {
     const Library library;
-    const Reader reader(path, options.limits);
+    Reader reader(path, options.limits);
+    reader.require_clouds();
     const int64_t m = reader.clouds, n = reader.points;
     if (options.item < 0 && m > 1)
         throw Error(ErrorCode::bad_file, Place{path},
@@ -336,6 +388,33 @@ void save_hdf5(const std::string& path, const CloudSet& set, Overwrite overwrite
             H5Tset_size(type, H5T_VARIABLE);
             H5Tset_cset(type, H5T_CSET_UTF8);
             writer.write("name", type, type, {clouds}, texts.data());
+        }
+        const Buffer image = writer.finish();
+        file.write(image.data(), image.bytes());
+    }
+    file.commit();
+}
+
+std::vector<std::string> list_hdf5(const std::string& path) {
+    const Library library;
+    return Reader(path, {}).list();
+}
+
+Array<float, 3> load_hdf5_array(const std::string& path, const std::string& name, const Limits& limits) {
+    const Library library;
+    return Reader(path, limits).array(name);
+}
+
+void save_hdf5_arrays(const std::string& path, std::span<const NamedArray> arrays, Overwrite overwrite) {
+    for (const NamedArray& array : arrays)
+        STIPPLE_REQUIRE(array.values.elements() > 0, "HDF5: {} holds nothing", array.name);
+    AtomicFile file(path, overwrite);
+    {
+        const Library library;
+        Writer writer(path);
+        for (const auto& [name, values] : arrays) {
+            const auto size = [&v = values](int i) { return static_cast<hsize_t>(v.size(i)); };
+            writer.write(name.c_str(), H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {size(0), size(1), size(2)}, values.data());
         }
         const Buffer image = writer.finish();
         file.write(image.data(), image.bytes());

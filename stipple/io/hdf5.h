@@ -6,12 +6,13 @@
 //   pid     [m, n]          any integer type: the part of each point
 //   normal  [m, n, 3]       floats
 //   name    [m]             text of fixed or variable length
-// Other datasets are left alone.
+// Other datasets are left alone. Files of other layouts (patches of upsampling sets) are read by the name of a dataset.
 //
 // For trusted files only: libhdf5 is not safe against hostile ones (SECURITY.md), so no server opens one. Filters are
 // those that libhdf5 brings; no plugin is loaded. Calls are serialised. Built without HDF5 each function throws
 // Error{bad_file}.
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,22 @@ Mesh load_hdf5_cloud(const std::string& path, const ReadOptions& options, Warnin
 
 /// Writes the layout above, deflated, atomically. Throws Error{bad_argument} for parts that do not match in shape.
 void save_hdf5(const std::string& path, const CloudSet& set, Overwrite overwrite);
+
+/// Names of what is at the root of a file, sorted. Throws Error{bad_file}.
+std::vector<std::string> list_hdf5(const std::string& path);
+
+/// The dataset `name` [m, n, c] of floats, as float32. Throws Error{bad_file} where it is absent or another, and for
+/// one without elements.
+Array<float, 3> load_hdf5_array(const std::string& path, const std::string& name, const Limits& limits = {});
+
+/// A dataset by its name.
+struct NamedArray {
+    std::string name;
+    Array<float, 3> values;
+};
+
+/// Writes datasets, deflated, atomically. Throws Error{bad_argument} for one without elements.
+void save_hdf5_arrays(const std::string& path, std::span<const NamedArray> arrays, Overwrite overwrite);
 
 /// One cloud as a set of one: world coordinates in float32 (told where that rounds), integer label as pid (told where
 /// its type changes), normal. Faces and other attributes are dropped with a warning.

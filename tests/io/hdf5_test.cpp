@@ -1,5 +1,7 @@
 #include "stipple/io/hdf5.h"
 
+#include <numeric>
+
 #include "tests/io/binary_samples.h"
 #include "tests/support/python.h"
 
@@ -107,6 +109,35 @@ TEST(Hdf5, OneCloudRoundTrips) {
     ASSERT_EQ(warnings.size(), 2u);
     EXPECT_EQ(warnings[0], "HDF5: label is read back as int32, not uint8");
     EXPECT_EQ(warnings[1], "HDF5 cannot hold attribute time: dropped");
+}
+
+TEST(Hdf5, DatasetsByName) {
+    const TemporaryFolder folder;
+    io::NamedArray arrays[] = {{"poisson_4", Array<float, 3>({2, 4, 6})}, {"a", Array<float, 3>({1, 1, 1})}};
+    std::iota(arrays[0].values.data(), arrays[0].values.data() + 48, 0.5f);
+    arrays[1].values.data()[0] = 7;
+    io::save_hdf5_arrays(folder / "a.h5", arrays, Overwrite::refuse);
+    EXPECT_EQ(io::list_hdf5(folder / "a.h5"), (std::vector<std::string>{"a", "poisson_4"}));
+    expect_equal_arrays(io::load_hdf5_array(folder / "a.h5", "poisson_4"), arrays[0].values);
+    expect_contains(refusal_of(folder / "a.h5"), "has no dataset data");
+    const auto refused = [&](const std::string& path, const std::string& name, const io::Limits& limits = {}) {
+        try {
+            io::load_hdf5_array(path, name, limits);
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string("no error");
+    };
+    expect_contains(refused(folder / "a.h5", "b"), "has no dataset b");
+    io::Limits limits;
+    limits.max_inflated = 48 * 4 - 1;
+    expect_contains(refused(folder / "a.h5", "poisson_4", limits), "exceeds the limit of 191 bytes, got [2, 4, 6]");
+    io::CloudSet labels = sample(2, 3);
+    io::save_hdf5(folder / "b.h5", labels, Overwrite::refuse);
+    expect_contains(refused(folder / "b.h5", "label"), "label: must hold floats");
+    io::NamedArray empty[] = {{"none", Array<float, 3>({0, 4, 3})}};
+    EXPECT_THROW(io::save_hdf5_arrays(folder / "c.h5", empty, Overwrite::refuse), Error);
+    EXPECT_THROW(io::list_hdf5(folder / "none.h5"), Error);
 }
 
 TEST(Hdf5, AgreesWithH5py) {
