@@ -283,6 +283,7 @@ TEST(BatchLoader, AllocatesNothingAfterTheFirstEpoch) {
 }
 
 TEST(BatchLoader, ASignalEndsTheWait) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";  // a process of its own, not a fork of one with threads
     const auto interrupted = [](int threads) {
         install_signal_handlers();
         std::atomic<bool> goes_on = false;
@@ -342,6 +343,7 @@ TEST(BatchLoader, RefusesWhatIsOutOfRange) {
 TEST(BatchLoader, OrderIsTheSameOnEveryMachine) {
     std::vector<int64_t> order(10);
     epoch_order(1, 0, order);
+    // From a program in Python that was written from the header.
     EXPECT_EQ(order, (std::vector<int64_t>{4, 5, 3, 6, 0, 9, 7, 1, 8, 2}));
     epoch_order(1, 249, order);
     EXPECT_EQ(order, (std::vector<int64_t>{2, 5, 8, 9, 4, 3, 6, 0, 1, 7}));
