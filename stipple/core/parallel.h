@@ -1,5 +1,6 @@
 #pragma once
-// parallel_for: the only way this library uses threads.
+// parallel_for: the only way this library uses threads, but for data/batch_loader.h, whose threads run beside its
+// caller.
 //
 // Work is cut into chunks of `grain` items that do not depend on the number of threads, so an algorithm that combines
 // its chunks in order gives the same bits on one thread and on many. The first exception (lowest chunk) is rethrown.

@@ -170,6 +170,9 @@ TEST(CliStructure, CallsThatNoSourceMayMake) {
         {R"(\b(sprintf|strcpy|strcat|gets|alloca|tmpnam|mktemp)\s*\()", "writes past its end, or races", {}},
         {R"(\bstd::(views|ranges)::)", "clang 14 cannot", {}},
         {R"(\b(rand|srand|random_device)\s*[({])", "not reproducible: core/rng.h", {}},
+        {R"(\bstd::(j?thread\b(?!::hardware_concurrency)|async\b)|\bpthread_create\b)",
+         "threads only through parallel_for; the loader's run while its caller computes",
+         {"core/parallel.cpp", "data/batch_loader.cpp"}},
     };
     for (const Rule& rule : rules) {
         const std::regex pattern(rule.pattern, std::regex::multiline);
@@ -186,6 +189,7 @@ TEST(CliStructure, TheRulesFindWhatTheyForbid) {
     const std::pair<const char*, const char*> samples[] = {
         {R"((^|[^\w.>])time\s*\()", "x = time(nullptr)"},
         {R"((^|[^\w.>])(system|popen)\s*\()", "std::system(\"ls\")"},
+        {R"(\bstd::(j?thread\b(?!::hardware_concurrency)|async\b))", "std::vector<std::thread> pool"},
         {R"(\b(strto[dfl]|strtold|atof)\s*\()", "std::strtod(text, &end)"}};
     for (const auto& [pattern, text] : samples)
         EXPECT_TRUE(std::regex_search(text, std::regex(pattern))) << pattern << text;

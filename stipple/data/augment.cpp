@@ -1,0 +1,306 @@
+#include "stipple/data/augment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "stipple/core/rng.h"
+#include "stipple/core/vec3.h"
+
+namespace stipple::data {
+namespace {
+
+enum Operation : uint64_t {
+    kChoose,
+    kShuffle,
+    kDropout,
+    kMirror,
+    kRotation,
+    kTilt,
+    kScale,
+    kAxisScale,
+    kShift,
+    kJitter,
+};
+
+/// The random numbers of one (seed, epoch, item).
+class ItemRandom {
+public:
+    ItemRandom(uint64_t seed, int64_t epoch, int64_t item) : item_(static_cast<uint64_t>(item)) {
+        const RandomBlock block = Rng(seed, uint64_t{0x4155474D} << 32).block(static_cast<uint64_t>(epoch));
+        key_ = uint64_t{block.word[1]} << 32 | block.word[0];
+    }
+    Rng of(Operation operation) const { return Rng(key_, 16 * item_ + operation); }
+
+private:
+    uint64_t key_ = 0, item_;
+};
+
+uint64_t bits_of_point(const Rng& rng, int32_t index) {
+    const RandomBlock block = rng.block(static_cast<uint64_t>(index) / 2);
+    const int half = index % 2 * 2;
+    return uint64_t{block.word[half]} << 32 | block.word[half + 1];
+}
+
+// ---- which rows
+
+void fill_keys(const Rng& rng, AugmentScratch& scratch) {
+    scratch.keys.resize(scratch.source.size());
+    for (size_t row = 0; row < scratch.source.size(); ++row)
+        scratch.keys[row] = {bits_of_point(rng, scratch.source[row]), scratch.source[row]};
+}
+
+bool is_before(const AugmentScratch::Key& a, const AugmentScratch::Key& b) {
+    return a.bits != b.bits ? a.bits < b.bits : a.index < b.index;
+}
+
+void choose_points(const Rng& rng, int64_t count, AugmentScratch& scratch) {
+    fill_keys(rng, scratch);
+    std::nth_element(scratch.keys.begin(), scratch.keys.begin() + (count - 1), scratch.keys.end(), is_before);
+    for (int64_t row = 0; row < count; ++row) scratch.source[row] = scratch.keys[row].index;
+    scratch.source.resize(static_cast<size_t>(count));
+    std::sort(scratch.source.begin(), scratch.source.end());
+}
+
+void shuffle_points(const Rng& rng, AugmentScratch& scratch) {
+    fill_keys(rng, scratch);
+    std::sort(scratch.keys.begin(), scratch.keys.end(), is_before);
+    for (size_t row = 0; row < scratch.source.size(); ++row) scratch.source[row] = scratch.keys[row].index;
+}
+
+/// Returns whether a row changed.
+bool drop_points(const Rng& rng, const AugmentOptions& options, AugmentScratch& scratch) {
+    std::vector<int32_t>& source = scratch.source;
+    if (source.empty() || !(rng.uniform(0) < options.dropout_share)) return false;
+    const double ratio = options.dropout_ratio * rng.uniform(1);
+    scratch.dropped.resize(source.size());
+    size_t first = source.size(), count = 0;
+    for (size_t row = 0; row < source.size(); ++row) {
+        scratch.dropped[row] = rng.uniform(4 + static_cast<uint64_t>(source[row])) < ratio;
+        count += scratch.dropped[row];
+        if (!scratch.dropped[row] && first == source.size()) first = row;
+    }
+    if (count == 0) return false;
+    if (first == source.size()) first = 0, scratch.dropped[0] = 0;
+    if (options.dropout_form == DropoutForm::replace) {
+        for (size_t row = 0; row < source.size(); ++row)
+            if (scratch.dropped[row]) source[row] = source[first];
+        return true;
+    }
+    size_t kept = 0;
+    for (size_t row = 0; row < source.size(); ++row)
+        if (!scratch.dropped[row]) source[kept++] = source[row];
+    source.resize(kept);
+    return true;
+}
+
+/// Row i becomes what row source[i] was.
+void gather_rows(View<float, 2> rows, AugmentScratch& scratch) {
+    const int64_t m = static_cast<int64_t>(scratch.source.size());
+    scratch.rows.resize(static_cast<size_t>(3 * m));
+    for (int64_t i = 0; i < m; ++i)
+        std::copy_n(rows.data() + scratch.source[i] * rows.stride(0), 3, scratch.rows.data() + 3 * i);
+    for (int64_t i = 0; i < m; ++i) std::copy_n(scratch.rows.data() + 3 * i, 3, rows.data() + i * rows.stride(0));
+}
+
+void gather_labels(View<int32_t, 1> labels, AugmentScratch& scratch) {
+    scratch.labels.resize(scratch.source.size());
+    for (size_t i = 0; i < scratch.labels.size(); ++i) scratch.labels[i] = labels(scratch.source[i]);
+    for (size_t i = 0; i < scratch.labels.size(); ++i) labels(i) = scratch.labels[i];
+}
+
+// ---- where they go
+
+struct Turn {
+    Vec3d row[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+
+    Vec3d operator*(Vec3d v) const { return {dot(row[0], v), dot(row[1], v), dot(row[2], v)}; }
+    Turn operator*(const Turn& other) const {
+        Turn product;
+        for (int i = 0; i < 3; ++i)
+            product.row[i] = row[i].x * other.row[0] + row[i].y * other.row[1] + row[i].z * other.row[2];
+        return product;
+    }
+};
+
+Turn turn_about(Vec3d axis, double angle) {
+    const Vec3d a = unit((1 / std::max({std::abs(axis.x), std::abs(axis.y), std::abs(axis.z)})) * axis);
+    const double c = std::cos(angle), s = std::sin(angle), t = 1 - c;
+    Turn turn;
+    turn.row[0] = {c + t * a.x * a.x, t * a.x * a.y - s * a.z, t * a.x * a.z + s * a.y};
+    turn.row[1] = {t * a.y * a.x + s * a.z, c + t * a.y * a.y, t * a.y * a.z - s * a.x};
+    turn.row[2] = {t * a.z * a.x - s * a.y, t * a.z * a.y + s * a.x, c + t * a.z * a.z};
+    return turn;
+}
+
+/// How all points of a cloud move, and each of them.
+struct Motion {
+    bool mirrors = false, turns = false, scales = false, scales_axes = false, shifts = false, jitters = false;
+    Vec3d sign = {1, 1, 1}, scale = {1, 1, 1}, shift;
+    Turn turn;
+
+    bool moves_normals() const { return mirrors || turns || scales_axes; }
+    bool moves_points() const { return moves_normals() || scales || shifts || jitters; }
+
+    Vec3d turned(Vec3d v) const {
+        if (mirrors) v = {sign.x * v.x, sign.y * v.y, sign.z * v.z};
+        return turns ? turn * v : v;
+    }
+    Vec3d point(Vec3d v) const {
+        v = turned(v);
+        if (scales || scales_axes) v = {scale.x * v.x, scale.y * v.y, scale.z * v.z};
+        return shifts ? v + shift : v;
+    }
+    Vec3d normal(Vec3d v) const {
+        v = turned(v);
+        if (!scales_axes) return v;
+        const Vec3d scaled = {v.x / scale.x, v.y / scale.y, v.z / scale.z};
+        const double l = length(scaled);
+        return l > 0 ? (length(v) / l) * scaled : v;
+    }
+};
+
+double clipped(double value, double clip) {
+    return std::clamp(value, -clip, clip);
+}
+
+Motion motion_of(const AugmentOptions& options, const ItemRandom& random) {
+    Motion motion;
+    for (int axis = 0; axis < 3; ++axis)
+        if (options.mirror[axis] && random.of(kMirror).bits(axis) >> 31) motion.sign[axis] = -1, motion.mirrors = true;
+    if (options.rotation_angle > 0) {
+        const double angle = options.rotation_angle * (2.0 * random.of(kRotation).uniform(0) - 1);
+        motion.turn = turn_about(to_vec3(options.rotation_axis), angle);
+        motion.turns = true;
+    }
+    if (options.tilt_sigma > 0) {
+        for (int axis = 0; axis < 3; ++axis) {
+            Vec3d unit_axis;
+            unit_axis[axis] = 1;
+            const double angle = clipped(options.tilt_sigma * random.of(kTilt).normal(axis), options.tilt_clip);
+            motion.turn = turn_about(unit_axis, angle) * motion.turn;
+        }
+        motion.turns = true;
+    }
+    if (options.scale_min != 1 || options.scale_max != 1) {
+        const double u = random.of(kScale).uniform(0);
+        const double scale = options.scale_min + (options.scale_max - options.scale_min) * u;
+        motion.scale = {scale, scale, scale};
+        motion.scales = true;
+    }
+    if (options.axis_scale_min != 1 || options.axis_scale_max != 1) {
+        for (int axis = 0; axis < 3; ++axis) {
+            const double u = random.of(kAxisScale).uniform(axis);
+            motion.scale[axis] *= options.axis_scale_min + (options.axis_scale_max - options.axis_scale_min) * u;
+        }
+        motion.scales_axes = true;
+    }
+    for (int axis = 0; axis < 3; ++axis) {
+        if (!(options.shift[axis] > 0)) continue;
+        motion.shift[axis] = options.shift[axis] * (2.0 * random.of(kShift).uniform(axis) - 1);
+        motion.shifts = true;
+    }
+    motion.jitters = options.jitter_sigma > 0;
+    return motion;
+}
+
+void move_rows(const AugmentCloud& cloud, const Motion& motion, const AugmentOptions& options, const Rng& jitter,
+               const std::vector<int32_t>& source) {
+    const bool moves_normals = cloud.normals.size(0) > 0 && motion.moves_normals();
+    for (size_t i = 0; i < source.size(); ++i) {
+        float* p = cloud.points.data() + static_cast<int64_t>(i) * cloud.points.stride(0);
+        if (!std::isfinite(p[0]) || !std::isfinite(p[1]) || !std::isfinite(p[2])) continue;
+        Vec3d moved = motion.point(to_vec3(p));
+        if (motion.jitters) {
+            const uint64_t at = 3 * static_cast<uint64_t>(source[i]);
+            for (int axis = 0; axis < 3; ++axis)
+                moved[axis] += clipped(options.jitter_sigma * jitter.normal(at + axis), options.jitter_clip);
+        }
+        store(moved, p);
+        if (!moves_normals) continue;
+        float* normal = cloud.normals.data() + static_cast<int64_t>(i) * cloud.normals.stride(0);
+        store(motion.normal(to_vec3(normal)), normal);
+    }
+}
+
+// ---- what is refused
+
+void require_within(const char* name, double value, double min, double max) {
+    STIPPLE_REQUIRE(value >= min && value <= max, "augment: {} must be {} to {}, got {}", name, min, max, value);
+}
+
+void require_amount(const char* name, double value) {
+    STIPPLE_REQUIRE(value >= 0 && std::isfinite(value), "augment: {} must be 0 or more, got {}", name, value);
+}
+
+void require_scales(const char* name, double min, double max) {
+    STIPPLE_REQUIRE(min > 0 && min <= max && std::isfinite(max), "augment: {} must be above 0 and ascend, got {} to {}",
+                    name, min, max);
+}
+
+void require_rows(const char* name, View<float, 2> rows, int64_t n) {
+    STIPPLE_REQUIRE(rows.size(0) == n && rows.size(1) == 3 && (n == 0 || rows.stride(1) == 1),
+                    "augment: {} must be [{}, 3] with adjacent numbers, got {}", name, n,
+                    shape_text(rows.shape().data(), 2));
+    STIPPLE_REQUIRE(rows.device() == Device{}, "augment: {} must be in host memory", name);
+}
+
+}  // namespace
+
+void validate(const AugmentOptions& options) {
+    STIPPLE_REQUIRE(options.choose >= 0, "augment: choose must be 0 (all) or more, got {}", options.choose);
+    require_within("dropout_ratio", options.dropout_ratio, 0, 1);
+    require_within("dropout_share", options.dropout_share, 0, 1);
+    require_within("rotation_angle", options.rotation_angle, 0, kHalfTurn);
+    double longest = 0;
+    for (double part : options.rotation_axis) {
+        STIPPLE_REQUIRE(std::isfinite(part), "augment: rotation_axis has the coordinate {}", part);
+        longest = std::max(longest, std::abs(part));
+    }
+    STIPPLE_REQUIRE(longest >= std::numeric_limits<double>::min(), "augment: rotation_axis has no direction");
+    require_amount("tilt_sigma", options.tilt_sigma);
+    STIPPLE_REQUIRE(options.tilt_clip >= 0, "augment: tilt_clip must be 0 or more, got {}", options.tilt_clip);
+    require_scales("scale_min, scale_max", options.scale_min, options.scale_max);
+    require_scales("axis_scale_min, axis_scale_max", options.axis_scale_min, options.axis_scale_max);
+    for (double amount : options.shift) require_amount("shift", amount);
+    require_amount("jitter_sigma", options.jitter_sigma);
+    STIPPLE_REQUIRE(options.jitter_clip >= 0, "augment: jitter_clip must be 0 or more, got {}", options.jitter_clip);
+}
+
+int64_t augment(const AugmentCloud& cloud, const AugmentOptions& options, uint64_t seed, int64_t epoch, int64_t item,
+                AugmentScratch& scratch) {
+    validate(options);
+    const int64_t n = cloud.points.size(0);
+    require_rows("points", cloud.points, n);
+    if (cloud.normals.size(0) > 0) require_rows("normals", cloud.normals, n);
+    STIPPLE_REQUIRE(cloud.labels.size(0) == 0 || cloud.labels.size(0) == n, "augment: {} labels for {} points",
+                    cloud.labels.size(0), n);
+    STIPPLE_REQUIRE(cloud.labels.device() == Device{}, "augment: labels must be in host memory");
+    STIPPLE_REQUIRE(n <= std::numeric_limits<int32_t>::max(), "augment: a cloud of {} points", n);
+    STIPPLE_REQUIRE(options.choose <= n, "augment: choose {} of {} points", options.choose, n);
+    STIPPLE_REQUIRE(epoch >= 0 && item >= 0 && item < int64_t{1} << 59, "augment: epoch {}, item {}", epoch, item);
+
+    const ItemRandom random(seed, epoch, item);
+    scratch.source.resize(static_cast<size_t>(n));
+    std::iota(scratch.source.begin(), scratch.source.end(), 0);
+    bool gathers = false;
+    if (options.choose > 0 && options.choose < n) {
+        choose_points(random.of(kChoose), options.choose, scratch);
+        gathers = true;
+    }
+    if (options.shuffle) {
+        shuffle_points(random.of(kShuffle), scratch);
+        gathers = true;
+    }
+    if (options.dropout_ratio > 0 && drop_points(random.of(kDropout), options, scratch)) gathers = true;
+    if (gathers) {
+        gather_rows(cloud.points, scratch);
+        if (cloud.normals.size(0) > 0) gather_rows(cloud.normals, scratch);
+        if (cloud.labels.size(0) > 0) gather_labels(cloud.labels, scratch);
+    }
+    const Motion motion = motion_of(options, random);
+    if (motion.moves_points()) move_rows(cloud, motion, options, random.of(kJitter), scratch.source);
+    return static_cast<int64_t>(scratch.source.size());
+}
+
+}  // namespace stipple::data
