@@ -1,4 +1,5 @@
-// ModelNet40 resampled with normals, as text: a file of points and normals for each shape, lists of shapes for each split.
+// ModelNet40 resampled with normals, as text: a file of points and normals for each shape, lists of shapes for each
+// split.
 
 #include <algorithm>
 
@@ -34,9 +35,10 @@ void load_modelnet_text(const SetRequest& request, DataSet& set) {
         const std::string name = shapes[i].substr(0, bar);
         const auto found = std::find(set.classes.begin(), set.classes.end(), name);
         if (bar == std::string::npos || found == set.classes.end() || !is_plain_name(shapes[i]))
-            fail_at(list, fmt::format("expected CLASS_NUMBER with a class of {}, found {}", kShapeNames,
-                                      quoted(shapes[i])));
-        if (!is_plain_name(name)) fail_at(join(request.folder, kShapeNames), fmt::format("{} is no class", quoted(name)));
+            fail_at(list,
+                    fmt::format("expected CLASS_NUMBER with a class of {}, found {}", kShapeNames, quoted(shapes[i])));
+        if (!is_plain_name(name))
+            fail_at(join(request.folder, kShapeNames), fmt::format("{} is no class", quoted(name)));
         const std::string path = fmt::format("{}/{}/{}.txt", request.folder, name, shapes[i]);
         const Rows rows = load_rows(path, 6, request.taken(INT64_MAX), request.options.limits);
         std::vector<float> points, normals;
