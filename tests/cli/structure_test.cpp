@@ -172,7 +172,7 @@ TEST(CliStructure, CallsThatNoSourceMayMake) {
         {R"(\b(rand|srand|random_device)\s*[({])", "not reproducible: core/rng.h", {}},
         {R"(\bstd::(j?thread\b(?!::hardware_concurrency)|async\b)|\bpthread_create\b)",
          "threads only through parallel_for; the loader's run while its caller computes",
-         {"core/parallel.cpp", "data/batch_loader.cpp"}},
+         {"core/process/parallel.cpp", "data/batch_loader.cpp"}},
     };
     for (const Rule& rule : rules) {
         const std::regex pattern(rule.pattern, std::regex::multiline);
