@@ -65,10 +65,9 @@ torch::Tensor repeat_for_points(const torch::Tensor& clouds, const ops::Batch& b
 torch::Tensor transform_rows(const torch::Tensor& rows, const torch::Tensor& matrices, const ops::Batch& batch,
                              int64_t width) {
     const bool is_dense = batch.is_dense();
-    const torch::Tensor moved = for_clouds(rows, batch, width, [&](const torch::Tensor& x, int64_t cloud) {
+    return for_clouds(rows, batch, width, [&](const torch::Tensor& x, int64_t cloud) {
         return torch::bmm(x, is_dense ? matrices : matrices.narrow(0, cloud, 1)).reshape({-1, rows.size(1)});
     });
-    return moved;
 }
 
 torch::Tensor sizes_of_clouds(const ops::Batch& batch, const torch::Tensor& like) {
