@@ -1,0 +1,136 @@
+#include "stipple/learn/optimizer.h"
+
+#include <cmath>
+
+#include "stipple/core/error.h"
+
+namespace stipple::learn {
+
+using torch::Tensor;
+
+namespace {
+
+std::vector<Tensor> zeros_like_all(const std::vector<Tensor>& tensors) {
+    std::vector<Tensor> zeros;
+    for (const Tensor& tensor : tensors) zeros.push_back(torch::zeros_like(tensor.detach()));
+    return zeros;
+}
+
+std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
+    std::vector<Tensor> gradients;
+    for (const Tensor& parameter : parameters)
+        if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+    return gradients;
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const OptimizerOptions& options, const std::map<std::string, Tensor>& parameters)
+    : options_(options) {
+    STIPPLE_REQUIRE(options.weight_decay >= 0, "optimizer: weight_decay must be at least 0, got {}",
+                    options.weight_decay);
+    for (const double share : {options.momentum, options.beta1, options.beta2})
+        STIPPLE_REQUIRE(share >= 0 && share < 1, "optimizer: momentum and betas must be at least 0 and below 1, got {}",
+                        share);
+    STIPPLE_REQUIRE(options.eps > 0, "optimizer: eps must be above 0, got {}", options.eps);
+    for (const auto& [name, tensor] : parameters) {
+        if (!tensor.requires_grad()) continue;
+        names_.push_back(name);
+        parameters_.push_back(tensor);
+    }
+    first_ = zeros_like_all(parameters_);
+    if (options.kind != OptimizerKind::sgd) second_ = zeros_like_all(parameters_);
+}
+
+void Optimizer::step(double rate) {
+    const torch::NoGradGuard no_gradients;
+    ++steps_;
+    std::vector<Tensor> values, gradients, first, second;
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+        if (!parameters_[i].grad().defined()) continue;
+        values.push_back(parameters_[i]);
+        gradients.push_back(parameters_[i].grad());
+        first.push_back(first_[i]);
+        if (!second_.empty()) second.push_back(second_[i]);
+    }
+    if (values.empty()) return;
+    const double decay = options_.weight_decay;
+    if (options_.kind == OptimizerKind::adamw) {
+        if (decay > 0) at::_foreach_mul_(values, 1 - rate * decay);
+    } else if (decay > 0) {
+        gradients = at::_foreach_add(gradients, values, decay);
+    }
+    if (options_.kind == OptimizerKind::sgd) {
+        at::_foreach_mul_(first, options_.momentum);
+        at::_foreach_add_(first, gradients, 1);
+        at::_foreach_add_(values, first, -rate);
+        return;
+    }
+    at::_foreach_mul_(first, options_.beta1);
+    at::_foreach_add_(first, gradients, 1 - options_.beta1);
+    at::_foreach_mul_(second, options_.beta2);
+    at::_foreach_addcmul_(second, gradients, gradients, 1 - options_.beta2);
+    const auto t = static_cast<double>(steps_);
+    const double correction1 = 1 - std::pow(options_.beta1, t), correction2 = 1 - std::pow(options_.beta2, t);
+    std::vector<Tensor> divisors = at::_foreach_sqrt(second);
+    at::_foreach_mul_(divisors, 1 / std::sqrt(correction2));
+    at::_foreach_add_(divisors, options_.eps);
+    at::_foreach_addcdiv_(values, first, divisors, -rate / correction1);
+}
+
+void Optimizer::zero_gradients() {
+    for (Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+}
+
+std::map<std::string, Tensor> Optimizer::state() const {
+    std::map<std::string, Tensor> state;
+    for (size_t i = 0; i < names_.size(); ++i) {
+        state.emplace("first." + names_[i], first_[i]);
+        if (!second_.empty()) state.emplace("second." + names_[i], second_[i]);
+    }
+    return state;
+}
+
+void Optimizer::set_state(const std::map<std::string, Tensor>& state, int64_t steps) {
+    const torch::NoGradGuard no_gradients;
+    for (auto& [name, tensor] : this->state()) {
+        const auto found = state.find(name);
+        if (found == state.end() || found->second.sizes() != tensor.sizes())
+            throw Error(ErrorCode::bad_file,
+                        fmt::format("the optimiser's {} is missing or has another shape", name));
+        tensor.copy_(found->second);
+    }
+    steps_ = steps;
+}
+
+Tensor gradient_norm(const std::vector<Tensor>& parameters) {
+    const torch::NoGradGuard no_gradients;
+    const std::vector<Tensor> gradients = gradients_of(parameters);
+    STIPPLE_REQUIRE(!gradients.empty(), "no parameter has a gradient");
+    return torch::stack(at::_foreach_norm(gradients, 2)).norm();
+}
+
+void scale_gradients(const std::vector<Tensor>& parameters, double factor) {
+    const torch::NoGradGuard no_gradients;
+    const std::vector<Tensor> gradients = gradients_of(parameters);
+    at::_foreach_mul_(gradients, factor);
+}
+
+Average::Average(double decay, const std::map<std::string, Tensor>& values) : decay_(decay), values_(values) {
+    STIPPLE_REQUIRE(decay >= 0 && decay < 1, "average: decay must be at least 0 and below 1, got {}", decay);
+    for (const auto& [name, tensor] : values) {
+        averages_.emplace(name, tensor.detach().clone());
+        from_.push_back(values_.at(name).detach());
+        to_.push_back(averages_.at(name));
+    }
+}
+
+void Average::update() {
+    const torch::NoGradGuard no_gradients;
+    const auto n = static_cast<double>(updates_++);
+    const double decay = std::min(decay_, (1 + n) / (10 + n));
+    at::_foreach_mul_(to_, decay);
+    at::_foreach_add_(to_, from_, 1 - decay);
+}
+
+}  // namespace stipple::learn

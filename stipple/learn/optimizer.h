@@ -1,0 +1,74 @@
+#pragma once
+// Optimisers: from gradients to the next parameters, with a state that a checkpoint keeps.
+//
+// Written on torch's multi-tensor operations: a few launches for all parameters, and the state is plain tensors by
+// name.
+
+#include <map>
+#include <string>
+#include <torch/torch.h>
+#include <vector>
+
+namespace stipple::learn {
+
+enum class OptimizerKind {
+    sgd,    // v = momentum v + g + decay p; p -= rate v
+    adam,   // [Kingma and Ba 2015], decay joins the gradient
+    adamw,  // [Loshchilov and Hutter 2019], decay apart: p -= rate decay p
+};
+
+struct OptimizerOptions {
+    OptimizerKind kind = OptimizerKind::adamw;
+    double weight_decay = 0;  // of all parameters
+    double momentum = 0.9;    // of sgd
+    double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+};
+
+class Optimizer {
+public:
+    /// Of parameters that require gradients, by name. Throws Error{bad_argument} for options out of range.
+    Optimizer(const OptimizerOptions& options, const std::map<std::string, torch::Tensor>& parameters);
+
+    /// One step. A parameter without a gradient stays as it is, and so does its state. Step counts and rates are
+    /// numbers of the host: nothing waits for the device.
+    void step(double rate);
+
+    void zero_gradients();
+
+    /// The tensors of the state by name ("first.conv1.weight"), which stay the optimiser's own, and the steps made.
+    std::map<std::string, torch::Tensor> state() const;
+    int64_t steps() const { return steps_; }
+    /// Copies. Throws Error{bad_file} for a tensor that is missing or has another shape.
+    void set_state(const std::map<std::string, torch::Tensor>& state, int64_t steps);
+
+private:
+    OptimizerOptions options_;
+    std::vector<std::string> names_;
+    std::vector<torch::Tensor> parameters_, first_, second_;  // first_: momentum; second_: of Adam
+    int64_t steps_ = 0;
+};
+
+/// Euclidean norm of all gradients together, as a number on their device: it is not finite when one of them is not.
+torch::Tensor gradient_norm(const std::vector<torch::Tensor>& parameters);
+
+/// Multiplies all gradients by a number.
+void scale_gradients(const std::vector<torch::Tensor>& parameters, double factor);
+
+/// Exponential moving average of parameters and running statistics: average += (1 - decay) (value - average). In the
+/// first steps the decay is at most (1 + n) / (10 + n), so that the start is forgotten.
+class Average {
+public:
+    Average(double decay, const std::map<std::string, torch::Tensor>& values);
+    void update();
+    const std::map<std::string, torch::Tensor>& values() const { return averages_; }
+    int64_t updates() const { return updates_; }
+    void set_updates(int64_t updates) { updates_ = updates; }
+
+private:
+    double decay_;
+    std::map<std::string, torch::Tensor> values_, averages_;
+    std::vector<torch::Tensor> from_, to_;
+    int64_t updates_ = 0;
+};
+
+}  // namespace stipple::learn
