@@ -15,3 +15,8 @@ foreach(name torch torch_cpu c10 torch_cuda c10_cuda)
         message(FATAL_ERROR "stipple: LibTorch's library ${name} is missing")
     endif()
 endforeach()
+# The libraries register their kernels when they are loaded: none may be dropped because no symbol of it is named.
+target_link_options(stipple_torch INTERFACE LINKER:--no-as-needed)
+if(STIPPLE_WITH_CUDA)
+    target_include_directories(stipple_torch SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})  # for c10/cuda
+endif()

@@ -1,5 +1,6 @@
 #include "stipple/learn/evaluate/clouds.h"
 
+#include "stipple/learn/stream.h"
 #include "stipple/ops/knn.h"
 
 namespace stipple::learn {
@@ -15,10 +16,6 @@ torch::Tensor for_clouds(const torch::Tensor& rows, const ops::Batch& batch, int
     for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud)
         answers.push_back(f(rows.narrow(0, batch.begin(cloud) * width, batch.size(cloud) * width).unsqueeze(0), cloud));
     return torch::cat(answers);
-}
-
-Device stipple_device(const torch::Tensor& tensor) {
-    return tensor.is_cuda() ? Device{DeviceType::cuda, tensor.device().index()} : Device{};
 }
 
 /// Where the cloud of each point begins, [points].
@@ -83,14 +80,15 @@ torch::Tensor nearest(const torch::Tensor& queries, const ops::Batch& of_queries
                         to = points.detach().to(torch::kFloat32).contiguous();
     torch::Tensor found;
     if (from.size(1) <= kIndexChannels) {
-        const Device device = stipple_device(from);
+        const Device device = ops_device(from);
+        const Stream stream = current_stream(from);
         const auto rows = [&](const torch::Tensor& x) {
             return View<const float, 2>(x.data_ptr<float>(), {x.size(0), x.size(1)}, device);
         };
         torch::Tensor indices = torch::empty({from.size(0), width}, from.options().dtype(torch::kInt32));
-        const ops::PointIndex index(ops::Clouds(rows(to), of_points));
+        const ops::PointIndex index(ops::Clouds(rows(to), of_points), stream);
         ops::knn(index, ops::Clouds(rows(from), of_queries),
-                 View<int32_t, 2>(indices.data_ptr<int32_t>(), {indices.size(0), width}, device), {});
+                 View<int32_t, 2>(indices.data_ptr<int32_t>(), {indices.size(0), width}, device), {}, stream);
         found = indices.to(torch::kInt64);
     } else {
         std::vector<torch::Tensor> answers;
