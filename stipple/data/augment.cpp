@@ -21,6 +21,7 @@ enum Operation : uint64_t {
     kAxisScale,
     kShift,
     kJitter,
+    kThin,
 };
 
 /// The random numbers of one (seed, epoch, item).
@@ -68,6 +69,19 @@ void shuffle_points(const Rng& rng, AugmentScratch& scratch) {
     for (size_t row = 0; row < scratch.source.size(); ++row) scratch.source[row] = scratch.keys[row].index;
 }
 
+/// Of rows of which the first `kept` stay.
+void keep_first(size_t kept, DropoutForm form, std::vector<int32_t>& source) {
+    switch (form) {
+        case DropoutForm::remove: source.resize(kept); break;
+        case DropoutForm::replace:
+            std::fill(source.begin() + static_cast<int64_t>(kept), source.end(), source[0]);
+            break;
+        case DropoutForm::repeat:
+            for (size_t row = kept; row < source.size(); ++row) source[row] = source[row - kept];
+            break;
+    }
+}
+
 /// Returns whether a row changed.
 bool drop_points(const Rng& rng, const AugmentOptions& options, AugmentScratch& scratch) {
     std::vector<int32_t>& source = scratch.source;
@@ -82,7 +96,7 @@ bool drop_points(const Rng& rng, const AugmentOptions& options, AugmentScratch& 
     }
     if (count == 0) return false;
     if (first == source.size()) first = 0, scratch.dropped[0] = 0;
-    if (options.dropout_form == DropoutForm::replace) {
+    if (options.dropout_form == DropoutForm::replace) {  // in their places
         for (size_t row = 0; row < source.size(); ++row)
             if (scratch.dropped[row]) source[row] = source[first];
         return true;
@@ -90,7 +104,33 @@ bool drop_points(const Rng& rng, const AugmentOptions& options, AugmentScratch& 
     size_t kept = 0;
     for (size_t row = 0; row < source.size(); ++row)
         if (!scratch.dropped[row]) source[kept++] = source[row];
-    source.resize(kept);
+    keep_first(kept, options.dropout_form, source);
+    return true;
+}
+
+/// Returns whether a row changed.
+bool thin_points(const Rng& rng, const AugmentOptions& options, AugmentScratch& scratch) {
+    std::vector<int32_t>& source = scratch.source;
+    if (source.empty() || !(rng.uniform(0) < options.thin_share)) return false;
+    const auto rows = static_cast<int64_t>(source.size());
+    const int64_t most = options.thin_max > 0 ? std::min(options.thin_max, rows) : rows;
+    const int64_t least = std::min(options.thin_min, most);
+    const double ratio = static_cast<double>(most) / static_cast<double>(least);
+    const int64_t n =
+        std::clamp(static_cast<int64_t>(static_cast<double>(least) * std::pow(ratio, rng.uniform(1))), least, most);
+    if (n == rows) return false;
+    if (!(rng.uniform(2) < options.thin_first)) {
+        scratch.keys.resize(source.size());
+        for (size_t row = 0; row < source.size(); ++row) {
+            const double u = rng.uniform(4 + static_cast<uint64_t>(source[row]));
+            scratch.keys[row] = {static_cast<uint64_t>(u * 0x1p53), static_cast<int32_t>(row)};
+        }
+        std::nth_element(scratch.keys.begin(), scratch.keys.begin() + (n - 1), scratch.keys.end(), is_before);
+        std::sort(scratch.keys.begin(), scratch.keys.begin() + n,
+                  [](const auto& a, const auto& b) { return a.index < b.index; });
+        for (int64_t row = 0; row < n; ++row) source[row] = source[scratch.keys[row].index];
+    }
+    keep_first(static_cast<size_t>(n), options.dropout_form, source);
     return true;
 }
 
@@ -251,6 +291,12 @@ void validate(const AugmentOptions& options) {
     STIPPLE_REQUIRE(options.choose >= 0, "augment: choose must be 0 (all) or more, got {}", options.choose);
     require_within("dropout_ratio", options.dropout_ratio, 0, 1);
     require_within("dropout_share", options.dropout_share, 0, 1);
+    require_within("thin_share", options.thin_share, 0, 1);
+    require_within("thin_first", options.thin_first, 0, 1);
+    STIPPLE_REQUIRE(options.thin_min >= 1, "augment: thin_min must be 1 or more, got {}", options.thin_min);
+    STIPPLE_REQUIRE(options.thin_max == 0 || options.thin_max >= options.thin_min,
+                    "augment: thin_max must be 0 (all) or at least thin_min, got {} and {}", options.thin_max,
+                    options.thin_min);
     require_within("rotation_angle", options.rotation_angle, 0, kHalfTurn);
     double longest = 0;
     for (double part : options.rotation_axis) {
@@ -293,6 +339,7 @@ int64_t augment(const AugmentCloud& cloud, const AugmentOptions& options, uint64
         gathers = true;
     }
     if (options.dropout_ratio > 0 && drop_points(random.of(kDropout), options, scratch)) gathers = true;
+    if (options.thin_share > 0 && thin_points(random.of(kThin), options, scratch)) gathers = true;
     if (gathers) {
         gather_rows(cloud.points, scratch);
         if (cloud.normals.size(0) > 0) gather_rows(cloud.normals, scratch);

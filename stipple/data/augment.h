@@ -8,7 +8,7 @@
 // The result is a pure function of cloud, options and (seed, epoch, item): the same on any number of threads, in any
 // order, and after a restart. Operations are applied in this order, whichever of them are on:
 //
-//   choose, shuffle, dropout         which rows there are
+//   choose, shuffle, dropout, thin   which rows there are
 //   mirror, rotation, tilt           turn points and normals
 //   scale, scale of each axis, shift, jitter
 //
@@ -28,10 +28,12 @@
 //   7  scale per axis  u(axis)
 //   8  shift           u(axis)
 //   9  jitter          z(3 s + axis)
+//   10 thin            u(0): is this cloud concerned; u(1): how many; u(2): the first or any; u(4 + s): the point
 //
 // Arithmetic is in double, from the stored float to one rounding at the end. With rotation, tilt and jitter off the
 // bits are the same on every machine; those three use sine, cosine and logarithm, which may differ in the last bit of a
-// double between C libraries, so that a coordinate may be rounded to the float beside it.
+// double between C libraries, so that a coordinate may be rounded to the float beside it. thin uses a power: how many
+// are kept may differ by one.
 
 #include <array>
 #include <cstdint>
@@ -47,6 +49,7 @@ inline constexpr double kHalfTurn = 3.14159265358979323846;  // radians
 enum class DropoutForm {
     replace,  // a dropped point becomes a copy of the first kept row: as many rows as before
     remove,   // fewer rows, at least one: for networks that take clouds of any size
+    repeat,   // the kept rows again and again, in their order, up to as many rows as before: all of them count alike
 };
 
 /// All numbers of an augmentation. The defaults do nothing.
@@ -63,6 +66,15 @@ struct AugmentOptions {
     DropoutForm dropout_form = DropoutForm::replace;
     /// The share of clouds that lose points: those with u(0) < dropout_share. 0 to 1.
     double dropout_share = 1;
+
+    /// Keeps n of the rows that are there, n log-uniform: floor(thin_min (most / thin_min)^u(1)), where most is
+    /// thin_max, or all rows where that is 0 or more than there are. Small clouds are as frequent as large ones. With
+    /// the probability thin_first they are the first n rows, which for a set in farthest point order are a farthest
+    /// point sample, else those with the smallest u(4 + s) (ties: the lowest row). The form is dropout's.
+    int64_t thin_min = 1, thin_max = 0;
+    double thin_first = 0;
+    /// The share of clouds that are thinned: those with u(0) < thin_share. 0 to 1.
+    double thin_share = 0;
 
     /// Axes (x, y, z) that are mirrored, each with probability 1/2: a coordinate becomes its negative.
     std::array<bool, 3> mirror = {false, false, false};

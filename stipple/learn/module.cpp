@@ -84,6 +84,7 @@ std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& 
         const Layer& layer = network_.layers[i];
         if (layer.kind == network::Kind::input) {
             tensors[i] = input_of(layer, inputs, batches);
+            if (options.watch) options.watch(layer, tensors[i]);
             continue;
         }
         std::vector<torch::Tensor> of_layer;
@@ -92,6 +93,7 @@ std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& 
             return parameters_.at(layer.parameters + "." + name);
         };
         tensors[i] = run_layer(layer, of_layer, {network_, batches, parameter, options, static_cast<int64_t>(i)});
+        if (options.watch) options.watch(layer, tensors[i]);
         // What nobody reads any more need not wait for the end; autograd keeps what it wants.
         for (const network::Tensor input : layer.inputs)
             if (last_use[static_cast<size_t>(input)] == i) tensors[static_cast<size_t>(input)].reset();
@@ -109,11 +111,21 @@ std::vector<torch::Tensor> Module::trained() const {
     return tensors;
 }
 
-network::Weights Module::weights() const {
+void Module::exchange(std::map<std::string, torch::Tensor>& tensors) {
+    STIPPLE_REQUIRE(tensors.size() == parameters_.size(), "{} tensors for {} parameters", tensors.size(),
+                    parameters_.size());
+    for (const auto& [name, tensor] : tensors) {
+        const auto own = parameters_.find(name);
+        STIPPLE_REQUIRE(own != parameters_.end() && own->second.sizes() == tensor.sizes(), "{} does not fit", name);
+    }
+    std::swap(parameters_, tensors);
+}
+
+network::Weights Module::weights(const std::map<std::string, torch::Tensor>& tensors) const {
     network::Weights weights;
     weights.metadata = metadata_;
     network::set_config(weights, network_);
-    for (const auto& [name, tensor] : parameters_) {
+    for (const auto& [name, tensor] : tensors) {
         const torch::Tensor copy = tensor.detach().to(torch::kCPU, torch::kFloat32).contiguous();
         const float* values = copy.data_ptr<float>();
         weights.tensors[name] = {tensor.sizes().vec(), {values, values + copy.numel()}};

@@ -11,6 +11,7 @@
 // clouds one after the other. Nothing is padded: ragged batches cost what their points cost. Products are Linear on
 // [rows, channels], which is fast on every build of LibTorch; there is no convolution.
 
+#include <functional>
 #include <map>
 #include <string>
 #include <torch/torch.h>
@@ -33,6 +34,8 @@ struct RunOptions {
     /// Actnorms take mean and deviation of this batch as their start (a flow's first step): outputs of mean 0,
     /// variance 1.
     bool starts_actnorm = false;
+    /// Sees the output of every layer as it is made: how a number that is not finite is traced to its layer.
+    std::function<void(const network::Layer& layer, const torch::Tensor& output)> watch = {};
 };
 
 class Module {
@@ -61,8 +64,14 @@ public:
     std::vector<torch::Tensor> trained() const;
     const std::map<std::string, torch::Tensor>& parameters() const { return parameters_; }
 
-    /// Copies for files and engines, with the network's configuration.
-    network::Weights weights() const;
+    /// Copies for files and engines, with the network's configuration. Of other tensors of the same names: a moving
+    /// average.
+    network::Weights weights() const { return weights(parameters_); }
+    network::Weights weights(const std::map<std::string, torch::Tensor>& tensors) const;
+
+    /// Evaluates with these tensors in place of its own, which come back with the next call; not copied. Throws
+    /// Error{bad_argument} for other names or shapes.
+    void exchange(std::map<std::string, torch::Tensor>& tensors);
 
 private:
     network::Network network_;

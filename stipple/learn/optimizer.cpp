@@ -96,8 +96,7 @@ void Optimizer::set_state(const std::map<std::string, Tensor>& state, int64_t st
     for (auto& [name, tensor] : this->state()) {
         const auto found = state.find(name);
         if (found == state.end() || found->second.sizes() != tensor.sizes())
-            throw Error(ErrorCode::bad_file,
-                        fmt::format("the optimiser's {} is missing or has another shape", name));
+            throw Error(ErrorCode::bad_file, fmt::format("the optimiser's {} is missing or has another shape", name));
         tensor.copy_(found->second);
     }
     steps_ = steps;

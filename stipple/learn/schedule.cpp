@@ -10,8 +10,7 @@ namespace stipple::learn {
 namespace {
 
 void require(bool holds, const char* name, const char* range, double value) {
-    if (!holds)
-        throw Error(ErrorCode::bad_config, fmt::format("schedule: {} must be {}, got {}", name, range, value));
+    if (!holds) throw Error(ErrorCode::bad_config, fmt::format("schedule: {} must be {}, got {}", name, range, value));
 }
 
 }  // namespace

@@ -17,11 +17,11 @@ enum class ScheduleKind {
 struct ScheduleOptions {
     ScheduleKind kind = ScheduleKind::cosine;
     double rate = 1e-3;
-    double warmup = 0;        // epochs in which the rate rises from rate / steps to its value, in equal steps
-    double floor = 0;         // the rate is never below rate * floor after the warm-up
-    double factor = 0.5;      // of step and plateau
-    double every = 20;        // epochs of step, evaluations of plateau
-    double norm_momentum = -1;      // of batch norms; negative: that of the layers
+    double warmup = 0;                // epochs in which the rate rises from rate / steps to its value, in equal steps
+    double floor = 0;                 // the rate is never below rate * floor after the warm-up
+    double factor = 0.5;              // of step and plateau
+    double every = 20;                // epochs of step, evaluations of plateau
+    double norm_momentum = -1;        // of batch norms; negative: that of the layers
     double norm_momentum_factor = 1;  // it falls with `every` epochs, whatever the kind
     double norm_momentum_floor = 0.01;
 };

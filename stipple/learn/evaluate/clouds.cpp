@@ -8,14 +8,20 @@ namespace {
 
 constexpr int64_t kIndexChannels = 32;  // what ops::PointIndex takes
 
-/// f of the rows of each cloud [1, rows, c] -> anything; the answers one below the other. Dense: one call for all.
+/// f(rows [clouds, points * width, c], first cloud) for each run of clouds of one size; the answers one below the
+/// other. Dense: one call for all.
 template <class F>
 torch::Tensor for_clouds(const torch::Tensor& rows, const ops::Batch& batch, int64_t width, const F& f) {
-    if (batch.is_dense()) return f(rows.reshape({batch.clouds(), batch.largest() * width, rows.size(1)}), 0);
     std::vector<torch::Tensor> answers;
-    for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud)
-        answers.push_back(f(rows.narrow(0, batch.begin(cloud) * width, batch.size(cloud) * width).unsqueeze(0), cloud));
-    return torch::cat(answers);
+    for (int64_t first = 0, last = 0; first < batch.clouds(); first = last) {
+        const int64_t size = batch.size(first);
+        last = batch.is_dense() ? batch.clouds() : first + 1;
+        while (last < batch.clouds() && batch.size(last) == size) ++last;
+        const torch::Tensor of_run =
+            rows.narrow(0, batch.begin(first) * width, (batch.end(last - 1) - batch.begin(first)) * width);
+        answers.push_back(f(of_run.reshape({last - first, size * width, rows.size(1)}), first));
+    }
+    return answers.size() == 1 ? answers[0] : torch::cat(answers);
 }
 
 /// Where the cloud of each point begins, [points].
@@ -54,16 +60,21 @@ torch::Tensor repeat_for_points(const torch::Tensor& clouds, const ops::Batch& b
     if (batch.is_dense())
         return clouds.unsqueeze(1).expand({batch.clouds(), batch.largest(), channels}).reshape({-1, channels});
     std::vector<torch::Tensor> rows;
-    for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud)
-        rows.push_back(clouds.narrow(0, cloud, 1).expand({batch.size(cloud), channels}));
+    for (int64_t first = 0, last = 0; first < batch.clouds(); first = last) {
+        const int64_t size = batch.size(first);
+        while (last < batch.clouds() && batch.size(last) == size) ++last;
+        rows.push_back(clouds.narrow(0, first, last - first)
+                           .unsqueeze(1)
+                           .expand({last - first, size, channels})
+                           .reshape({-1, channels}));
+    }
     return torch::cat(rows);
 }
 
 torch::Tensor transform_rows(const torch::Tensor& rows, const torch::Tensor& matrices, const ops::Batch& batch,
                              int64_t width) {
-    const bool is_dense = batch.is_dense();
-    return for_clouds(rows, batch, width, [&](const torch::Tensor& x, int64_t cloud) {
-        return torch::bmm(x, is_dense ? matrices : matrices.narrow(0, cloud, 1)).reshape({-1, rows.size(1)});
+    return for_clouds(rows, batch, width, [&](const torch::Tensor& x, int64_t first) {
+        return torch::bmm(x, matrices.narrow(0, first, x.size(0))).reshape({-1, rows.size(1)});
     });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// Rows of a batch and the clouds that they belong to, as torch sees them. Dense batches become one tensor [clouds,
-// rows, channels]; ragged ones are done cloud by cloud. Every gradient is a sum in a fixed order: no atomics.
+// Rows of a batch and the clouds that they belong to, as torch sees them. Clouds of one size in a row become one
+// tensor [clouds, rows, channels]: a dense batch is one, a ragged one as many as sizes follow each other. Every
+// gradient is a sum in a fixed order: no atomics.
 
 #include <torch/torch.h>
 

@@ -34,13 +34,14 @@ torch::Tensor checked_indices(const char* op, const torch::Tensor& tensor, int64
 variable_list not_differentiable_twice(const char* op, variable_list gradients) {
     for (torch::Tensor& gradient : gradients)
         if (gradient.defined()) gradient = gradient.detach().set_requires_grad(true);
-    const auto node = std::make_shared<torch::autograd::DelayedError>(
-        fmt::format("{} has no second derivative", op), static_cast<int>(gradients.size()));
+    const auto node = std::make_shared<torch::autograd::DelayedError>(fmt::format("{} has no second derivative", op),
+                                                                      static_cast<int>(gradients.size()));
     return (*node)(std::move(gradients));
 }
 
 InvertedTensors inverted(const torch::Tensor& indices, const ops::Batch& of_indices, const ops::Batch& of_rows) {
-    const InvertedTensors inverse = {new_indices(indices, {of_rows.rows(), 2}), new_indices(indices, {indices.numel()})};
+    const InvertedTensors inverse = {new_indices(indices, {of_rows.rows(), 2}),
+                                     new_indices(indices, {indices.numel()})};
     ops::invert_index(neighbours_of(indices, of_indices), of_rows, view_of<int32_t, 2>(inverse.ranges),
                       view_of<int32_t, 1>(inverse.positions), current_stream(indices));
     return inverse;

@@ -1,0 +1,19 @@
+#pragma once
+// Classification of clouds and segmentation of points: data sets with labels, cross entropy, accuracy and part IoU.
+
+#include <memory>
+
+#include "stipple/core/progress.h"
+#include "stipple/learn/objective.h"
+#include "stipple/learn/recipe.h"
+
+namespace stipple::learn {
+
+/// Reads the data of the recipe and splits it. Throws as load_data_set, and Error{bad_config} where the recipe does not
+/// fit the data: a task that wants labels or parts that are not there, nothing left to train on.
+///
+/// base: options of a network that is trained further (its file's configuration), else empty.
+std::unique_ptr<Objective> make_label_objective(const Recipe& recipe, const std::map<std::string, std::string>& base,
+                                                std::vector<std::string>& warnings, ProgressMode progress);
+
+}  // namespace stipple::learn

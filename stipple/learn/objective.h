@@ -1,0 +1,51 @@
+#pragma once
+// Objective: what a run trains for. The loop knows no task: it asks for batches, a loss and scores.
+
+#include <map>
+#include <span>
+#include <string>
+#include <torch/types.h>
+#include <vector>
+
+#include "stipple/data/batch_loader.h"
+#include "stipple/learn/module.h"
+
+namespace stipple::learn {
+
+/// Numbers by name: "accuracy", "loss".
+using Scores = std::vector<std::pair<std::string, double>>;
+
+struct StepOutput {
+    torch::Tensor loss;  // one number, with gradients
+    torch::Tensor sums;  // float64 [Objective::sums().size()] on the device: what an epoch adds up
+};
+
+class Objective {
+public:
+    virtual ~Objective() = default;
+
+    /// To train on, at least 1.
+    virtual int64_t items() const = 0;
+    /// The network, with classes and parts of the data, and what its weights should tell: names of classes and so on.
+    virtual network::Network network() const = 0;
+    virtual std::map<std::string, std::string> metadata() const = 0;
+
+    /// Before the first batch: memory for `buffers` batches of `batch` items, `threads` threads that call make().
+    virtual void prepare(int64_t batch, int buffers, int threads, torch::Device device) = 0;
+    /// One item of a batch, on a thread of the loader: a function of (epoch, item) alone.
+    virtual void make(int64_t epoch, int64_t item, const data::LoaderSlot& slot) = 0;
+    virtual StepOutput step(Module& module, const data::LoadedBatch& batch, const RunOptions& options) = 0;
+
+    /// Names of what step() sums; `scores` makes an epoch's scores of them.
+    virtual std::vector<std::string> sums() const = 0;
+    virtual Scores scores(std::span<const double> sums) const = 0;
+
+    virtual bool has_validation() const = 0;
+    /// Scores of the validation items, the first of which decides which model is the best: larger is better.
+    virtual Scores evaluate(Module& module) = 0;
+
+    /// For messages: the names of items.
+    virtual std::string describe(std::span<const int64_t> items) const = 0;
+};
+
+}  // namespace stipple::learn

@@ -1,0 +1,101 @@
+#pragma once
+// Recipe: every number of a training run, as a TOML file with a table for each subject. recipes/ has those that ship;
+// docs/training.md explains each key. No torch here.
+//
+//   Recipe recipe = load_recipe("recipes/pointnet-cls.toml");
+//   set_option(recipe, "schedule.rate", "0.002");
+//   write(to_toml(recipe));      // complete: reading it back gives the same recipe
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stipple/data/augment.h"
+#include "stipple/learn/optimizer_options.h"
+#include "stipple/learn/schedule.h"
+
+namespace stipple::learn {
+
+struct DataRecipe {
+    std::string folder;            // --data
+    std::string layout = "auto";   // as load_data_set
+    std::string split = "train";   // trained on
+    std::string validation = "";   // split that is evaluated while training; empty: what is held out
+    double held_out = 0;           // share of the training items that is not trained on but evaluated: every n-th
+    std::string classes = "";      // of part sets: only items of these, with commas; empty: all
+    int64_t points = 1024;         // of each cloud in a batch
+    std::string subset = "random";  // of larger clouds: "random" for each epoch, "first" points as stored
+    bool normalise = false;        // centred, largest radius 1
+    int64_t mesh_points = 4096;    // samples of a mesh
+    std::string up = "z";          // axis of the set, told in the weights
+};
+
+/// A second look at every item of a batch, with an augmentation of its own: of fewer points, as a rule.
+struct ViewRecipe {
+    double weight = 0;  // of its loss; 0: there is none
+    int64_t points = 256;
+    data::AugmentOptions augment;
+};
+
+struct LossRecipe {
+    double label_smoothing = 0;
+    double transform_weight = 0.001;            // of the feature transform's regulariser, where there is one
+    std::string transform_convention = "torch";  // or "tf"
+    bool own_parts = true;                      // part segmenters: a point competes among parts of its category alone
+};
+
+struct RunRecipe {
+    int64_t epochs = 200, batch = 64;
+    uint64_t seed = 0;
+    double clip = 1;             // largest norm of all gradients together; 0: any
+    double average_decay = 0;    // of the moving average that is evaluated and saved; 0: the weights themselves
+    int64_t evaluate_every = 1;  // epochs; the last is always evaluated
+    int64_t save_every = 1;      // epochs
+    int64_t keep = 2;            // last checkpoints, beside the best
+    int64_t patience = 0;        // evaluations without a better one after which it ends; 0: never
+    int64_t log_every = 20;      // steps between two lines of metrics.jsonl
+    int64_t loader_threads = 2;
+    bool deterministic = true;   // on a GPU: the same bits every time, somewhat slower; the CPU always is
+    bool tf32 = false;           // products of a GPU with 10 bits of mantissa
+    std::string storage = "f16";  // of the weights that it ends in
+};
+
+struct Recipe {
+    std::string name, about;
+    std::string task = "classification";         // or "segmentation"
+    std::string model = "pointnet-classifier";   // of models/registry.h
+    std::map<std::string, std::string> options;  // of the model; classes, parts and categories come from the data
+    DataRecipe data;
+    data::AugmentOptions augment;
+    ViewRecipe view;
+    LossRecipe loss;
+    OptimizerOptions optimizer;
+    ScheduleOptions schedule;
+    RunRecipe run;
+};
+
+/// Throws Error{bad_config} with the line for an unknown table or key (and the nearest one), a value of another type,
+/// and numbers out of range.
+Recipe parse_recipe(std::string_view text);
+Recipe load_recipe(const std::string& path);
+
+/// "table.key", or "key" at the top. Throws Error{bad_config} as above, without a line.
+void set_option(Recipe& recipe, std::string_view key, std::string_view value);
+
+/// All keys, with the tables in the order above.
+std::string to_toml(const Recipe& recipe);
+
+/// Keys whose values differ, as "run.batch: 64, 32". For messages.
+std::vector<std::string> differences(const Recipe& a, const Recipe& b);
+
+/// Of numbers against each other and their ranges. Throws Error{bad_config}.
+void validate(const Recipe& recipe);
+
+/// A recipe by name ("pointnet-cls") in the folders of recipes_folders(), or by path. Throws Error{bad_argument} that
+/// lists the names.
+std::string find_recipe(const std::string& name_or_path);
+std::vector<std::string> list_recipes();
+
+}  // namespace stipple::learn
