@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stipple/core/atomic_file.h"
@@ -38,9 +39,14 @@ void check_weights(const Network& network, const Weights& weights);
 Weights parse_weights(io::ByteReader& reader);
 Weights load_weights(const std::string& path);
 
-/// dtype: f32, f16 or bf16 (round to nearest even). A value that is not finite, or beyond the dtype, is
-/// Error{not_finite} naming its tensor.
-void save_weights(const std::string& path, const Weights& weights, DType dtype, Overwrite overwrite);
+/// How a file stores the numbers; to 16 bits they are rounded to nearest even.
+enum class WeightStorage { f32, f16, bf16 };
+std::string_view name_of(WeightStorage storage);  // "f32"
+/// By its name. Throws Error{bad_argument} that lists the names.
+WeightStorage parse_weight_storage(std::string_view name);
+
+/// A value that is not finite, or beyond what is stored, is Error{not_finite} naming its tensor.
+void save_weights(const std::string& path, const Weights& weights, WeightStorage storage, Overwrite overwrite);
 
 /// FNV-1a over names, shapes and values: names a set of weights in plans and reports.
 uint64_t checksum(const Weights& weights);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstring>
 
@@ -12,6 +14,7 @@ namespace {
 
 constexpr const char* kModel = "stipple.model";
 constexpr const char* kConfig = "stipple.config";
+constexpr std::string_view kStorages[] = {"f32", "f16", "bf16"};  // in the order of the enum
 
 template <class T, class Convert>
 void read_as(const Buffer& data, std::vector<float>& values, Convert convert) {
@@ -80,9 +83,21 @@ Weights load_weights(const std::string& path) {
     return to_weights(io::load_safetensors(path));
 }
 
-void save_weights(const std::string& path, const Weights& weights, DType dtype, Overwrite overwrite) {
-    STIPPLE_REQUIRE(dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16,
-                    "weights are written as float32, float16 or bfloat16, not {}", name_of(dtype));
+std::string_view name_of(WeightStorage storage) {
+    return kStorages[static_cast<size_t>(storage)];
+}
+
+WeightStorage parse_weight_storage(std::string_view name) {
+    for (size_t i = 0; i < std::size(kStorages); ++i)
+        if (kStorages[i] == name) return static_cast<WeightStorage>(i);
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("weights are stored as {}, not {}", fmt::join(kStorages, ", "), io::quoted(name)));
+}
+
+void save_weights(const std::string& path, const Weights& weights, WeightStorage storage, Overwrite overwrite) {
+    const DType dtype = storage == WeightStorage::f16    ? DType::f16
+                        : storage == WeightStorage::bf16 ? DType::bf16
+                                                         : DType::f32;
     io::TensorFile file;
     file.metadata = weights.metadata;
     for (const auto& [name, tensor] : weights.tensors) file.tensors.push_back(to_file(name, tensor, dtype));
