@@ -46,9 +46,9 @@ Command add_engine_new(Arguments& group, Common& common) {
     Option output = app.option("-o,--output", options->output, "The .safetensors file");
     app.option("--set", options->settings, "Its configuration, e.g. classes=10").text("KEY=VALUE...");
     app.option("--storage", options->storage, "How the numbers are stored")
-        .one_of({"f32", "f16", "bf16"})
+        .one_of({"f32", "f16", "bf16", "int8-rows"})
         .show_default()
-        .text("f32|f16|bf16");
+        .text("f32|f16|bf16|int8-rows");
     app.footer(
         "Models:" + names +
         "\n\nExample:\n  stipple engine new pointnet-classifier --set classes=40 --seed 1 -o random.safetensors");
