@@ -126,6 +126,28 @@ void run_tensors(const uint8_t* data, size_t size) {
     }
 }
 
+/// Weights as float32 come back, and what int8 rows made of them stays.
+void run_weights(const uint8_t* data, size_t size) {
+    const network::Weights weights = parse_bytes(data, size, network::parse_weights);
+    g_counting = false;
+    const auto written = [](const network::Weights& content, network::WeightStorage storage) {
+        MemorySink sink;
+        network::write_weights(content, storage, sink);
+        return sink.bytes();
+    };
+    const auto parsed = [](const std::vector<std::byte>& bytes) {
+        return parse_bytes(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), network::parse_weights);
+    };
+    try {
+        if (checksum(parsed(written(weights, network::WeightStorage::f32))) != checksum(weights))
+            fail("round trip: weights");
+        const auto rows = written(weights, network::WeightStorage::int8_rows);
+        if (written(parsed(rows), network::WeightStorage::int8_rows) != rows) fail("round trip: int8 rows");
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::not_finite) fail(error.what());  // a number that the storage does not hold
+    }
+}
+
 /// What load_model() does with a file.
 void run_model(const uint8_t* data, size_t size) {
     const network::Weights weights = parse_bytes(data, size, network::parse_weights);
@@ -181,6 +203,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     try {
         if (g_parser == "safetensors")
             run_tensors(data, size);
+        else if (g_parser == "weights")
+            run_weights(data, size);
         else if (g_parser == "model")
             run_model(data, size);
         else if (g_parser == "png" || g_parser == "jpeg")

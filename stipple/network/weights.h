@@ -56,7 +56,8 @@ std::string_view name_of(WeightStorage storage);  // "f32", "int8-rows"
 WeightStorage parse_weight_storage(std::string_view name);
 
 /// Sets "stipple.storage" in the file. A value that is not finite, or beyond what is stored, is Error{not_finite}
-/// naming its tensor.
+/// naming its tensor. write: into memory or a pipe.
+void write_weights(const Weights& weights, WeightStorage storage, ByteSink& sink);
 void save_weights(const std::string& path, const Weights& weights, WeightStorage storage, Overwrite overwrite);
 
 /// FNV-1a over names, shapes and values: names a set of weights in plans and reports.

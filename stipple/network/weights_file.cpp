@@ -219,7 +219,7 @@ WeightStorage parse_weight_storage(std::string_view name) {
                 fmt::format("weights are stored as {}, not {}", fmt::join(kStorages, ", "), io::quoted(name)));
 }
 
-void save_weights(const std::string& path, const Weights& weights, WeightStorage storage, Overwrite overwrite) {
+void write_weights(const Weights& weights, WeightStorage storage, ByteSink& sink) {
     const DType dtype = storage == WeightStorage::f32    ? DType::f32
                         : storage == WeightStorage::bf16 ? DType::bf16
                                                          : DType::f16;
@@ -231,7 +231,13 @@ void save_weights(const std::string& path, const Weights& weights, WeightStorage
             add_int8_rows(name, tensor, file.tensors);
         else
             file.tensors.push_back(to_file(name, tensor, dtype));
-    io::save_safetensors(path, file, overwrite);
+    io::write_safetensors(file, sink);
+}
+
+void save_weights(const std::string& path, const Weights& weights, WeightStorage storage, Overwrite overwrite) {
+    AtomicFile output(path, overwrite);
+    write_weights(weights, storage, output);
+    output.commit();
 }
 
 std::map<std::string, std::string> config_of(const Weights& weights) {

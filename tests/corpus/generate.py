@@ -303,6 +303,29 @@ add("safetensors/surrogate.safetensors", tensors(T.replace('"a"', '"\\ud800"'), 
 add("safetensors/utf8.safetensors", tensors(T.encode().replace(b'"a"', b'"\xff"'), XYZ[:12]), 'the header is not valid UTF-8 JSON')
 add("safetensors/number_overflow.safetensors", tensors(T.replace("[3]", "[1e400]"), XYZ[:12]), 'the header is not valid UTF-8 JSON')
 
+# --- weights: files that are good safetensors, and int8 rows that do not fit their scales
+def rows(scales="[2]", rows="[2,3]", name="a.scale", dtype="F32", metadata="", scale=(0.5, 0.25), values=bytes([1, 129, 127, 0, 255, 2])):
+    packed = struct.pack(f"<{len(scale)}{'e' if dtype == 'F16' else 'f'}", *scale)
+    n = len(packed)
+    return tensors(f'{{{metadata}"{name}":{{"dtype":"{dtype}","shape":{scales},"data_offsets":[0,{n}]}},'
+                   f'"a":{{"dtype":"I8","shape":{rows},"data_offsets":[{n},{n + len(values)}]}}}}', packed + values)
+
+
+INT8 = '"__metadata__":{"stipple.storage":"int8-rows"},'
+add("weights/rows.safetensors", rows(metadata=INT8), "ok")
+add("weights/rows_zero.safetensors", rows(scale=(0, 0)), "ok")
+add("weights/rows_empty.safetensors", rows(rows="[2,0]", values=b""), "ok")
+add("weights/rows_without_scale.safetensors", rows(name="b.scale"), 'tensor "a": int8 rows need their scales, "a.scale" of float32')
+add("weights/scale_without_rows.safetensors", rows(name="b.scale", metadata=INT8), 'tensor "b.scale": scales of int8 rows "b", which are not there')
+add("weights/scale_shape.safetensors", rows("[3]", scale=(1, 1, 1)), 'tensor "a.scale": should be [2], a scale for each row of "a", found [3]')
+add("weights/scale_rank.safetensors", rows("[2,1]"), 'tensor "a.scale": should be [2], a scale for each row of "a", found [2, 1]')
+add("weights/scale_half.safetensors", rows(dtype="F16"), 'tensor "a.scale": scales of int8 rows are float32, found float16')
+add("weights/scale_negative.safetensors", rows(scale=(0.5, -0.25)), 'tensor "a.scale": -0.25 of row 1 is no scale')
+add("weights/scale_nan.safetensors", rows(scale=(float("nan"), 1)), 'tensor "a.scale": nan of row 0 is no scale')
+add("weights/scale_inf.safetensors", rows(scale=(1, float("inf"))), 'tensor "a.scale": inf of row 1 is no scale')
+add("weights/value_minus_128.safetensors", rows(values=bytes([1, 129, 127, 0, 128, 2])), 'tensor "a": -128 at 4, int8 rows go from -127 to 127')
+add("weights/rows_without_shape.safetensors", rows("[1]", "[]", scale=(1,), values=b"\1"), 'tensor "a": int8 rows have a shape, found a single number')
+
 # --- images
 PNG = b"\x89PNG\r\n\x1a\n"
 

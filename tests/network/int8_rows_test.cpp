@@ -8,6 +8,7 @@
 
 #include "stipple/core/error.h"
 #include "stipple/network/weights.h"
+#include "tests/support/corpus.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stipple::test {
@@ -217,6 +218,12 @@ TEST(NetworkInt8Rows, ThatDoNotFitTheirScalesAreRefused) {
     file.metadata["stipple.storage"] = "int8-rows";
     io::save_safetensors(folder / "w.safetensors", file, Overwrite::refuse);
     EXPECT_ERROR(load_weights(folder / "w.safetensors"), bad_file, "w.safetensors: tensor \"a.scale\"");
+}
+
+TEST(NetworkInt8Rows, OfTheCorpusGiveTheirMessages) {
+    const int64_t files = expect_corpus([](const std::string& folder) { return folder == "weights"; },
+                                        [](const std::string&, io::ByteReader& reader) { parse_weights(reader); });
+    EXPECT_EQ(files, 13);
 }
 
 }  // namespace
