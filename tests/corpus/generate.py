@@ -326,6 +326,40 @@ add("weights/scale_inf.safetensors", rows(scale=(1, float("inf"))), 'tensor "a.s
 add("weights/value_minus_128.safetensors", rows(values=bytes([1, 129, 127, 0, 128, 2])), 'tensor "a": -128 at 4, int8 rows go from -127 to 127')
 add("weights/rows_without_shape.safetensors", rows("[1]", "[]", scale=(1,), values=b"\1"), 'tensor "a": int8 rows have a shape, found a single number')
 
+# --- event files of TensorBoard
+def crc32c(data):
+    value = 0xFFFFFFFF
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+    return value ^ 0xFFFFFFFF
+
+
+def record(message, length=None):
+    mask = lambda data: struct.pack("<I", ((crc32c(data) >> 15 | crc32c(data) << 17 & 0xFFFFFFFF) + 0xA282EAD8) & 0xFFFFFFFF)
+    head = struct.pack("<Q", len(message) if length is None else length)
+    return head + mask(head) + message + mask(message)
+
+
+VERSION = record(b"\x09" + struct.pack("<d", 1.5e9) + b"\x1a\x0dbrain.Event:2")
+SCALAR = record(b"\x10\x07\x2a\x0d\x0a\x0b\x0a\x04loss\x15" + struct.pack("<f", 0.25))
+IMAGE = record(b"\x10\x07\x2a\x0f\x0a\x0d\x0a\x01a\x22\x08\x08\x01\x10\x01\x18\x01\x22\x00")
+add("events/empty.events", b"", "ok")
+add("events/good.events", VERSION + SCALAR + IMAGE, "ok")
+add("events/torn.events", VERSION + SCALAR + IMAGE[:-3], "ok")
+add("events/torn_version.events", VERSION[:-3], "ok")
+add("events/zeros_behind.events", VERSION + SCALAR + bytes(4096), "ok")
+add("events/checksum.events", VERSION + SCALAR[:-1] + b"?" + IMAGE, "ok")
+add("events/no_version.events", SCALAR, "not an event file: it must begin with a record of its version")
+add("events/zeros.events", bytes(64), "not an event file: it must begin with a record of its version")
+add("events/text.events", "step,loss\n1,0.5\n2,0.25\n", "not an event file: it must begin with a record of its version")
+add("events/length_huge.events", VERSION + record(b"", length=2**63), "byte 40: a record of 9223372036854775808 bytes, more than 67108864 are not read")
+add("events/varint.events", VERSION + record(b"\x10" + b"\xff" * 10), "byte 63: protocol buffers: a number of more than 64 bits")
+add("events/wire_type.events", VERSION + record(b"\x13"), "byte 53: protocol buffers: a field of an unknown type")
+add("events/field_zero.events", VERSION + record(b"\0\0"), "byte 53: protocol buffers: no field has that number")
+add("events/nested_length.events", VERSION + record(b"\x2a\x02\x0a\x05"), "byte 56: protocol buffers: a field is longer than its message")
+
 # --- images
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "stipple/io/event_file.h"
 #include "stipple/io/image_file.h"
 #include "stipple/io/safetensors.h"
 #include "tests/support/clouds.h"
@@ -16,6 +17,8 @@ void read_as(const std::string& folder, io::ByteReader& reader) {
     io::Warnings warnings;
     if (folder == "safetensors")
         io::parse_safetensors(reader);
+    else if (folder == "events")
+        io::parse_events(reader);
     else if (folder == "png")
         io::parse_png(reader);
     else if (folder == "jpeg")

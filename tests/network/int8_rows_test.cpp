@@ -9,6 +9,7 @@
 #include "stipple/core/error.h"
 #include "stipple/network/weights.h"
 #include "tests/support/corpus.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stipple::test {

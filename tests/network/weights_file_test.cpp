@@ -8,7 +8,7 @@
 #include "stipple/core/half.h"
 #include "stipple/network/builder.h"
 #include "stipple/network/weights.h"
-#include "tests/network/network.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stipple::test {
