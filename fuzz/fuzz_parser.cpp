@@ -14,6 +14,7 @@
 #include <sanitizer/allocator_interface.h>
 
 #include "stipple/core/parallel.h"
+#include "stipple/io/event_file.h"
 #include "stipple/io/format.h"
 #include "stipple/io/image_file.h"
 #include "stipple/io/safetensors.h"
@@ -126,6 +127,54 @@ void run_tensors(const uint8_t* data, size_t size) {
     }
 }
 
+/// Events that were read, written and read again are the same; what is damaged stays out.
+void run_events(const uint8_t* data, size_t size) {
+    const io::EventFile file = parse_bytes(data, size, io::parse_events);
+    if (file.whole_bytes > static_cast<int64_t>(size)) fail("more bytes than there are");
+    if (file.damage.empty() && file.whole_bytes != static_cast<int64_t>(size)) fail("bytes that nobody reports");
+    g_counting = false;
+    std::vector<std::byte> written;
+    for (const io::Event& event : file.events) {
+        const std::vector<std::byte> record = io::event_record(event);
+        written.insert(written.end(), record.begin(), record.end());
+    }
+    const io::EventFile again =
+        parse_bytes(reinterpret_cast<const uint8_t*>(written.data()), written.size(), io::parse_events);
+    if (!again.damage.empty() || again.events.size() != file.events.size()) fail("round trip: number of events");
+    for (size_t i = 0; i < file.events.size(); ++i) {
+        const io::Event &a = file.events[i], &b = again.events[i];
+        if (std::memcmp(&a.wall_time, &b.wall_time, 8) != 0 || a.step != b.step || a.version != b.version ||
+            a.images != b.images || a.scalars.size() != b.scalars.size())
+            fail("round trip: an event");
+        for (size_t s = 0; s < a.scalars.size(); ++s)
+            if (a.scalars[s].tag != b.scalars[s].tag || !same_numbers(&a.scalars[s].value, &b.scalars[s].value, 1))
+                fail("round trip: a scalar");
+    }
+}
+
+/// Weights as float32 come back, and what int8 rows made of them stays.
+void run_weights(const uint8_t* data, size_t size) {
+    const network::Weights weights = parse_bytes(data, size, network::parse_weights);
+    g_counting = false;
+    const auto written = [](const network::Weights& content, network::WeightStorage storage) {
+        MemorySink sink;
+        network::write_weights(content, storage, sink);
+        return sink.bytes();
+    };
+    const auto parsed = [](const std::vector<std::byte>& bytes) {
+        return parse_bytes(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), network::parse_weights);
+    };
+    try {
+        if (checksum(parsed(written(weights, network::WeightStorage::f32))) != checksum(weights))
+            fail("round trip: weights");
+        const network::Weights rows = parsed(written(weights, network::WeightStorage::int8_rows));
+        if (checksum(parsed(written(rows, network::WeightStorage::int8_rows))) != checksum(rows))
+            fail("round trip: int8 rows");
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::not_finite) fail(error.what());  // a number that the storage does not hold
+    }
+}
+
 /// What load_model() does with a file.
 void run_model(const uint8_t* data, size_t size) {
     const network::Weights weights = parse_bytes(data, size, network::parse_weights);
@@ -181,6 +230,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     try {
         if (g_parser == "safetensors")
             run_tensors(data, size);
+        else if (g_parser == "events")
+            run_events(data, size);
+        else if (g_parser == "weights")
+            run_weights(data, size);
         else if (g_parser == "model")
             run_model(data, size);
         else if (g_parser == "png" || g_parser == "jpeg")

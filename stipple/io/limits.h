@@ -23,7 +23,8 @@ struct Limits {
     int64_t max_json_depth = 32;
     int64_t max_image_side = 65'535;  // pixels
     int64_t max_image_pixels = int64_t{1} << 28;
-    int64_t max_vlrs = 65'536;  // variable length records of a LAS file
+    int64_t max_vlrs = 65'536;                     // variable length records of a LAS file
+    int64_t max_event_record = int64_t{64} << 20;  // bytes of one record of an event file
 };
 
 }  // namespace stipple::io

@@ -38,7 +38,7 @@ TEST_F(CliEngine, NewMakesAModel) {
     EXPECT_EQ(read_file(folder / "a.safetensors"), read_file(folder / "b.safetensors"));
     model("c.safetensors");
     EXPECT_NE(read_file(folder / "a.safetensors"), read_file(folder / "c.safetensors"));
-    expect_success(stipple({"engine", "new", "puflow", "--dtype", "f16", "-o", folder / "d.safetensors"}));
+    expect_success(stipple({"engine", "new", "puflow", "--storage", "f16", "-o", folder / "d.safetensors"}));
     // Whoever asks `info` gets an answer.
     expect_success(stipple({"info", folder / "d.safetensors"}));
 }
@@ -58,7 +58,7 @@ TEST_F(CliEngine, NewRefuses) {
     fails({"pointnet-classifier", "-o", out, "--set", "classes=4", "--set", "classes=5"}, "set twice");
     fails({"pointnet-classifier"}, "--output is missing");
     fails({"-o", out}, "NAME");
-    fails({"pointnet-classifier", "-o", out, "--dtype", "f8"}, "--dtype");
+    fails({"pointnet-classifier", "-o", out, "--storage", "f8"}, "--storage");
     expect_entries({});
     file("a.safetensors", "x");
     fails({"pointnet-classifier", "-o", out}, "exists already", 4);

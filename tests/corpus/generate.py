@@ -303,6 +303,63 @@ add("safetensors/surrogate.safetensors", tensors(T.replace('"a"', '"\\ud800"'), 
 add("safetensors/utf8.safetensors", tensors(T.encode().replace(b'"a"', b'"\xff"'), XYZ[:12]), 'the header is not valid UTF-8 JSON')
 add("safetensors/number_overflow.safetensors", tensors(T.replace("[3]", "[1e400]"), XYZ[:12]), 'the header is not valid UTF-8 JSON')
 
+# --- weights: files that are good safetensors, and int8 rows that do not fit their scales
+def rows(scales="[2]", rows="[2,3]", name="a.scale", dtype="F32", metadata="", scale=(0.5, 0.25), values=bytes([1, 129, 127, 0, 255, 2])):
+    packed = struct.pack(f"<{len(scale)}{'e' if dtype == 'F16' else 'f'}", *scale)
+    n = len(packed)
+    return tensors(f'{{{metadata}"{name}":{{"dtype":"{dtype}","shape":{scales},"data_offsets":[0,{n}]}},'
+                   f'"a":{{"dtype":"I8","shape":{rows},"data_offsets":[{n},{n + len(values)}]}}}}', packed + values)
+
+
+INT8 = '"__metadata__":{"stipple.storage":"int8-rows"},'
+add("weights/rows.safetensors", rows(metadata=INT8), "ok")
+add("weights/rows_zero.safetensors", rows(scale=(0, 0)), "ok")
+add("weights/rows_empty.safetensors", rows(rows="[2,0]", values=b""), "ok")
+add("weights/rows_without_scale.safetensors", rows(name="b.scale"), 'tensor "a": int8 rows need their scales, "a.scale" of float32')
+add("weights/scale_without_rows.safetensors", rows(name="b.scale", metadata=INT8), 'tensor "b.scale": scales of int8 rows "b", which are not there')
+add("weights/scale_shape.safetensors", rows("[3]", scale=(1, 1, 1)), 'tensor "a.scale": should be [2], a scale for each row of "a", found [3]')
+add("weights/scale_rank.safetensors", rows("[2,1]"), 'tensor "a.scale": should be [2], a scale for each row of "a", found [2, 1]')
+add("weights/scale_half.safetensors", rows(dtype="F16"), 'tensor "a.scale": scales of int8 rows are float32, found float16')
+add("weights/scale_negative.safetensors", rows(scale=(0.5, -0.25)), 'tensor "a.scale": -0.25 of row 1 is no scale')
+add("weights/scale_nan.safetensors", rows(scale=(float("nan"), 1)), 'tensor "a.scale": nan of row 0 is no scale')
+add("weights/scale_inf.safetensors", rows(scale=(1, float("inf"))), 'tensor "a.scale": inf of row 1 is no scale')
+add("weights/value_minus_128.safetensors", rows(values=bytes([1, 129, 127, 0, 128, 2])), 'tensor "a": -128 at 4, int8 rows go from -127 to 127')
+add("weights/rows_without_shape.safetensors", rows("[1]", "[]", scale=(1,), values=b"\1"), 'tensor "a": int8 rows have a shape, found a single number')
+
+# --- event files of TensorBoard
+def crc32c(data):
+    value = 0xFFFFFFFF
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+    return value ^ 0xFFFFFFFF
+
+
+def record(message, length=None):
+    mask = lambda data: struct.pack("<I", ((crc32c(data) >> 15 | crc32c(data) << 17 & 0xFFFFFFFF) + 0xA282EAD8) & 0xFFFFFFFF)
+    head = struct.pack("<Q", len(message) if length is None else length)
+    return head + mask(head) + message + mask(message)
+
+
+VERSION = record(b"\x09" + struct.pack("<d", 1.5e9) + b"\x1a\x0dbrain.Event:2")
+SCALAR = record(b"\x10\x07\x2a\x0d\x0a\x0b\x0a\x04loss\x15" + struct.pack("<f", 0.25))
+IMAGE = record(b"\x10\x07\x2a\x0f\x0a\x0d\x0a\x01a\x22\x08\x08\x01\x10\x01\x18\x01\x22\x00")
+add("events/empty.events", b"", "ok")
+add("events/good.events", VERSION + SCALAR + IMAGE, "ok")
+add("events/torn.events", VERSION + SCALAR + IMAGE[:-3], "ok")
+add("events/torn_version.events", VERSION[:-3], "ok")
+add("events/zeros_behind.events", VERSION + SCALAR + bytes(4096), "ok")
+add("events/checksum.events", VERSION + SCALAR[:-1] + b"?" + IMAGE, "ok")
+add("events/no_version.events", SCALAR, "not an event file: it must begin with a record of its version")
+add("events/zeros.events", bytes(64), "not an event file: it must begin with a record of its version")
+add("events/text.events", "step,loss\n1,0.5\n2,0.25\n", "not an event file: it must begin with a record of its version")
+add("events/length_huge.events", VERSION + record(b"", length=2**63), "byte 40: a record of 9223372036854775808 bytes, more than 67108864 are not read")
+add("events/varint.events", VERSION + record(b"\x10" + b"\xff" * 10), "byte 63: protocol buffers: a number of more than 64 bits")
+add("events/wire_type.events", VERSION + record(b"\x13"), "byte 53: protocol buffers: a field of an unknown type")
+add("events/field_zero.events", VERSION + record(b"\0\0"), "byte 53: protocol buffers: no field has that number")
+add("events/nested_length.events", VERSION + record(b"\x2a\x02\x0a\x05"), "byte 56: protocol buffers: a field is longer than its message")
+
 # --- images
 PNG = b"\x89PNG\r\n\x1a\n"
 

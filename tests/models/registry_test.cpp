@@ -115,7 +115,7 @@ TEST(Registry, AFileIsAModel) {
     const Network network = pointnet_classifier({.classes = 3, .feature_transform = false});
     network::Weights weights = initial_weights(network, 1);
     set_config(weights, network);
-    save_weights(path, weights, DType::f32, Overwrite::allow);
+    save_weights(path, weights, network::WeightStorage::f32, Overwrite::allow);
     const Model model = load_model(path);
     EXPECT_EQ(all_of(model.network), all_of(network));
     EXPECT_EQ(checksum(model.weights), checksum(weights));
@@ -127,7 +127,7 @@ TEST(Registry, AFileThatIsNoneSaysWhy) {
     const Network network = pointnet_classifier({.classes = 3, .feature_transform = false});
     network::Weights weights = initial_weights(network, 1);
     const auto expect = [&](ErrorCode code, const std::string& text) {
-        save_weights(path, weights, DType::f32, Overwrite::allow);
+        save_weights(path, weights, network::WeightStorage::f32, Overwrite::allow);
         const Refusal refusal = refusal_of([&] { load_model(path); });
         EXPECT_EQ(refusal.code, code) << refusal.text;
         EXPECT_NE(refusal.text.find(path), std::string::npos) << refusal.text;
@@ -150,7 +150,7 @@ struct ModelFile {
         set_config(weights, network);
         weights.metadata["stipple.calibration"] = "{}";
         weights.metadata["stipple.classes"] = "a,b";
-        save_weights(path, weights, DType::f32, Overwrite::allow);
+        save_weights(path, weights, network::WeightStorage::f32, Overwrite::allow);
     }
     test::TemporaryFolder folder;
     std::string path = folder / "model.safetensors";
@@ -168,7 +168,7 @@ TEST(RegistryOverrides, ChangeWhatTrainingDoesNotFix) {
     EXPECT_EQ(network::config_of(model.weights).at("neighbours"), "24");
     EXPECT_EQ(network::config_of(model.weights).at("stages"), "false");
     EXPECT_EQ(model.weights.metadata.at("stipple.classes"), "a,b");
-    save_weights(file.folder / "again.safetensors", model.weights, DType::f32, Overwrite::allow);
+    save_weights(file.folder / "again.safetensors", model.weights, network::WeightStorage::f32, Overwrite::allow);
     EXPECT_EQ(all_of(load_model(file.folder / "again.safetensors").network), all_of(model.network));
 }
 

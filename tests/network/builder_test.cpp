@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/network/network.h"
+#include "tests/support/expect_error.h"
 
 namespace stipple::test {
 namespace {

@@ -8,7 +8,7 @@
 #include "stipple/core/half.h"
 #include "stipple/network/builder.h"
 #include "stipple/network/weights.h"
-#include "tests/network/network.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stipple::test {
@@ -16,7 +16,7 @@ namespace {
 
 using namespace stipple::network;
 
-Network small() {
+Network stored_network() {
     Builder build("small");
     const Tensor x = build.linear("conv1", build.input("points", points_of(3)), 16, {.norm = true});
     build.output("logits", build.linear("fc", build.max_points("pool", x), 4));
@@ -25,62 +25,65 @@ Network small() {
 
 TEST(NetworkWeightsFile, Float32ComesBackExactly) {
     const TemporaryFolder folder;
-    Weights weights = initial_weights(small(), 1);
+    Weights weights = initial_weights(stored_network(), 1);
     weights.metadata["stipple.calibration"] = "{}";
-    save_weights(folder / "w.safetensors", weights, DType::f32, Overwrite::refuse);
+    save_weights(folder / "w.safetensors", weights, WeightStorage::f32, Overwrite::refuse);
     const Weights back = load_weights(folder / "w.safetensors");
     EXPECT_EQ(checksum(back), checksum(weights));
     EXPECT_EQ(back.metadata.at("stipple.model"), "small");
     EXPECT_EQ(back.metadata.at("stipple.calibration"), "{}");
-    EXPECT_EQ(config_of(back), small().config);
-    EXPECT_NO_THROW(check_weights(small(), back));
-    EXPECT_ERROR(save_weights(folder / "w.safetensors", weights, DType::f32, Overwrite::refuse), cannot_write,
+    EXPECT_EQ(config_of(back), stored_network().config);
+    EXPECT_NO_THROW(check_weights(stored_network(), back));
+    EXPECT_ERROR(save_weights(folder / "w.safetensors", weights, WeightStorage::f32, Overwrite::refuse), cannot_write,
                  "w.safetensors");
-    EXPECT_NO_THROW(save_weights(folder / "w.safetensors", weights, DType::f32, Overwrite::allow));
+    EXPECT_NO_THROW(save_weights(folder / "w.safetensors", weights, WeightStorage::f32, Overwrite::allow));
 }
 
 TEST(NetworkWeightsFile, SixteenBitsAreRoundedToNearestEvenOnce) {
     const TemporaryFolder folder;
-    const Weights weights = initial_weights(small(), 1);
-    for (DType dtype : {DType::f16, DType::bf16}) {
-        const std::string path = folder / (std::string(name_of(dtype)) + ".safetensors");
-        save_weights(path, weights, dtype, Overwrite::refuse);
+    const Weights weights = initial_weights(stored_network(), 1);
+    for (WeightStorage storage : {WeightStorage::f16, WeightStorage::bf16}) {
+        const std::string path = folder / (std::string(name_of(storage)) + ".safetensors");
+        save_weights(path, weights, storage, Overwrite::refuse);
         const Weights back = load_weights(path);
-        EXPECT_NO_THROW(check_weights(small(), back));
+        EXPECT_NO_THROW(check_weights(stored_network(), back));
         for (const auto& [name, tensor] : weights.tensors)
             for (size_t i = 0; i < tensor.values.size(); ++i) {
                 const float value = tensor.values[i], read = back.tensors.at(name).values[i];
-                EXPECT_NEAR(read, value, std::fabs(value) * (dtype == DType::f16 ? 0x1p-11 : 0x1p-8) + 0x1p-25);
-                EXPECT_EQ(read, dtype == DType::f16 ? half_to_float(float_to_half(value))
-                                                    : bfloat16_to_float(float_to_bfloat16(value)));
+                EXPECT_NEAR(read, value,
+                            std::fabs(value) * (storage == WeightStorage::f16 ? 0x1p-11 : 0x1p-8) + 0x1p-25);
+                EXPECT_EQ(read, storage == WeightStorage::f16 ? half_to_float(float_to_half(value))
+                                                              : bfloat16_to_float(float_to_bfloat16(value)));
             }
         // What was rounded stays.
-        save_weights(path, back, dtype, Overwrite::allow);
+        save_weights(path, back, storage, Overwrite::allow);
         EXPECT_EQ(checksum(load_weights(path)), checksum(back));
     }
-    EXPECT_LT(read_file(folder / "float16.safetensors").size(), 1600u);
+    EXPECT_LT(read_file(folder / "f16.safetensors").size(), 1600u);
 }
 
 TEST(NetworkWeightsFile, WhatADtypeCannotHoldIsRefused) {
     const TemporaryFolder folder;
-    Weights weights = initial_weights(small(), 1);
+    Weights weights = initial_weights(stored_network(), 1);
     weights.tensors.at("fc.weight").values[5] = 65519;
-    EXPECT_NO_THROW(save_weights(folder / "a.safetensors", weights, DType::f16, Overwrite::refuse));
+    EXPECT_NO_THROW(save_weights(folder / "a.safetensors", weights, WeightStorage::f16, Overwrite::refuse));
     weights.tensors.at("fc.weight").values[5] = -65520;
-    EXPECT_ERROR(save_weights(folder / "b.safetensors", weights, DType::f16, Overwrite::refuse), not_finite,
+    EXPECT_ERROR(save_weights(folder / "b.safetensors", weights, WeightStorage::f16, Overwrite::refuse), not_finite,
                  "tensor 'fc.weight': -65520 at 5 is no number of float16");
-    EXPECT_NO_THROW(save_weights(folder / "c.safetensors", weights, DType::bf16, Overwrite::refuse));
+    EXPECT_NO_THROW(save_weights(folder / "c.safetensors", weights, WeightStorage::bf16, Overwrite::refuse));
     weights.tensors.at("fc.weight").values[5] = 3.4e38f;
-    EXPECT_ERROR(save_weights(folder / "d.safetensors", weights, DType::bf16, Overwrite::refuse), not_finite,
+    EXPECT_ERROR(save_weights(folder / "d.safetensors", weights, WeightStorage::bf16, Overwrite::refuse), not_finite,
                  "'fc.weight'");
-    EXPECT_NO_THROW(save_weights(folder / "e.safetensors", weights, DType::f32, Overwrite::refuse));
+    EXPECT_NO_THROW(save_weights(folder / "e.safetensors", weights, WeightStorage::f32, Overwrite::refuse));
     weights.tensors.at("fc.weight").values[5] = std::nanf("");
-    for (DType dtype : {DType::f32, DType::f16, DType::bf16})
-        EXPECT_ERROR(save_weights(folder / "f.safetensors", weights, dtype, Overwrite::refuse), not_finite, "nan at 5");
-    EXPECT_ERROR(save_weights(folder / "f.safetensors", weights, DType::f64, Overwrite::refuse), bad_argument,
-                 "float32, float16 or bfloat16, not float64");
+    for (WeightStorage storage : {WeightStorage::f32, WeightStorage::f16, WeightStorage::bf16})
+        EXPECT_ERROR(save_weights(folder / "f.safetensors", weights, storage, Overwrite::refuse), not_finite,
+                     "nan at 5");
+    EXPECT_EQ(parse_weight_storage("bf16"), WeightStorage::bf16);
+    EXPECT_ERROR(parse_weight_storage("f64"), bad_argument,
+                 "weights are stored as f32, f16, bf16, int8-rows, not \"f64\"");
     weights.tensors.at("fc.weight").values.pop_back();
-    EXPECT_ERROR(save_weights(folder / "f.safetensors", weights, DType::f32, Overwrite::refuse), bad_argument,
+    EXPECT_ERROR(save_weights(folder / "f.safetensors", weights, WeightStorage::f32, Overwrite::refuse), bad_argument,
                  "tensor 'fc.weight': 63 values for a shape of 64");
     EXPECT_EQ(folder.entries(), (std::vector<std::string>{"a.safetensors", "c.safetensors", "e.safetensors"}));
 }
@@ -114,8 +117,8 @@ TEST(NetworkWeightsFile, EveryFloatIsReadAndNothingElse) {
 
 TEST(NetworkWeightsFile, FromMemory) {
     const TemporaryFolder folder;
-    const Weights weights = initial_weights(small(), 1);
-    save_weights(folder / "w.safetensors", weights, DType::f32, Overwrite::refuse);
+    const Weights weights = initial_weights(stored_network(), 1);
+    save_weights(folder / "w.safetensors", weights, WeightStorage::f32, Overwrite::refuse);
     const std::string text = read_file(folder / "w.safetensors");
     io::MemorySource source(std::as_bytes(std::span(text.data(), text.size())));
     io::ByteReader reader(source);
@@ -125,10 +128,10 @@ TEST(NetworkWeightsFile, FromMemory) {
 // Every length that is not the whole, and every byte of the header turned: an error or weights, never more.
 TEST(NetworkWeightsFile, TruncatedOrCorruptIsAnErrorThatNamesTheFile) {
     const TemporaryFolder folder(Where::memory);
-    const Network network = small();
+    const Network network = stored_network();
     const Weights weights = initial_weights(network, 1);
     const std::string path = folder / "w.safetensors";
-    save_weights(path, weights, DType::f16, Overwrite::refuse);
+    save_weights(path, weights, WeightStorage::f16, Overwrite::refuse);
     const std::string whole = read_file(path);
     for (size_t length = 0; length < whole.size(); ++length) {
         write_file(path, whole.substr(0, length));
@@ -176,7 +179,7 @@ TEST(NetworkWeightsFile, TheConfigurationIsAnObjectOfTexts) {
                             R"({"a": null})", R"({"a": {}})", R"({"a": []})", R"({"a": {"b": "c"}})", R"({"a": -1.5})",
                             R"({"a": "1", "a": "2"})", R"({"a": "1"} x)", R"({"a": "1",})", "{\"a\": \"\xff\"}"})
         EXPECT_ERROR(read(bad), bad_file, "'stipple.config' in the metadata is no JSON object of texts");
-    Network network = small();
+    Network network = stored_network();
     network.config = {{"quote\"", "back\\slash"}, {"line", "a\nb"}};
     set_config(weights, network);
     EXPECT_EQ(config_of(weights), network.config);

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "stipple/network/builder.h"
-#include "tests/network/network.h"
+#include "tests/support/expect_error.h"
 
 namespace stipple::test {
 namespace {

@@ -17,7 +17,7 @@ inline std::string save_model(const std::string& path, const std::string& name, 
         models::build_model(name, {{"classes", std::to_string(classes)}, {"feature_transform", "false"}});
     network::Weights weights = network::initial_weights(net, 3);
     weights.metadata.insert(metadata.begin(), metadata.end());
-    network::save_weights(path, weights, DType::f32, Overwrite::refuse);
+    network::save_weights(path, weights, network::WeightStorage::f32, Overwrite::refuse);
     return path;
 }
 

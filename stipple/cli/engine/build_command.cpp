@@ -63,7 +63,8 @@ Result run_build(const EngineBuildOptions& options, const Common& common) {
     if (!common.dry_run) {
         engine::save_engine(options.output, file, common.overwrite_mode());
         if (!options.save_model.empty())
-            network::save_weights(options.save_model, model.weights, DType::f32, common.overwrite_mode());
+            network::save_weights(options.save_model, model.weights, network::WeightStorage::f32,
+                                  common.overwrite_mode());
     }
     const int64_t written = network::multiply_adds(model.network, options.max_points),
                   computed = engine::multiply_adds(engine.program(), options.max_points);

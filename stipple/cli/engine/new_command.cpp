@@ -8,7 +8,7 @@ namespace stipple::cli {
 namespace {
 
 struct EngineNewOptions {
-    std::string model, output, dtype = "f32";
+    std::string model, output, storage = "f32";
     std::vector<std::string> settings;
 };
 
@@ -17,8 +17,8 @@ Result run_new(const EngineNewOptions& options, const Common& common) {
     const network::Network net = models::build_model(options.model, model_options(options.settings));
     network::Weights weights = network::initial_weights(net, common.seed);
     weights.metadata["stipple.trained"] = "false";
-    const DType dtype = options.dtype == "f16" ? DType::f16 : options.dtype == "bf16" ? DType::bf16 : DType::f32;
-    if (!common.dry_run) network::save_weights(options.output, weights, dtype, common.overwrite_mode());
+    const network::WeightStorage storage = network::parse_weight_storage(options.storage);
+    if (!common.dry_run) network::save_weights(options.output, weights, storage, common.overwrite_mode());
     int64_t parameters = 0;
     for (const auto& [name, tensor] : weights.tensors) parameters += static_cast<int64_t>(tensor.values.size());
     Result result;
@@ -45,10 +45,10 @@ Command add_engine_new(Arguments& group, Common& common) {
     Option model = app.option("NAME", options->model, "Which architecture, see below");
     Option output = app.option("-o,--output", options->output, "The .safetensors file");
     app.option("--set", options->settings, "Its configuration, e.g. classes=10").text("KEY=VALUE...");
-    app.option("--dtype", options->dtype, "How the numbers are stored")
-        .one_of({"f32", "f16", "bf16"})
+    app.option("--storage", options->storage, "How the numbers are stored")
+        .one_of({"f32", "f16", "bf16", "int8-rows"})
         .show_default()
-        .text("f32|f16|bf16");
+        .text("f32|f16|bf16|int8-rows");
     app.footer(
         "Models:" + names +
         "\n\nExample:\n  stipple engine new pointnet-classifier --set classes=40 --seed 1 -o random.safetensors");

@@ -3,11 +3,13 @@
 #include <limits>
 
 #include "stipple/core/error.h"
-#include "stipple/network/onnx/protobuf_writer.h"
+#include "stipple/io/common/protobuf_writer.h"
 
 namespace stipple::network {
 
 namespace {
+
+using io::ProtobufWriter;
 
 // Field numbers are those of onnx.proto; each function names its message.
 

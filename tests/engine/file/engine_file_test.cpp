@@ -118,8 +118,8 @@ TEST(EngineFileTest, SavesAndLoadsByPath) {
     EXPECT_TRUE(is_engine_file(folder / "a.engine"));
     EXPECT_EQ(load_engine(folder / "a.engine").source, file.source);
     EXPECT_THROW(save_engine(folder / "a.engine", file, Overwrite::refuse), Error);
-    network::save_weights(folder / "w.safetensors", test::random_weights(small_network(), 1), DType::f32,
-                          Overwrite::refuse);
+    network::save_weights(folder / "w.safetensors", test::random_weights(small_network(), 1),
+                          network::WeightStorage::f32, Overwrite::refuse);
     EXPECT_FALSE(is_engine_file(folder / "w.safetensors"));
     try {
         load_engine(folder / "w.safetensors");

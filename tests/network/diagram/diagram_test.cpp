@@ -7,8 +7,8 @@
 
 #include "stipple/network/builder.h"
 #include "stipple/network/diagram/xml.h"
-#include "tests/network/network.h"
 #include "tests/network/svg.h"
+#include "tests/support/expect_error.h"
 
 namespace stipple::test {
 namespace {

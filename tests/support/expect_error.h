@@ -1,5 +1,5 @@
 #pragma once
-// Shared by the tests of networks.
+// Expectations of errors.
 
 #include <gtest/gtest.h>
 

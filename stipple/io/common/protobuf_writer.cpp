@@ -1,11 +1,11 @@
-#include "stipple/network/onnx/protobuf_writer.h"
+#include "stipple/io/common/protobuf_writer.h"
 
 #include <bit>
 
-namespace stipple::network {
+namespace stipple::io {
 
 namespace {
-constexpr int kVarint = 0, kLengthDelimited = 2, kFourBytes = 5;
+constexpr int kVarint = 0, kEightBytes = 1, kLengthDelimited = 2, kFourBytes = 5;
 }
 
 void ProtobufWriter::varint(uint64_t value) {
@@ -27,8 +27,16 @@ void ProtobufWriter::integer(int field, int64_t value) {
 
 void ProtobufWriter::real(int field, float value) {
     key(field, kFourBytes);
-    const uint32_t bits = std::bit_cast<uint32_t>(value);
-    for (int shift = 0; shift < 32; shift += 8) data_.push_back(static_cast<std::byte>(bits >> shift));
+    fixed(std::bit_cast<uint32_t>(value), 4);
+}
+
+void ProtobufWriter::real(int field, double value) {
+    key(field, kEightBytes);
+    fixed(std::bit_cast<uint64_t>(value), 8);
+}
+
+void ProtobufWriter::fixed(uint64_t bits, int bytes) {
+    for (int i = 0; i < bytes; ++i) data_.push_back(static_cast<std::byte>(bits >> 8 * i));
 }
 
 void ProtobufWriter::bytes(int field, std::span<const std::byte> value) {
@@ -51,4 +59,4 @@ void ProtobufWriter::packed(int field, std::span<const int64_t> values) {
     message(field, inner);
 }
 
-}  // namespace stipple::network
+}  // namespace stipple::io

@@ -1,10 +1,10 @@
-#include "stipple/network/onnx/protobuf_writer.h"
+#include "stipple/io/common/protobuf_writer.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace stipple::network {
+namespace stipple::io {
 namespace {
 
 std::string hex(const ProtobufWriter& writer) {
@@ -47,7 +47,8 @@ TEST(ProtobufWriter, WritesNumbersAtTheirEnds) {
     ProtobufWriter writer;
     writer.real(2, -2.0f);
     writer.integer(20, 7);  // a key of two bytes
-    EXPECT_EQ(hex(writer), "15000000c0a00107");
+    writer.real(1, -2.0);
+    EXPECT_EQ(hex(writer), "15000000c0a001070900000000000000c0");
 }
 
 TEST(ProtobufWriter, WritesNothingAsNothing) {
@@ -60,4 +61,4 @@ TEST(ProtobufWriter, WritesNothingAsNothing) {
 }
 
 }  // namespace
-}  // namespace stipple::network
+}  // namespace stipple::io

@@ -1,0 +1,178 @@
+#include "stipple/io/event_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "stipple/core/error.h"
+#include "stipple/core/folder.h"
+#include "stipple/io/common/crc32c.h"
+#include "stipple/io/common/event_record.h"
+#include "stipple/io/common/protobuf_writer.h"
+#include "stipple/io/image_file.h"
+
+namespace stipple::io {
+namespace {
+
+constexpr std::string_view kPrefix = "events.out.tfevents.";
+
+[[noreturn]] void fail_writing(const std::string& path, const char* doing, int error) {
+    throw Error(ErrorCode::cannot_write, Place{path}, fmt::format("{}: {}", doing, std::strerror(error)));
+}
+
+// Field numbers are those of event.proto and summary.proto; each function names its message.
+
+ProtobufWriter image_message(const EventImage& image) {
+    ProtobufWriter out;
+    out.integer(1, image.height);
+    out.integer(2, image.width);
+    out.integer(3, image.colorspace);
+    out.bytes(4, image.file);
+    return out;
+}
+
+ProtobufWriter summary_message(const Event& event) {
+    ProtobufWriter summary;
+    for (const EventScalar& scalar : event.scalars) {
+        ProtobufWriter value;
+        value.text(1, scalar.tag);
+        value.real(2, scalar.value);
+        summary.message(1, value);
+    }
+    for (const EventImage& image : event.images) {
+        ProtobufWriter value;
+        value.text(1, image.tag);
+        value.message(4, image_message(image));
+        summary.message(1, value);
+    }
+    return summary;
+}
+
+ProtobufWriter event_message(const Event& event) {
+    ProtobufWriter out;
+    out.real(1, event.wall_time);
+    if (event.step != 0) out.integer(2, event.step);
+    if (!event.version.empty()) out.text(3, event.version);
+    if (!event.scalars.empty() || !event.images.empty()) out.message(5, summary_message(event));
+    return out;
+}
+
+int open_to_append(const std::string& path, int flags) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | flags, 0666);
+    if (fd < 0) fail_writing(path, "cannot open", errno);
+    return fd;
+}
+
+}  // namespace
+
+uint32_t masked_crc(std::span<const std::byte> bytes) {
+    const uint32_t crc = crc32c(bytes);
+    return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+}
+
+std::vector<std::byte> event_record(const Event& event) {
+    const ProtobufWriter message = event_message(event);
+    const std::span<const std::byte> bytes = message.data();
+    std::vector<std::byte> record(kRecordHead + bytes.size() + kRecordTail);
+    const uint64_t length = bytes.size();  // hosts are little-endian
+    std::memcpy(record.data(), &length, 8);
+    const uint32_t head = masked_crc(std::span(record).first(8)), tail = masked_crc(bytes);
+    std::memcpy(record.data() + 8, &head, 4);
+    std::memcpy(record.data() + kRecordHead, bytes.data(), bytes.size());
+    std::memcpy(record.data() + kRecordHead + bytes.size(), &tail, 4);
+    return record;
+}
+
+void rewind_events(const std::string& path, int64_t step) {
+    const EventFile file = load_events(path);
+    int64_t end = file.whole_bytes;
+    for (size_t i = file.events.size(); i-- > 1 && file.events[i].step > step;) end = file.events[i].begin;
+    if (end == file.whole_bytes && file.damage.empty()) return;
+    const int fd = open_to_append(path, 0);
+    const int error = ::ftruncate(fd, end) == 0 ? 0 : errno;
+    ::close(fd);
+    if (error != 0) fail_writing(path, "cannot cut", error);
+}
+
+std::string event_path(const std::string& folder, int64_t seconds) {
+    char host[256] = {};
+    if (::gethostname(host, sizeof host - 1) != 0) std::strcpy(host, "host");
+    for (char* letter = host; *letter; ++letter)
+        if (*letter == '/') *letter = '_';
+    return fmt::format("{}/{}{:010}.{}", folder, kPrefix, seconds, host);
+}
+
+std::optional<std::string> find_event_file(const std::string& folder) {
+    std::optional<std::string> last;
+    for (const std::string& name : list_folder(folder))
+        if (name.rfind(kPrefix, 0) == 0 && (!last || name > *last)) last = name;
+    if (last) last = folder + "/" + *last;
+    return last;
+}
+
+EventWriter::EventWriter(std::string path, double wall_time) : path_(std::move(path)) {
+    fd_ = open_to_append(path_, O_CREAT);
+    try {
+        const EventFile file = load_events(path_);
+        size_ = file.whole_bytes;
+        if (!file.damage.empty() && ::ftruncate(fd_, size_) != 0) fail_writing(path_, "cannot cut", errno);
+        if (size_ == 0) {
+            Event first;
+            first.wall_time = wall_time;
+            first.version = kEventVersion;
+            append(first);
+        }
+    } catch (...) {
+        ::close(fd_);
+        throw;
+    }
+}
+
+EventWriter::~EventWriter() {
+    ::close(fd_);
+}
+
+void EventWriter::append(const Event& event) {
+    const std::vector<std::byte> record = event_record(event);
+    for (size_t done = 0; done < record.size();) {
+        const ssize_t count = ::write(fd_, record.data() + done, record.size() - done);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) {
+            const int error = errno;
+            if (::ftruncate(fd_, size_) != 0) {  // the next resume repairs it
+            }
+            fail_writing(path_, "cannot write", error);
+        }
+        done += static_cast<size_t>(count);
+    }
+    size_ += static_cast<int64_t>(record.size());
+}
+
+void EventWriter::add_scalars(int64_t step, std::span<const EventScalar> scalars, double wall_time) {
+    Event event;
+    event.wall_time = wall_time;
+    event.step = step;
+    event.scalars.assign(scalars.begin(), scalars.end());
+    append(event);
+}
+
+void EventWriter::add_image(int64_t step, std::string tag, const Image& image, double wall_time) {
+    MemorySink png;
+    write_png(image, png);
+    Event event;
+    event.wall_time = wall_time;
+    event.step = step;
+    event.images.push_back({std::move(tag), static_cast<int32_t>(image.width()), static_cast<int32_t>(image.height()),
+                            static_cast<int32_t>(image.channels()), std::move(png.bytes())});
+    append(event);
+}
+
+void EventWriter::sync() {
+    if (::fsync(fd_) != 0) fail_writing(path_, "cannot flush to the disk", errno);
+}
+
+}  // namespace stipple::io
