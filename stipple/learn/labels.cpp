@@ -71,8 +71,7 @@ std::vector<int64_t> all_items(int64_t n) {
 
 class LabelObjective : public Objective {
 public:
-    LabelObjective(const Recipe& recipe, const std::map<std::string, std::string>& base,
-                   std::vector<std::string>& warnings, ProgressMode mode);
+    LabelObjective(const Recipe& recipe, std::vector<std::string>& warnings, ProgressMode mode);
 
     int64_t items() const override { return static_cast<int64_t>(train_.size()); }
     network::Network network() const override { return network_; }
@@ -106,7 +105,7 @@ private:
     int64_t label_of(const DataSet& set, int64_t item) const { return set.labels.empty() ? 0 : set.labels[item]; }
     void keep_named_classes(std::vector<int64_t>& items) const;
     void split(std::vector<std::string>& warnings, ProgressMode mode);
-    void build(const std::map<std::string, std::string>& base);
+    void build();
     /// The labels of a batch's rows as the network counts them.
     Tensor logits_of(Module& module, const ops::Batch& batch, const Tensor& points, const Tensor& categories,
                      const RunOptions& options, Tensor* transform = nullptr) const;
@@ -133,8 +132,7 @@ private:
     std::vector<Scratch> scratch_;
 };
 
-LabelObjective::LabelObjective(const Recipe& recipe, const std::map<std::string, std::string>& base,
-                               std::vector<std::string>& warnings, ProgressMode mode)
+LabelObjective::LabelObjective(const Recipe& recipe, std::vector<std::string>& warnings, ProgressMode mode)
     : recipe_(recipe) {
     if (recipe.data.folder.empty())
         throw Error(ErrorCode::bad_argument, "no data to train on", "name a folder with --data");
@@ -144,7 +142,7 @@ LabelObjective::LabelObjective(const Recipe& recipe, const std::map<std::string,
     if (!is_segmentation() && set_.labels.empty())
         misfit(fmt::format("{}: classification needs classes; layout {} has none", recipe.data.folder, set_.layout));
     split(warnings, mode);
-    build(base);
+    build();
     views_.push_back({recipe.data.points, recipe.augment, 1, recipe.run.seed});
     if (recipe.view.weight > 0)
         views_.push_back({recipe.view.points, recipe.view.augment, recipe.view.weight, recipe.run.seed ^ kViewSeed});
@@ -190,9 +188,8 @@ void LabelObjective::split(std::vector<std::string>& warnings, ProgressMode mode
     if (train_.size() < 2) misfit(fmt::format("{}: {} items to train on", recipe_.data.folder, train_.size()));
 }
 
-void LabelObjective::build(const std::map<std::string, std::string>& base) {
-    std::map<std::string, std::string> options = base;
-    for (const auto& [name, value] : recipe_.options) options[name] = value;
+void LabelObjective::build() {
+    std::map<std::string, std::string> options = recipe_.options;
     const std::string& model = recipe_.model;
     part_end_ = static_cast<int64_t>(set_.classes.size());
     if (is_segmentation()) {
@@ -435,9 +432,9 @@ std::string LabelObjective::describe(std::span<const int64_t> numbers) const {
 
 }  // namespace
 
-std::unique_ptr<Objective> make_label_objective(const Recipe& recipe, const std::map<std::string, std::string>& base,
-                                                std::vector<std::string>& warnings, ProgressMode progress) {
-    return std::make_unique<LabelObjective>(recipe, base, warnings, progress);
+std::unique_ptr<Objective> make_label_objective(const Recipe& recipe, std::vector<std::string>& warnings,
+                                                ProgressMode progress) {
+    return std::make_unique<LabelObjective>(recipe, warnings, progress);
 }
 
 }  // namespace stipple::learn

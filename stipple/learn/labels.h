@@ -11,9 +11,7 @@ namespace stipple::learn {
 
 /// Reads the data of the recipe and splits it. Throws as load_data_set, and Error{bad_config} where the recipe does not
 /// fit the data: a task that wants labels or parts that are not there, nothing left to train on.
-///
-/// base: options of a network that is trained further (its file's configuration), else empty.
-std::unique_ptr<Objective> make_label_objective(const Recipe& recipe, const std::map<std::string, std::string>& base,
-                                                std::vector<std::string>& warnings, ProgressMode progress);
+std::unique_ptr<Objective> make_label_objective(const Recipe& recipe, std::vector<std::string>& warnings,
+                                                ProgressMode progress);
 
 }  // namespace stipple::learn

@@ -1,0 +1,169 @@
+#include "stipple/cli/learn/train_command.h"
+
+#include <fmt/ranges.h>
+#include <torch/torch.h>
+
+#include "stipple/cli/common/json.h"
+#include "stipple/learn/fine_tune.h"
+#include "stipple/learn/labels.h"
+#include "stipple/learn/train.h"
+#include "stipple/tasks/weights.h"
+
+namespace stipple::cli {
+namespace {
+
+struct TrainArguments {
+    std::string recipe, data, output, resume, init, on_save_error = "stop";
+    std::vector<std::string> settings;
+    int64_t epochs = 0, batch = 0, max_steps = 0;
+    bool strict = false, prints_recipe = false;
+};
+
+/// The recipe of a new run: the file, then --data, --epochs and so on, then --set, which has the last word.
+learn::Recipe resolved(const TrainArguments& arguments, const Common& common, bool seed_given) {
+    learn::Recipe recipe = learn::load_recipe(learn::find_recipe(arguments.recipe));
+    if (!arguments.data.empty()) recipe.data.folder = arguments.data;
+    if (arguments.epochs > 0) recipe.run.epochs = arguments.epochs;
+    if (arguments.batch > 0) recipe.run.batch = arguments.batch;
+    if (seed_given) recipe.run.seed = common.seed;
+    for (const std::string& setting : arguments.settings) {
+        const size_t equals = setting.find('=');
+        STIPPLE_REQUIRE(equals != std::string::npos && equals > 0, "--set {}: key=value expected", setting);
+        learn::set_option(recipe, setting.substr(0, equals), setting.substr(equals + 1));
+    }
+    learn::validate(recipe);
+    return recipe;
+}
+
+torch::Device torch_device(const std::string& name) {
+    const Device device = parse_device(name);
+    if (device.type == DeviceType::cpu) return torch::kCPU;
+    if (!torch::cuda::is_available())
+        throw Error(ErrorCode::no_device, "this LibTorch has no CUDA, or there is no GPU", "use --device cpu");
+    return {torch::kCUDA, static_cast<c10::DeviceIndex>(device.index)};
+}
+
+Result report(const learn::Recipe& recipe, const learn::TrainReport& trained, const std::string& folder) {
+    Result result;
+    result.warnings = trained.warnings;
+    Json scores = Json::object();
+    std::string line;
+    for (const auto& [name, value] : trained.scores) {
+        scores[name] = value;
+        line += fmt::format("  {:<32} {:.4f}\n", name, value);
+    }
+    result.fields["recipe"] = recipe.name;
+    result.fields["run"] = folder;
+    result.fields["epochs"] = trained.epochs;
+    result.fields["steps"] = trained.steps;
+    result.fields["skipped_steps"] = trained.skipped;
+    result.fields["complete"] = trained.is_complete;
+    result.fields["stopped_early"] = trained.stopped_early;
+    result.fields["scores"] = std::move(scores);
+    result.fields["weights"] = trained.weights;
+    result.text = fmt::format("{}: {} epochs, {} steps in {:.1f} s\n{}", recipe.name, trained.epochs, trained.steps,
+                              trained.seconds, line);
+    result.text += trained.is_complete
+                       ? fmt::format("  weights                          {}\n", trained.weights)
+                       : fmt::format("  not complete; go on with: stipple train --resume {}\n", folder);
+    return result;
+}
+
+Result run_train(const TrainArguments& arguments, const Common& common, bool seed_given) {
+    if (common.threads > 0) torch::set_num_threads(common.threads);
+    const bool is_resumed = !arguments.resume.empty();
+    learn::TrainOptions options;
+    options.device = torch_device(common.device);
+    options.progress = progress_mode(common);
+    options.is_resumed = is_resumed;
+    options.refuses_damaged = arguments.strict;
+    options.survives_save_errors = arguments.on_save_error == "warn";
+    options.max_steps = arguments.max_steps;
+
+    std::optional<RunFolder> folder;
+    learn::Recipe recipe;
+    io::Warnings warnings;
+    if (is_resumed) {
+        STIPPLE_REQUIRE(arguments.recipe.empty() && arguments.data.empty() && arguments.output.empty() &&
+                            arguments.init.empty() && arguments.settings.empty() && arguments.epochs == 0 &&
+                            arguments.batch == 0 && !seed_given,
+                        "--resume takes recipe, data and options from the run; only --max-steps can be given");
+        folder = RunFolder::resume(arguments.resume);
+        try {
+            recipe = learn::parse_recipe(folder->config());
+        } catch (const Error& error) {
+            throw error.at_path(arguments.resume + "/config.toml");
+        }
+    } else {
+        STIPPLE_REQUIRE(!arguments.recipe.empty(), "a recipe or --resume is needed; recipes: {}",
+                        fmt::join(learn::list_recipes(), ", "));
+        recipe = resolved(arguments, common, seed_given);
+        if (!arguments.init.empty())
+            recipe = learn::recipe_for(recipe, network::load_weights(tasks::find_weights(arguments.init)));
+    }
+    if (arguments.prints_recipe) {
+        Result result;
+        result.text = learn::to_toml(recipe);
+        result.fields["recipe_toml"] = result.text;
+        return result;
+    }
+    const std::unique_ptr<learn::Objective> objective =
+        learn::make_label_objective(recipe, warnings, options.progress);
+    if (!arguments.init.empty()) {
+        learn::FineTuned start = learn::start_from(network::load_weights(tasks::find_weights(arguments.init)),
+                                                   objective->network(), recipe.run.seed);
+        warnings.push_back(start.fresh.empty()
+                               ? fmt::format("{}: all tensors are taken", arguments.init)
+                               : fmt::format("{}: {} tensors are taken; new are {}", arguments.init, start.taken,
+                                             fmt::join(start.fresh, ", ")));
+        options.initial = std::move(start.weights);
+    }
+    if (common.dry_run) {
+        Result result;
+        result.warnings = warnings;
+        result.text = fmt::format("{}: {} items to train on, {} parameters\n", recipe.name, objective->items(),
+                                  network::parameters_of(objective->network()).size());
+        return result;
+    }
+    if (!is_resumed)
+        folder = RunFolder::create(arguments.output.empty() ? "runs/" + recipe.name : arguments.output,
+                                   learn::to_toml(recipe));
+    learn::TrainReport trained = learn::train(recipe, *objective, *folder, options);
+    trained.warnings.insert(trained.warnings.begin(), warnings.begin(), warnings.end());
+    return report(recipe, trained, folder->path());
+}
+
+}  // namespace
+
+Command add_train(Arguments& root, Common& common) {
+    auto arguments = std::make_shared<TrainArguments>();
+    Arguments& app = root.command("train", "Train a network from a recipe");
+    app.option("RECIPE", arguments->recipe, "By name or path: every number of the run (TOML)");
+    app.option("--data", arguments->data, "Data set: a folder in one of the layouts of docs/data.md").text("DIR");
+    app.option("-o,--output", arguments->output, "Run folder; runs/RECIPE without it").text("DIR");
+    app.option("--resume", arguments->resume, "Go on with a run, bit for bit").text("DIR");
+    app.option("--init", arguments->init, "Start from weights; a head for other classes is new").text("WEIGHTS");
+    app.option("--set", arguments->settings, "A number of the recipe: run.batch=32").text("KEY=VALUE").one_word();
+    app.option("--epochs", arguments->epochs, "As --set run.epochs").between(1, 1 << 24);
+    app.option("--batch", arguments->batch, "As --set run.batch").between(1, 1 << 20);
+    app.option("--max-steps", arguments->max_steps, "Save and end after so many steps of the run").from_zero();
+    app.option("--on-save-error", arguments->on_save_error, "A checkpoint that cannot be written")
+        .one_of({"stop", "warn"})
+        .show_default();
+    app.flag("--strict", arguments->strict, "A damaged checkpoint is an error, not skipped");
+    app.flag("--print-recipe", arguments->prints_recipe, "Print the resolved recipe and end");
+    app.footer(
+        "Example:\n  stipple train pointnet-cls --data modelnet40_ply_hdf5_2048 -o runs/cls\n"
+        "  stipple train pointnet-cls --init pointnet-cls --data my_classes/ --epochs 40 -o runs/mine\n"
+        "  stipple train --resume runs/cls");
+    const std::vector<Option> options = root.options();
+    const auto seed = std::find_if(options.begin(), options.end(), [](const Option& o) { return o.name() == "seed"; });
+    const Option seed_option = seed == options.end() ? Option() : *seed;
+    const bool has_seed = seed != options.end();
+    return {&app, [arguments, &common, seed_option, has_seed] {
+                return run_train(*arguments, common, has_seed && seed_option.given());
+            },
+            {}};
+}
+
+}  // namespace stipple::cli

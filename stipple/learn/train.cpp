@@ -1,0 +1,346 @@
+#include "stipple/learn/train.h"
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <torch/torch.h>
+#include <torch/version.h>
+
+#include "stipple/core/checkpoint.h"
+#include "stipple/core/failpoint.h"
+#include "stipple/core/interrupt.h"
+#include "stipple/core/log.h"
+#include "stipple/learn/optimizer.h"
+#include "stipple/learn/run_log.h"
+#include "stipple/learn/run_state.h"
+#include "stipple/learn/trouble.h"
+
+namespace stipple::learn {
+namespace {
+
+using torch::Tensor;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kDepth = 3;  // batches that are made ahead
+constexpr int64_t kSkipsInARow = 10;
+constexpr double kSkippedShare = 0.01;
+constexpr const char* kState = "state.safetensors";
+constexpr const char* kRecipe = "recipe.toml";
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Same recipe and seed, same bits; products of a GPU as the recipe says.
+void set_arithmetic(const Recipe& recipe) {
+    at::globalContext().setDeterministicAlgorithms(recipe.run.deterministic, /*warn_only=*/true);
+    at::globalContext().setBenchmarkCuDNN(false);
+    at::globalContext().setAllowTF32CuBLAS(recipe.run.tf32);
+    at::globalContext().setAllowTF32CuDNN(recipe.run.tf32);
+}
+
+class Training {
+public:
+    Training(const Recipe& recipe, Objective& objective, RunFolder& folder, const TrainOptions& options);
+    TrainReport run();
+
+private:
+    void resume();
+    std::map<std::string, Tensor> tensors() const;
+    void save(bool is_best);
+    void save_once(bool is_best);
+    void step(const data::LoadedBatch& batch);
+    void skip(const data::LoadedBatch& batch, const RunOptions& how, double loss);
+    void end_epoch();
+    void evaluate(Scores& scores);
+    network::Weights result() const;
+    void save_weights(const std::string& name) const;
+    bool has_average() const { return recipe_.run.average_decay > 0; }
+
+    const Recipe& recipe_;
+    Objective& objective_;
+    RunFolder& folder_;
+    const TrainOptions& options_;
+    Module module_;
+    Optimizer optimizer_;
+    Average average_;
+    std::vector<Tensor> trained_, statistics_;
+    int64_t batch_;
+    data::BatchLoader loader_;
+    Counters counters_;
+    TrainReport report_;
+    std::unique_ptr<RunLog> log_;
+    std::unique_ptr<Progress> progress_;
+    Clock::time_point started_ = Clock::now(), epoch_started_ = Clock::now();
+    int64_t epoch_steps_ = 0;  // that this process made in the epoch
+};
+
+network::Weights first_weights(const Recipe& recipe, const Objective& objective, const TrainOptions& options) {
+    network::Weights weights =
+        options.initial ? *options.initial : network::initial_weights(objective.network(), recipe.run.seed);
+    for (const auto& [name, value] : objective.metadata()) weights.metadata[name] = value;
+    return weights;
+}
+
+Training::Training(const Recipe& recipe, Objective& objective, RunFolder& folder, const TrainOptions& options)
+    : recipe_(recipe),
+      objective_(objective),
+      folder_(folder),
+      options_(options),
+      module_(objective.network(), first_weights(recipe, objective, options), options.device),
+      optimizer_(recipe.optimizer, module_.parameters()),
+      average_(recipe.run.average_decay, module_.parameters()),
+      trained_(module_.trained()),
+      batch_(std::min(recipe.run.batch, objective.items())),
+      loader_({.items = objective.items(),
+               .batch_size = batch_,
+               .seed = recipe.run.seed,
+               .shuffle = true,
+               .drop_last = true,
+               .epochs = recipe.run.epochs,
+               .threads = static_cast<int>(recipe.run.loader_threads),
+               .depth = kDepth},
+              [&objective](int64_t epoch, int64_t item, const data::LoaderSlot& slot) {
+                  objective.make(epoch, item, slot);
+              }) {
+    for (const auto& [name, tensor] : module_.parameters())
+        if (!tensor.requires_grad()) statistics_.push_back(tensor);
+    objective.prepare(batch_, kDepth + 1, static_cast<int>(recipe.run.loader_threads), options.device);
+    counters_.sums.assign(objective.sums().size(), 0);
+    if (batch_ < recipe.run.batch)
+        report_.warnings.push_back(fmt::format("batches of {} items: there are no more", batch_));
+}
+
+std::map<std::string, Tensor> Training::tensors() const {
+    std::map<std::string, Tensor> tensors;
+    for (const auto& [name, tensor] : module_.parameters()) tensors.emplace("parameter." + name, tensor);
+    for (const auto& [name, tensor] : optimizer_.state()) tensors.emplace("optimizer." + name, tensor);
+    if (has_average())
+        for (const auto& [name, tensor] : average_.values()) tensors.emplace("average." + name, tensor);
+    return tensors;
+}
+
+void Training::resume() {
+    const auto damaged = options_.refuses_damaged ? Damaged::refuse : Damaged::skip;
+    const std::optional<Checkpoint> checkpoint = find_checkpoint(folder_.path(), damaged, report_.warnings);
+    if (!checkpoint) {
+        report_.warnings.push_back(fmt::format("{}: no checkpoint, begins anew", folder_.path()));
+        return;
+    }
+    const std::vector<std::string> differing = differences(load_recipe(checkpoint->file(kRecipe)), recipe_);
+    if (!differing.empty())
+        throw Error(ErrorCode::bad_config, Place{checkpoint->path},
+                    fmt::format("the checkpoint is of another recipe: {}{}", differing.front(),
+                                differing.size() > 1 ? fmt::format(" and {} more", differing.size() - 1) : ""));
+    if (checkpoint->info.threads != torch::get_num_threads())
+        report_.warnings.push_back(fmt::format("{} threads, {} before: the run will not end in the same bits",
+                                               torch::get_num_threads(), checkpoint->info.threads));
+    const std::map<std::string, Tensor> stored = load_tensors(checkpoint->file(kState));
+    counters_ = counters_from_json(checkpoint->info.extra);
+    try {
+        copy_tensors(stored, "", tensors());
+    } catch (const Error& error) {
+        throw error.at_path(checkpoint->file(kState));
+    }
+    optimizer_.set_state(optimizer_.state(), counters_.optimizer_steps);
+    average_.set_updates(counters_.average_updates);
+    loader_.set_state({counters_.epoch, counters_.batch});
+}
+
+void Training::save_once(bool is_best) {
+    counters_.optimizer_steps = optimizer_.steps();
+    counters_.average_updates = average_.updates();
+    const data::LoaderState next = loader_.state();
+    counters_.epoch = next.epoch, counters_.batch = next.batch;
+    CheckpointInfo info;
+    info.step = counters_.step;
+    info.threads = torch::get_num_threads();
+    info.versions = {{"torch", TORCH_VERSION}};
+    if (is_best) info.score = -counters_.best_score;
+    info.extra = to_json(counters_);
+    const std::map<std::string, Tensor> state = tensors();
+    const std::string recipe = to_toml(recipe_);
+    const CheckpointFile files[] = {{kState, [&](ByteSink& sink) { write_tensors(state, sink); }},
+                                    {kRecipe, [&](ByteSink& sink) { sink.write(recipe); }}};
+    log_->sync();
+    save_checkpoint(folder_.path(), info, files, {.last = static_cast<int>(recipe_.run.keep), .best = true});
+}
+
+void Training::save(bool is_best) {
+    try {
+        save_once(is_best);
+        return;
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::cannot_write) throw;
+        log_warn("{}; one more attempt", error.what());
+    }
+    try {
+        save_once(is_best);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::cannot_write || !options_.survives_save_errors) throw;
+        log_warn("{}; the run goes on without this checkpoint", error.what());
+    }
+}
+
+void Training::step(const data::LoadedBatch& batch) {
+    failpoint("train.step");
+    RunOptions how;
+    how.is_training = true;
+    how.seed = recipe_.run.seed;
+    how.step = counters_.step;
+    how.norm_momentum = norm_momentum_at(recipe_.schedule, batch.epoch);
+    const double rate =
+        rate_at(recipe_.schedule, counters_.step, loader_.batches(), recipe_.run.epochs, counters_.plateau);
+    std::vector<Tensor> statistics;  // as they are now: a step that is skipped must not leave its own
+    if (!statistics_.empty()) statistics = at::_foreach_mul(statistics_, 1);
+    optimizer_.zero_gradients();
+    const StepOutput output = objective_.step(module_, batch, how);
+    output.loss.backward();
+    const Tensor norm = gradient_norm(trained_);
+    // The only wait for the device: all numbers of the step in one copy.
+    const Tensor numbers = torch::cat({output.sums.flatten(), norm.to(torch::kFloat64).reshape({1}),
+                                       output.loss.detach().to(torch::kFloat64).reshape({1})})
+                               .cpu();
+    const double* number = numbers.data_ptr<double>();
+    const auto sums = static_cast<size_t>(numbers.numel() - 2);
+    const double gradient = number[sums], loss = number[sums + 1];
+    ++counters_.step;
+    ++epoch_steps_;
+    if (!std::isfinite(gradient) || !std::isfinite(loss)) {
+        const torch::NoGradGuard no_gradients;
+        for (size_t i = 0; i < statistics.size(); ++i) statistics_[i].copy_(statistics[i]);
+        skip(batch, how, loss);
+        return;
+    }
+    counters_.skipped_in_a_row = 0;
+    if (recipe_.run.clip > 0 && gradient > recipe_.run.clip) scale_gradients(trained_, recipe_.run.clip / gradient);
+    optimizer_.step(rate);
+    if (has_average()) average_.update();
+    for (size_t i = 0; i < sums; ++i) counters_.sums[i] += number[i];
+    ++counters_.summed_steps;
+    if (counters_.step % recipe_.run.log_every == 0 || counters_.step == 1)
+        log_->add_step(counters_.step, batch.epoch, loss, rate, gradient);
+}
+
+void Training::skip(const data::LoadedBatch& batch, const RunOptions& how, double loss) {
+    ++counters_.skipped;
+    ++counters_.skipped_in_a_row;
+    const std::string reason = fmt::format("{} is not finite: {}; items {}", std::isfinite(loss) ? "the gradient" : "the loss",
+                                           find_trouble(module_, objective_, batch, how), objective_.describe(batch.items));
+    log_warn("epoch {}, step {}: skipped, {}", batch.epoch + 1, counters_.step, reason);
+    log_->add_skipped(counters_.step, batch.epoch, reason);
+    const bool is_often = counters_.skipped > kSkipsInARow &&
+                          static_cast<double>(counters_.skipped) > kSkippedShare * static_cast<double>(counters_.step);
+    if (counters_.skipped_in_a_row >= kSkipsInARow || is_often)
+        throw Error(ErrorCode::not_finite,
+                    fmt::format("{} of {} steps were skipped; the last: {}", counters_.skipped, counters_.step, reason),
+                    fmt::format("the last checkpoint is sound; a smaller schedule.rate than {} may help",
+                                recipe_.schedule.rate));
+}
+
+void Training::evaluate(Scores& scores) {
+    std::map<std::string, Tensor> averages = average_.values();
+    if (has_average()) module_.exchange(averages);
+    Scores validation = objective_.evaluate(module_);
+    if (has_average()) module_.exchange(averages);
+    counters_.last_score = validation.front().second;
+    observe(recipe_.schedule, counters_.plateau, counters_.last_score);
+    scores.insert(scores.end(), validation.begin(), validation.end());
+}
+
+void Training::end_epoch() {
+    const int64_t epoch = loader_.state().epoch - 1;
+    const bool is_last = epoch + 1 == recipe_.run.epochs;
+    std::vector<double> sums = counters_.sums;
+    if (counters_.summed_steps > 0) sums[0] /= static_cast<double>(counters_.summed_steps);  // the loss is a mean
+    Scores scores = objective_.scores(sums);
+    const double rate = static_cast<double>(epoch_steps_ * batch_) / std::max(seconds_since(epoch_started_), 1e-9);
+    bool is_best = false;
+    if (objective_.has_validation() && ((epoch + 1) % recipe_.run.evaluate_every == 0 || is_last)) {
+        evaluate(scores);
+        is_best = counters_.best_epoch < 0 || counters_.last_score > counters_.best_score;
+        if (is_best) {
+            counters_.best_score = counters_.last_score;
+            counters_.best_epoch = epoch;
+            save_weights("best.safetensors");
+        }
+        counters_.evaluations_without_better = is_best ? 0 : counters_.evaluations_without_better + 1;
+        report_.stopped_early =
+            recipe_.run.patience > 0 && counters_.evaluations_without_better >= recipe_.run.patience && !is_last;
+    }
+    counters_.is_finished = is_last || report_.stopped_early;
+    const double next_rate =
+        rate_at(recipe_.schedule, counters_.step - 1, loader_.batches(), recipe_.run.epochs, counters_.plateau);
+    log_->add_epoch(counters_.step, epoch, scores, next_rate, rate, memory_use(options_.device));
+    std::string line;
+    for (const auto& [name, value] : scores) line += fmt::format(", {} {:.4f}", name, value);
+    log_info("epoch {} of {}{}, {:.0f} clouds/s", epoch + 1, recipe_.run.epochs, line, rate);
+    report_.scores = std::move(scores);
+    std::fill(counters_.sums.begin(), counters_.sums.end(), 0);
+    counters_.summed_steps = 0;
+    failpoint("train.epoch");
+    if ((epoch + 1) % recipe_.run.save_every == 0 || counters_.is_finished || is_best) save(is_best);
+    epoch_started_ = Clock::now();
+    epoch_steps_ = 0;
+}
+
+network::Weights Training::result() const {
+    return has_average() ? module_.weights(average_.values()) : module_.weights();
+}
+
+void Training::save_weights(const std::string& name) const {
+    network::save_weights(folder_.path() + "/" + name, result(), network::parse_weight_storage(recipe_.run.storage),
+                          Overwrite::allow);
+}
+
+TrainReport Training::run() {
+    if (options_.is_resumed) resume();
+    log_ = std::make_unique<RunLog>(folder_, recipe_.name, counters_.step);
+    if (counters_.step == 0 && !counters_.is_finished) {
+        save(false);  // what cannot be saved shows before anything is computed
+        const std::optional<Checkpoint> first = find_checkpoint(folder_.path(), Damaged::skip, report_.warnings);
+        if (first) require_free_space(folder_.path(), first->bytes(), recipe_.run.keep + 1);
+    }
+    const int64_t left = (recipe_.run.epochs * loader_.batches() - counters_.step) * batch_;
+    progress_ = std::make_unique<Progress>("train " + recipe_.name, left, options_.progress, "clouds");
+    while (!counters_.is_finished && (options_.max_steps == 0 || counters_.step < options_.max_steps)) {
+        try {
+            check_interrupted();
+            const data::LoadedBatch* batch = loader_.next();
+            STIPPLE_ASSERT(batch != nullptr);
+            const bool is_last = batch->is_last;
+            run_or_explain_memory(recipe_.run.batch, [&] { step(*batch); });
+            progress_->add(batch_);
+            if (is_last) end_epoch();
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::interrupted && error.code() != ErrorCode::terminated) throw;
+            save(false);
+            throw Error(error.code(), fmt::format("stopped after step {}, saved", counters_.step),
+                        fmt::format("go on with: stipple train --resume {}", folder_.path()));
+        }
+    }
+    report_.epochs = loader_.state().epoch;
+    report_.steps = counters_.step;
+    report_.skipped = counters_.skipped;
+    report_.is_complete = counters_.is_finished;
+    report_.seconds = seconds_since(started_);
+    if (counters_.is_finished) {
+        save_weights("weights.safetensors");
+        report_.weights = folder_.path() + "/weights.safetensors";
+        progress_->finish("wrote " + report_.weights);
+    } else {
+        save(false);
+        progress_->finish("saved");
+    }
+    return std::move(report_);
+}
+
+}  // namespace
+
+TrainReport train(const Recipe& recipe, Objective& objective, RunFolder& folder, const TrainOptions& options) {
+    validate(recipe);
+    set_arithmetic(recipe);
+    return Training(recipe, objective, folder, options).run();
+}
+
+}  // namespace stipple::learn
