@@ -13,8 +13,8 @@ std::string program_path();
 bool is_file(const std::string& path);
 
 /// The folders that are searched for a kind of file ("weights"), first to last: those that the environment variable
-/// names (several, with ':' between them), share/stipple/KIND of the prefix that the program is installed in, and, for a
-/// program in a build folder of a checkout, the checkout's KIND.
+/// names (several, with ':' between them), share/stipple/KIND of the prefix that the program is installed in, and, for
+/// a program in a build folder of a checkout, the checkout's KIND.
 std::vector<std::string> shared_folders(const std::string& kind, const char* variable);
 
 /// Existing paths and names with a folder stay as they are; others are searched in `folders`, with and without

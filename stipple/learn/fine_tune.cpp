@@ -9,8 +9,8 @@ Recipe recipe_for(const Recipe& recipe, const network::Weights& weights) {
     if (model == weights.metadata.end()) throw Error(ErrorCode::bad_config, "the weights do not name their model");
     const bool is_segmenter = model->second.find("segmenter") != std::string::npos;
     if (is_segmenter != (recipe.task == "segmentation"))
-        throw Error(ErrorCode::bad_config, fmt::format("recipe {} is for {}, the weights are of {}", recipe.name,
-                                                       recipe.task, model->second));
+        throw Error(ErrorCode::bad_config,
+                    fmt::format("recipe {} is for {}, the weights are of {}", recipe.name, recipe.task, model->second));
     Recipe result = recipe;
     result.model = model->second;
     result.options = network::config_of(weights);

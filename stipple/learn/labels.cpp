@@ -21,7 +21,7 @@ using data::LoadedBatch;
 using data::LoaderSlot;
 using torch::Tensor;
 
-constexpr uint64_t kViewSeed = 0x56494557;  // so that the second view draws numbers of its own
+constexpr uint64_t kViewSeed = 0x56494557;     // so that the second view draws numbers of its own
 constexpr int64_t kEvaluatedPoints = 1 << 18;  // at a time
 
 [[noreturn]] void misfit(const std::string& message) {
@@ -35,12 +35,11 @@ DataSet load(const Recipe& recipe, const std::string& split, std::vector<std::st
     if (recipe.data.subset == "first") options.points = recipe.data.points;
     options.seed = recipe.run.seed;
     options.sampler = [&](const Mesh& mesh, int64_t, uint64_t seed) {
-        return geometry::cloud_of_samples(mesh,
-                                          geometry::sample_surface(mesh, recipe.data.mesh_points, seed));
+        return geometry::cloud_of_samples(mesh, geometry::sample_surface(mesh, recipe.data.mesh_points, seed));
     };
     std::optional<Progress> progress;
     options.on_progress = [&](int64_t done, int64_t total) {
-        if (!progress) progress.emplace("read " + split, total, mode, "files");
+        if (!progress) progress.emplace("read " + (split.empty() ? "data" : split), total, mode, "files");
         if (done > 0) progress->add();
     };
     return data::load_data_set(recipe.data.folder, options, warnings);
@@ -94,9 +93,9 @@ private:
         double weight;
         uint64_t seed;
     };
-    struct Buffer {  // of one batch
-        Tensor points;                 // [batch * (points of all views), 3], view by view
-        Tensor labels;                 // int64 [batch], and of segmenters [batch * (points of all views)]
+    struct Buffer {     // of one batch
+        Tensor points;  // [batch * (points of all views), 3], view by view
+        Tensor labels;  // int64 [batch], and of segmenters [batch * (points of all views)]
         Tensor parts;
     };
 
@@ -275,10 +274,12 @@ void LabelObjective::make(int64_t epoch, int64_t number, const LoaderSlot& slot)
         const int64_t rows = data::augment(cloud, augment, view.seed, epoch, item, scratch.augment);
         // Where there are fewer points than a batch wants, they come again.
         float* points = buffer.points.data_ptr<float>() + 3 * (begin + slot.place * view.points);
-        for (int64_t i = 0; i < view.points; ++i) std::copy_n(scratch.points.data() + 3 * (i % rows), 3, points + 3 * i);
+        for (int64_t i = 0; i < view.points; ++i)
+            std::copy_n(scratch.points.data() + 3 * (i % rows), 3, points + 3 * i);
         if (is_segmentation()) {
             int64_t* parts = buffer.parts.data_ptr<int64_t>() + begin + slot.place * view.points;
-            for (int64_t i = 0; i < view.points; ++i) parts[i] = scratch.parts[static_cast<size_t>(i % rows)] - part_begin_;
+            for (int64_t i = 0; i < view.points; ++i)
+                parts[i] = scratch.parts[static_cast<size_t>(i % rows)] - part_begin_;
         }
         begin += batch_ * view.points;
     }
@@ -364,8 +365,7 @@ Scores LabelObjective::evaluate(Module& module) {
         how.label_smoothing = 0;
         const auto n = logits.size(0);
         const std::vector<int64_t> right(truth.end() - n, truth.end());
-        const double mean =
-            cross_entropy(logits, torch::tensor(right, torch::kInt64).to(device_), how).item<double>();
+        const double mean = cross_entropy(logits, torch::tensor(right, torch::kInt64).to(device_), how).item<double>();
         loss += mean * static_cast<double>(n);
         if (how.allowed.defined()) logits = logits.masked_fill(how.allowed.logical_not(), -INFINITY);
         const Tensor best = logits.argmax(1).to(torch::kInt32).cpu().contiguous();
@@ -425,7 +425,8 @@ std::string LabelObjective::describe(std::span<const int64_t> numbers) const {
     std::string text;
     for (size_t i = 0; i < numbers.size() && i < 4; ++i) {
         const int64_t item = train_[static_cast<size_t>(numbers[i])];
-        text += (i > 0 ? ", " : "") + (set_.names.empty() ? std::to_string(item) : set_.names[static_cast<size_t>(item)]);
+        text +=
+            (i > 0 ? ", " : "") + (set_.names.empty() ? std::to_string(item) : set_.names[static_cast<size_t>(item)]);
     }
     return numbers.size() > 4 ? text + fmt::format(" and {} more", numbers.size() - 4) : text;
 }

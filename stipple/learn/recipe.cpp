@@ -1,9 +1,10 @@
 #include "stipple/learn/recipe.h"
 
+#include <fmt/ranges.h>
+
 #include <charconv>
 #include <cmath>
 #include <functional>
-#include <fmt/ranges.h>
 
 #include "stipple/core/error.h"
 #include "stipple/core/nearest_name.h"
@@ -37,7 +38,8 @@ void read_number(const Values& values, T& to, const char* expected) {
     const std::string& text = one(values);
     T number{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) fail(fmt::format("{} expected, got {}", expected, text));
+    if (error != std::errc() || end != text.data() + text.size())
+        fail(fmt::format("{} expected, got {}", expected, text));
     to = number;
 }
 
@@ -295,7 +297,8 @@ std::string to_toml(const Recipe& recipe) {
         if (key.table != table) {
             if (table.empty() && !copy.options.empty()) {
                 text += "\n[model]\n";
-                for (const auto& [name, value] : copy.options) text += fmt::format("{} = {}\n", name, toml_string(value));
+                for (const auto& [name, value] : copy.options)
+                    text += fmt::format("{} = {}\n", name, toml_string(value));
             }
             table = key.table;
             text += fmt::format("\n[{}]\n", table);
@@ -311,8 +314,8 @@ std::vector<std::string> differences(const Recipe& a, const Recipe& b) {
     std::vector<std::string> differing;
     for (size_t i = 0; i < left.size(); ++i)
         if (left[i].text() != right[i].text())
-            differing.push_back(fmt::format("{}: {}, {}", full_name(left[i].table, left[i].name), left[i].text(),
-                                            right[i].text()));
+            differing.push_back(
+                fmt::format("{}: {}, {}", full_name(left[i].table, left[i].name), left[i].text(), right[i].text()));
     if (a.options != b.options) differing.push_back("model options");
     return differing;
 }

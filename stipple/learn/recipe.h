@@ -19,17 +19,17 @@
 namespace stipple::learn {
 
 struct DataRecipe {
-    std::string folder;            // --data
-    std::string layout = "auto";   // as load_data_set
-    std::string split = "train";   // trained on
-    std::string validation = "";   // split that is evaluated while training; empty: what is held out
-    double held_out = 0;           // share of the training items that is not trained on but evaluated: every n-th
-    std::string classes = "";      // of part sets: only items of these, with commas; empty: all
-    int64_t points = 1024;         // of each cloud in a batch
+    std::string folder;             // --data
+    std::string layout = "auto";    // as load_data_set
+    std::string split = "";         // trained on; empty: train, or all of a set that is not split
+    std::string validation = "";    // split that is evaluated while training; empty: what is held out
+    double held_out = 0;            // share of the training items that is not trained on but evaluated: every n-th
+    std::string classes = "";       // of part sets: only items of these, with commas; empty: all
+    int64_t points = 1024;          // of each cloud in a batch
     std::string subset = "random";  // of larger clouds: "random" for each epoch, "first" points as stored
-    bool normalise = false;        // centred, largest radius 1
-    int64_t mesh_points = 4096;    // samples of a mesh
-    std::string up = "z";          // axis of the set, told in the weights
+    bool normalise = false;         // centred, largest radius 1
+    int64_t mesh_points = 4096;     // samples of a mesh
+    std::string up = "z";           // axis of the set, told in the weights
 };
 
 /// A second look at every item of a batch, with an augmentation of its own: of fewer points, as a rule.
@@ -41,9 +41,9 @@ struct ViewRecipe {
 
 struct LossRecipe {
     double label_smoothing = 0;
-    double transform_weight = 0.001;            // of the feature transform's regulariser, where there is one
+    double transform_weight = 0.001;             // of the feature transform's regulariser, where there is one
     std::string transform_convention = "torch";  // or "tf"
-    bool own_parts = true;                      // part segmenters: a point competes among parts of its category alone
+    bool own_parts = true;                       // part segmenters: a point competes among parts of its category alone
 };
 
 struct RunRecipe {
@@ -57,8 +57,8 @@ struct RunRecipe {
     int64_t patience = 0;        // evaluations without a better one after which it ends; 0: never
     int64_t log_every = 20;      // steps between two lines of metrics.jsonl
     int64_t loader_threads = 2;
-    bool deterministic = true;   // on a GPU: the same bits every time, somewhat slower; the CPU always is
-    bool tf32 = false;           // products of a GPU with 10 bits of mantissa
+    bool deterministic = true;    // on a GPU: the same bits every time, somewhat slower; the CPU always is
+    bool tf32 = false;            // products of a GPU with 10 bits of mantissa
     std::string storage = "f16";  // of the weights that it ends in
 };
 

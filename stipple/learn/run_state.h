@@ -20,8 +20,8 @@ struct Counters {
     int64_t skipped = 0, skipped_in_a_row = 0;
     int64_t evaluations_without_better = 0;
     double best_score = 0;
-    int64_t best_epoch = -1;    // none yet
-    double last_score = 0;      // of the last evaluation
+    int64_t best_epoch = -1;  // none yet
+    double last_score = 0;    // of the last evaluation
     PlateauState plateau;
     std::vector<double> sums;  // of the epoch so far, and how many steps they are of
     int64_t summed_steps = 0;

@@ -159,6 +159,11 @@ void Training::save_once(bool is_best) {
     if (is_best) info.score = -counters_.best_score;
     info.extra = to_json(counters_);
     const std::map<std::string, Tensor> state = tensors();
+    for (const auto& [name, tensor] : state)
+        if (!torch::isfinite(tensor.detach()).all().item<bool>())
+            throw Error(ErrorCode::not_finite,
+                        fmt::format("step {}: {} is not finite, and not saved", counters_.step, name),
+                        "the last checkpoint is sound; resume it with a smaller schedule.rate");
     const std::string recipe = to_toml(recipe_);
     const CheckpointFile files[] = {{kState, [&](ByteSink& sink) { write_tensors(state, sink); }},
                                     {kRecipe, [&](ByteSink& sink) { sink.write(recipe); }}};
@@ -225,8 +230,9 @@ void Training::step(const data::LoadedBatch& batch) {
 void Training::skip(const data::LoadedBatch& batch, const RunOptions& how, double loss) {
     ++counters_.skipped;
     ++counters_.skipped_in_a_row;
-    const std::string reason = fmt::format("{} is not finite: {}; items {}", std::isfinite(loss) ? "the gradient" : "the loss",
-                                           find_trouble(module_, objective_, batch, how), objective_.describe(batch.items));
+    const std::string reason =
+        fmt::format("{} is not finite: {}; items {}", std::isfinite(loss) ? "the gradient" : "the loss",
+                    find_trouble(module_, objective_, batch, how), objective_.describe(batch.items));
     log_warn("epoch {}, step {}: skipped, {}", batch.epoch + 1, counters_.step, reason);
     log_->add_skipped(counters_.step, batch.epoch, reason);
     const bool is_often = counters_.skipped > kSkipsInARow &&
@@ -274,7 +280,8 @@ void Training::end_epoch() {
     log_->add_epoch(counters_.step, epoch, scores, next_rate, rate, memory_use(options_.device));
     std::string line;
     for (const auto& [name, value] : scores) line += fmt::format(", {} {:.4f}", name, value);
-    log_info("epoch {} of {}{}, {:.0f} clouds/s", epoch + 1, recipe_.run.epochs, line, rate);
+    if (options_.progress != ProgressMode::never)
+        log_info("epoch {} of {}{}, {:.0f} clouds/s", epoch + 1, recipe_.run.epochs, line, rate);
     report_.scores = std::move(scores);
     std::fill(counters_.sums.begin(), counters_.sums.end(), 0);
     counters_.summed_steps = 0;

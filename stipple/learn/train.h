@@ -30,10 +30,10 @@ struct TrainOptions {
     torch::Device device = torch::kCPU;
     ProgressMode progress = ProgressMode::automatic;
     bool is_resumed = false;
-    bool refuses_damaged = false;      // --strict: a damaged checkpoint is an error, not skipped
+    bool refuses_damaged = false;       // --strict: a damaged checkpoint is an error, not skipped
     bool survives_save_errors = false;  // --on-save-error warn
-    int64_t max_steps = 0;             // ends after so many steps of the run, saved, to be resumed; 0: at its end
-    std::string command;               // for the weights' card
+    int64_t max_steps = 0;              // ends after so many steps of the run, saved, to be resumed; 0: at its end
+    std::string command;                // for the weights' card
     std::optional<network::Weights> initial;  // instead of initial_weights(network, seed)
 };
 
@@ -43,7 +43,7 @@ struct TrainReport {
     Scores scores;                               // of the last epoch and its evaluation
     bool is_complete = false;                    // else max_steps ended it
     bool stopped_early = false;
-    std::string weights;                         // path; empty unless complete
+    std::string weights;  // path; empty unless complete
     std::vector<std::string> warnings;
 };
 

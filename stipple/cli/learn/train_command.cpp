@@ -1,6 +1,7 @@
 #include "stipple/cli/learn/train_command.h"
 
 #include <fmt/ranges.h>
+
 #include <torch/torch.h>
 
 #include "stipple/cli/common/json.h"
@@ -63,9 +64,8 @@ Result report(const learn::Recipe& recipe, const learn::TrainReport& trained, co
     result.fields["weights"] = trained.weights;
     result.text = fmt::format("{}: {} epochs, {} steps in {:.1f} s\n{}", recipe.name, trained.epochs, trained.steps,
                               trained.seconds, line);
-    result.text += trained.is_complete
-                       ? fmt::format("  weights                          {}\n", trained.weights)
-                       : fmt::format("  not complete; go on with: stipple train --resume {}\n", folder);
+    result.text += trained.is_complete ? fmt::format("  weights                          {}\n", trained.weights)
+                                       : fmt::format("  not complete; go on with: stipple train --resume {}\n", folder);
     return result;
 }
 
@@ -107,15 +107,13 @@ Result run_train(const TrainArguments& arguments, const Common& common, bool see
         result.fields["recipe_toml"] = result.text;
         return result;
     }
-    const std::unique_ptr<learn::Objective> objective =
-        learn::make_label_objective(recipe, warnings, options.progress);
+    const std::unique_ptr<learn::Objective> objective = learn::make_label_objective(recipe, warnings, options.progress);
     if (!arguments.init.empty()) {
         learn::FineTuned start = learn::start_from(network::load_weights(tasks::find_weights(arguments.init)),
                                                    objective->network(), recipe.run.seed);
-        warnings.push_back(start.fresh.empty()
-                               ? fmt::format("{}: all tensors are taken", arguments.init)
-                               : fmt::format("{}: {} tensors are taken; new are {}", arguments.init, start.taken,
-                                             fmt::join(start.fresh, ", ")));
+        warnings.push_back(start.fresh.empty() ? fmt::format("{}: all tensors are taken", arguments.init)
+                                               : fmt::format("{}: {} tensors are taken; new are {}", arguments.init,
+                                                             start.taken, fmt::join(start.fresh, ", ")));
         options.initial = std::move(start.weights);
     }
     if (common.dry_run) {
@@ -160,7 +158,8 @@ Command add_train(Arguments& root, Common& common) {
     const auto seed = std::find_if(options.begin(), options.end(), [](const Option& o) { return o.name() == "seed"; });
     const Option seed_option = seed == options.end() ? Option() : *seed;
     const bool has_seed = seed != options.end();
-    return {&app, [arguments, &common, seed_option, has_seed] {
+    return {&app,
+            [arguments, &common, seed_option, has_seed] {
                 return run_train(*arguments, common, has_seed && seed_option.given());
             },
             {}};

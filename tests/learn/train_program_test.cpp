@@ -1,0 +1,192 @@
+// The real program: killed, stopped, started twice, given nonsense. STIPPLE_KILLS=100 for the long version.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "tests/support/clouds.h"
+#include "tests/support/process.h"
+#include "tests/support/reference_classifier.h"
+#include "tests/support/temporary_folder.h"
+
+namespace stipple {
+namespace {
+
+using test::Child;
+using test::Launch;
+using test::LaunchResult;
+using test::read_file;
+using test::TemporaryFolder;
+
+/// Folders of text clouds, one for each of ten shapes.
+std::string make_shape_folders(const TemporaryFolder& folder) {
+    const std::string data = folder / "shapes";
+    const test::ShapeClouds clouds = test::shape_clouds(60, 24, 3);
+    for (size_t i = 0; i < clouds.labels.size(); ++i) {
+        const std::string of_class = data + "/shape" + std::to_string(clouds.labels[i]);
+        std::filesystem::create_directories(of_class);
+        std::string text;
+        for (size_t p = 0; p < 24; ++p) {
+            const float* point = clouds.points.data() + 3 * (24 * i + p);
+            text += std::to_string(point[0]) + " " + std::to_string(point[1]) + " " + std::to_string(point[2]) + "\n";
+        }
+        test::write_file(of_class + "/" + std::to_string(i) + ".xyz", text);
+    }
+    return data;
+}
+
+Launch train_launch(const std::vector<std::string>& arguments) {
+    Launch launch;
+    launch.arguments = {STIPPLE_PROGRAM, "train"};
+    launch.arguments.insert(launch.arguments.end(), arguments.begin(), arguments.end());
+    launch.environment = {{"STIPPLE_PROGRESS", "never"}};
+    return launch;
+}
+
+/// Two seconds of training.
+std::vector<std::string> small_run(const std::string& data, const std::string& run) {
+    return {"pointnet-cls", "--data",          data,    "-o",         run,           "--set",
+            "data.points=16", "--set",         "view.weight=0", "--batch", "12",          "--epochs",
+            "8",              "--set",         "run.log_every=1", "--set", "run.storage=f32", "--set", "run.loader_threads=1",
+            "--threads",      "1"};
+}
+
+TEST(TrainProgram, KilledAtAnyMomentItEndsInTheSameBits) {
+    const char* wanted = std::getenv("STIPPLE_KILLS");
+    const int kills = wanted ? std::atoi(wanted) : 10;
+    const TemporaryFolder folder;
+    const std::string data = make_shape_folders(folder);
+    const auto started = std::chrono::steady_clock::now();
+    const LaunchResult whole = run_launch(train_launch(small_run(data, folder / "whole")));
+    ASSERT_EQ(whole.exit_code, 0) << whole.err;
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    const std::string weights = read_file(folder / "whole/weights.safetensors");
+    ASSERT_FALSE(weights.empty());
+
+    std::mt19937 random(11);
+    int killed = 0;
+    for (int run = 0; killed < kills; ++run) {
+        const std::string path = folder / ("run" + std::to_string(run));
+        std::vector<std::string> arguments = small_run(data, path);
+        bool is_done = false;
+        for (int attempt = 0; attempt < 4; ++attempt) {  // killed up to three times, then left alone
+            Child child(train_launch(arguments));
+            if (attempt < 3 && killed < kills) {
+                const double wait = std::uniform_real_distribution<double>(0, seconds)(random);
+                std::this_thread::sleep_for(std::chrono::duration<double>(wait));
+                child.send(SIGKILL);
+            }
+            const LaunchResult result = child.wait();
+            killed += result.signal == SIGKILL;
+            if (result.exit_code == 0) {
+                is_done = true;
+                break;
+            }
+            ASSERT_EQ(result.signal, SIGKILL) << result.err;
+            // Killed before the run folder was there, it begins anew.
+            if (std::filesystem::exists(path + "/config.toml"))
+                arguments = {"--resume", path, "--threads", "1"};
+            else
+                std::filesystem::remove_all(path);
+        }
+        ASSERT_TRUE(is_done);
+        ASSERT_EQ(read_file(path + "/weights.safetensors"), weights) << run;
+    }
+}
+
+TEST(TrainProgram, SignalsSaveAndEnd) {
+    const TemporaryFolder folder;
+    const std::string data = make_shape_folders(folder);
+    for (const auto& [signal, code] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143), std::pair(SIGUSR1, 143)}) {
+        const std::string path = folder / ("run" + std::to_string(signal));
+        std::vector<std::string> arguments = small_run(data, path);
+        arguments.insert(arguments.end(), {"--set", "run.epochs=1000"});
+        Child child(train_launch(arguments));
+        for (int i = 0; i < 600 && read_file(path + "/metrics.jsonl").empty(); ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        child.send(signal);
+        const LaunchResult result = child.wait();
+        EXPECT_EQ(result.exit_code, code) << result.err;
+        EXPECT_NE(result.err.find("saved"), std::string::npos) << result.err;
+        EXPECT_NE(result.err.find("--resume " + path), std::string::npos) << result.err;
+    }
+}
+
+TEST(TrainProgram, OneRunFolderHasOneProcess) {
+    const TemporaryFolder folder;
+    const std::string data = make_shape_folders(folder);
+    std::vector<std::string> arguments = small_run(data, folder / "run");
+    Child child(train_launch(arguments));
+    for (int i = 0; i < 600 && read_file(folder / "run/metrics.jsonl").empty(); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const LaunchResult second = run_launch(train_launch({"--resume", folder / "run"}));
+    EXPECT_EQ(second.exit_code, 4) << second.err;
+    EXPECT_NE(second.err.find(std::to_string(child.pid())), std::string::npos) << second.err;
+    EXPECT_EQ(child.wait().exit_code, 0);
+    const LaunchResult third = run_launch(train_launch(arguments));
+    EXPECT_EQ(third.exit_code, 4) << third.err;  // the folder is not empty
+}
+
+TEST(TrainProgram, AFullDiskLeavesTheLastCheckpoint) {
+    const TemporaryFolder folder;
+    const std::string data = make_shape_folders(folder), disk = folder / "disk";
+    std::filesystem::create_directory(disk);
+    const test::SmallDisk small(disk, 128 << 20);
+    if (!small.ok()) GTEST_SKIP() << "no right to mount a small disk";
+    ASSERT_EQ(run_launch(train_launch(small_run(data, folder / "whole"))).exit_code, 0);
+    Child child(train_launch(small_run(data, disk + "/run")));
+    for (int i = 0; i < 600 && read_file(disk + "/run/metrics.jsonl").empty(); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    {
+        std::ofstream filler(disk + "/filler", std::ios::binary);
+        const std::string block(1 << 20, 'x');
+        while (filler.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) continue;
+    }
+    const LaunchResult full = child.wait();
+    EXPECT_EQ(full.exit_code, 4) << full.err;
+    EXPECT_NE(full.err.find("No space left on device"), std::string::npos) << full.err;
+    std::filesystem::remove(disk + "/filler");
+    const LaunchResult resumed = run_launch(train_launch({"--resume", disk + "/run", "--threads", "1"}));
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_EQ(read_file(disk + "/run/weights.safetensors"), read_file(folder / "whole/weights.safetensors"));
+}
+
+TEST(TrainProgram, MistakesAreOneLine) {
+    const TemporaryFolder folder;
+    const std::string data = make_shape_folders(folder);
+    const auto expect = [&](const std::vector<std::string>& arguments, int code, const char* text) {
+        const LaunchResult result = run_launch(train_launch(arguments));
+        EXPECT_EQ(result.exit_code, code) << result.err;
+        EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+    };
+    expect({}, 2, "a recipe or --resume is needed; recipes: ");
+    expect({"pointnet-clss", "--data", data}, 2, "no recipe pointnet-clss");
+    expect({"pointnet-cls"}, 2, "no data to train on");
+    expect({"pointnet-cls", "--data", folder / "nothing", "-o", folder / "x"}, 3, "nothing");
+    expect({"pointnet-cls", "--data", data, "--set", "run.batc=3"}, 2, "did you mean run.batch?");
+    expect({"pointnet-cls", "--data", data, "--set", "model.variant=nothing"}, 2, "variant");
+    expect({"--resume", folder / "nothing"}, 3, "nothing");
+    test::write_file(folder / "shapes/shape1/nan.xyz", "0 0 1\nnan 0 1\n");
+    expect({"pointnet-cls", "--data", data, "-o", folder / "y"}, 3, "nan.xyz");
+    EXPECT_FALSE(std::filesystem::exists(folder / "y"));
+}
+
+TEST(TrainProgram, OwnClassesStartFromWeights) {
+    const TemporaryFolder folder;
+    const std::string data = make_shape_folders(folder);
+    const LaunchResult first = run_launch(train_launch(small_run(data, folder / "first")));
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    std::filesystem::remove_all(data + "/shape9");
+    std::vector<std::string> arguments = small_run(data, folder / "second");
+    arguments.insert(arguments.end(), {"--init", folder / "first/weights.safetensors"});
+    const LaunchResult second = run_launch(train_launch(arguments));
+    EXPECT_EQ(second.exit_code, 0) << second.err;
+    EXPECT_NE(second.err.find("new are head.fc3.bias, head.fc3.weight"), std::string::npos) << second.err;
+}
+
+}  // namespace
+}  // namespace stipple
