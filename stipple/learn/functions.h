@@ -61,8 +61,8 @@ struct EmdMatching {
     torch::Tensor matching;     // [rows of a] int32: the partner in b
 };
 
-/// ops::emd, between clouds of equal sizes. Gradients of the cost for a and b, the matching held fixed. A pair of clouds
-/// with a point that is not finite has cost NaN and NaN in its gradients.
+/// ops::emd, between clouds of equal sizes. Gradients of the cost for a and b, the matching held fixed. A pair of
+/// clouds with a point that is not finite has cost NaN and NaN in its gradients.
 EmdMatching emd(const Clouds& a, const Clouds& b, const ops::EmdOptions& options = {});
 
 struct SinkhornTransport {
@@ -88,7 +88,8 @@ NearestPoints knn(const Clouds& points, const Clouds& queries, int64_t k);
 /// ops::gather: out[i] = rows[indices[i]], indices [m] int32 of the clouds of `of_indices`. [m, c].
 torch::Tensor gather(const Clouds& rows, const torch::Tensor& indices, const ops::Batch& of_indices);
 
-/// ops::group: [m, k, c], less the centres [m, c] where there are any (undefined: none). Gradients for rows and centres.
+/// ops::group: [m, k, c], less the centres [m, c] where there are any (undefined: none). Gradients for rows and
+/// centres.
 torch::Tensor group(const Clouds& rows, const Neighbours& neighbours, const torch::Tensor& centres = {});
 
 // --- weights and weighted sums -------------------------------------------------------------------------------------

@@ -20,8 +20,8 @@ void require_logits(const char* loss, const torch::Tensor& logits) {
 void require_labels(const torch::Tensor& labels, const torch::Tensor& is_wrong, int64_t classes) {
     if (!labels.is_cpu() || !is_wrong.any().item<bool>()) return;
     const int64_t row = is_wrong.to(torch::kInt32).argmax(0).item<int64_t>(), label = labels[row].item<int64_t>();
-    STIPPLE_REQUIRE(label >= 0 && label < classes, "cross_entropy: label {} in row {}, there are {} classes", label, row,
-                    classes);
+    STIPPLE_REQUIRE(label >= 0 && label < classes, "cross_entropy: label {} in row {}, there are {} classes", label,
+                    row, classes);
     STIPPLE_REQUIRE(false, "cross_entropy: label {} in row {} is not allowed there", label, row);
 }
 
@@ -49,8 +49,8 @@ torch::Tensor cross_entropy(const torch::Tensor& logits, const torch::Tensor& la
     torch::Tensor is_wrong = (labels < 0).logical_or(labels >= classes).logical_and(is_ignored.logical_not());
     const torch::Tensor column = labels.clamp(0, std::max<int64_t>(classes - 1, 0)).unsqueeze(1);
     if (options.allowed.defined())
-        is_wrong = is_wrong.logical_or(
-            options.allowed.gather(1, column).squeeze(1).logical_or(is_ignored).logical_not());
+        is_wrong =
+            is_wrong.logical_or(options.allowed.gather(1, column).squeeze(1).logical_or(is_ignored).logical_not());
     require_labels(labels, is_wrong, classes);
 
     const torch::Tensor log_p = torch::log_softmax(scores, 1);
@@ -79,9 +79,9 @@ torch::Tensor cross_entropy(const torch::Tensor& logits, const torch::Tensor& la
 
 torch::Tensor allowed_parts(const ops::Batch& batch, const torch::Tensor& categories,
                             const torch::Tensor& parts_of_category) {
-    STIPPLE_REQUIRE(categories.scalar_type() == torch::kInt64 && categories.dim() == 1 &&
-                        categories.size(0) == batch.clouds(),
-                    "allowed_parts: categories must be int64 [{}]", batch.clouds());
+    STIPPLE_REQUIRE(
+        categories.scalar_type() == torch::kInt64 && categories.dim() == 1 && categories.size(0) == batch.clouds(),
+        "allowed_parts: categories must be int64 [{}]", batch.clouds());
     STIPPLE_REQUIRE(parts_of_category.scalar_type() == torch::kBool && parts_of_category.dim() == 2,
                     "allowed_parts: parts of categories must be bool [categories, parts]");
     return repeat_for_points(parts_of_category.index_select(0, categories), batch);
@@ -89,8 +89,8 @@ torch::Tensor allowed_parts(const ops::Batch& batch, const torch::Tensor& catego
 
 torch::Tensor transform_regulariser(const torch::Tensor& matrices, TransformConvention convention) {
     const int64_t clouds = matrices.size(0);
-    const int64_t k = matrices.dim() == 3 ? matrices.size(2)
-                                          : std::llround(std::sqrt(static_cast<double>(matrices.size(1))));
+    const int64_t k =
+        matrices.dim() == 3 ? matrices.size(2) : std::llround(std::sqrt(static_cast<double>(matrices.size(1))));
     STIPPLE_REQUIRE(matrices.numel() == clouds * k * k, "transform_regulariser: the matrices are not square");
     const torch::Tensor a = matrices.reshape({clouds, k, k});
     const torch::Tensor difference = torch::bmm(a, a.transpose(1, 2)) - torch::eye(k, a.options());
@@ -116,8 +116,7 @@ torch::Tensor distillation(const torch::Tensor& student_logits, const torch::Ten
 
 torch::Tensor chamfer_loss(const Clouds& a, const Clouds& b, ChamferConvention convention) {
     const bool is_squared = convention == ChamferConvention::squared_sum;
-    const ChamferMeans means =
-        chamfer(a, b, is_squared ? ops::DistanceNorm::squared : ops::DistanceNorm::euclidean);
+    const ChamferMeans means = chamfer(a, b, is_squared ? ops::DistanceNorm::squared : ops::DistanceNorm::euclidean);
     return mean_of(means.a_to_b + means.b_to_a) * (is_squared ? 1.0 : 0.5);
 }
 

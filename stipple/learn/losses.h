@@ -9,10 +9,10 @@
 namespace stipple::learn {
 
 struct CrossEntropyOptions {
-    double label_smoothing = 0;   // in [0, 1): this part of a label is spread evenly over all classes (allowed ones)
-    torch::Tensor class_weights;  // [classes]: weight of a row by its label; undefined: 1
-    int64_t ignore_label = -1;    // rows of this label count for nothing
-    torch::Tensor allowed;        // bool [rows, classes]: classes that a row may have; undefined: all
+    double label_smoothing = 0;  // in [0, 1): this part of a label is spread evenly over all classes (allowed ones)
+    torch::Tensor class_weights = {};  // [classes]: weight of a row by its label; undefined: 1
+    int64_t ignore_label = -1;         // rows of this label count for nothing
+    torch::Tensor allowed = {};        // bool [rows, classes]: classes that a row may have; undefined: all
 };
 
 /// Mean over the rows of -sum over c of q_c log softmax(logits)_c, q the smoothed label.
@@ -21,10 +21,10 @@ struct CrossEntropyOptions {
 /// labels  [rows] int64
 ///
 /// With class weights it is PyTorch's weighted mean: the terms of class c times its weight, over the sum of the labels'
-/// weights. A class that is not allowed has probability 0 and gets no gradient. 0 where no row counts. NaN in a row that
-/// counts is NaN in the loss. A label that is not a class, or not an allowed one, is Error{bad_argument} with its row on
-/// the CPU; on CUDA, where looking would mean to wait, the loss is NaN. Throws Error{bad_argument} for wrong shapes,
-/// types and options.
+/// weights. A class that is not allowed has probability 0 and gets no gradient. 0 where no row counts. NaN in a row
+/// that counts is NaN in the loss. A label that is not a class, or not an allowed one, is Error{bad_argument} with its
+/// row on the CPU; on CUDA, where looking would mean to wait, the loss is NaN. Throws Error{bad_argument} for wrong
+/// shapes, types and options.
 torch::Tensor cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels,
                             const CrossEntropyOptions& options = {});
 

@@ -36,8 +36,10 @@ public:
         struct Side {
             torch::Tensor nearest, distances_sq, mean, used;
             Side(const torch::Tensor& rows, const ops::Batch& batch)
-                : nearest(new_indices(rows, {batch.rows()})), distances_sq(new_floats(rows, {batch.rows()})),
-                  mean(new_floats(rows, {batch.clouds()})), used(new_indices(rows, {batch.clouds()})) {}
+                : nearest(new_indices(rows, {batch.rows()})),
+                  distances_sq(new_floats(rows, {batch.rows()})),
+                  mean(new_floats(rows, {batch.clouds()})),
+                  used(new_indices(rows, {batch.clouds()})) {}
             ops::ChamferSide view() const {
                 return {view_of<int32_t, 1>(nearest), view_of<float, 1>(distances_sq), view_of<float, 1>(mean),
                         view_of<int32_t, 1>(used)};
@@ -128,8 +130,8 @@ public:
                        view_of<float, 1>(g)},
                       current_stream(a));
         // Points that are not finite carry no mass in the op; here they spoil their clouds.
-        const torch::Tensor nan = (sum_of_clouds(nan_of_rows(a), of_a, 1) + sum_of_clouds(nan_of_rows(b), of_b, 1))
-                                      .squeeze(1);
+        const torch::Tensor nan =
+            (sum_of_clouds(nan_of_rows(a), of_a, 1) + sum_of_clouds(nan_of_rows(b), of_b, 1)).squeeze(1);
         keep(context, arguments);
         context->mark_non_differentiable({cost, error});
         context->save_for_backward({a, b, f, g, nan});

@@ -79,8 +79,8 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
 public:
     static torch::Tensor forward(AutogradContext* context, const torch::Tensor& rows, const torch::Tensor& centres,
                                  const torch::Tensor& indices, const Batches& batches, bool has_centres) {
-        torch::Tensor out = grouped(rows, batches.of_rows, indices, batches.of_indices,
-                                    has_centres ? centres : torch::Tensor());
+        torch::Tensor out =
+            grouped(rows, batches.of_rows, indices, batches.of_indices, has_centres ? centres : torch::Tensor());
         keep(context, batches);
         context->save_for_backward({indices});
         return out;

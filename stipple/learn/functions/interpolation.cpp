@@ -36,7 +36,8 @@ public:
             const variable_list saved = context->get_saved_variables();
             const torch::Tensor &rows = saved[0], &weights = saved[1], &indices = saved[2];
             const torch::Tensor dL_dout = gradients[0].contiguous();
-            const torch::Tensor dL_drows = new_gradient(context, 0, rows), dL_dweights = new_gradient(context, 1, weights);
+            const torch::Tensor dL_drows = new_gradient(context, 0, rows),
+                                dL_dweights = new_gradient(context, 1, weights);
             const Stream stream = current_stream(rows);
             if (dL_drows.defined()) {
                 const InvertedTensors inverse = inverted(indices, of_indices, of_rows);
@@ -140,10 +141,10 @@ public:
             const torch::Tensor &rows = saved[0], &queries = saved[1], &indices = saved[2];
             const torch::Tensor dL_dsimilarity = gradients[0].contiguous();
             const torch::Tensor dL_doffsets = new_floats(rows, {indices.size(0), indices.size(1), rows.size(1)});
-            ops::bilateral_similarity_backward(clouds_of(rows, of_rows), clouds_of(queries, of_queries),
-                                               neighbours_of(indices, of_queries), beta,
-                                               view_of<const float, 2>(saved[3]), view_of<const float, 2>(dL_dsimilarity),
-                                               view_of<float, 3>(dL_doffsets), current_stream(rows));
+            ops::bilateral_similarity_backward(
+                clouds_of(rows, of_rows), clouds_of(queries, of_queries), neighbours_of(indices, of_queries), beta,
+                view_of<const float, 2>(saved[3]), view_of<const float, 2>(dL_dsimilarity),
+                view_of<float, 3>(dL_doffsets), current_stream(rows));
             if (context->needs_input_grad(0)) found[0] = gradient_of_rows(dL_doffsets, indices, of_queries, of_rows);
             if (context->needs_input_grad(1)) found[1] = gradient_of_centres(dL_doffsets, indices, of_queries, of_rows);
             return found;
@@ -214,10 +215,9 @@ torch::Tensor kernel_weights(const Clouds& points, const Clouds& queries, const 
                              const torch::Tensor& kernel, const ops::KernelWeights& options) {
     const char* op = "kernel_weights";
     const torch::Tensor from = checked_floats(op, "points", points.rows, 2, {});
-    return KernelWeightsFunction::apply(from, checked_floats(op, "queries", queries.rows, 2, from),
-                                        checked_floats(op, "kernel", kernel, 2, from),
-                                        checked_indices(op, neighbours, 2, from),
-                                        Weighing<ops::KernelWeights>{points.batch, queries.batch, options});
+    return KernelWeightsFunction::apply(
+        from, checked_floats(op, "queries", queries.rows, 2, from), checked_floats(op, "kernel", kernel, 2, from),
+        checked_indices(op, neighbours, 2, from), Weighing<ops::KernelWeights>{points.batch, queries.batch, options});
 }
 
 torch::Tensor bilateral_similarity(const Clouds& rows, const Clouds& queries, const torch::Tensor& neighbours,
@@ -233,10 +233,9 @@ torch::Tensor bilateral_combine(const Clouds& rows, const Neighbours& neighbours
                                 const torch::Tensor& psi, float guard) {
     const char* op = "bilateral_combine";
     const torch::Tensor from = checked_floats(op, "rows", rows.rows, 2, {});
-    return BilateralCombineFunction::apply(from, checked_floats(op, "th", th, 3, from),
-                                           checked_floats(op, "psi", psi, 3, from),
-                                           checked_indices(op, neighbours.indices, 2, from),
-                                           Weighing<float>{rows.batch, neighbours.batch, guard});
+    return BilateralCombineFunction::apply(
+        from, checked_floats(op, "th", th, 3, from), checked_floats(op, "psi", psi, 3, from),
+        checked_indices(op, neighbours.indices, 2, from), Weighing<float>{rows.batch, neighbours.batch, guard});
 }
 
 }  // namespace stipple::learn

@@ -36,7 +36,8 @@ public:
             const torch::Tensor dL_dprojected = gradients[0].defined() ? gradients[0].contiguous() : torch::Tensor(),
                                 dL_dweights = gradients[1].defined() ? gradients[1].contiguous() : torch::Tensor();
             // The op gives both.
-            const torch::Tensor dL_dqueries = torch::empty_like(queries), dL_dtemperature = torch::empty_like(temperature);
+            const torch::Tensor dL_dqueries = torch::empty_like(queries),
+                                dL_dtemperature = torch::empty_like(temperature);
             ops::soft_project_backward(clouds_of(points, of_points), clouds_of(queries, of_queries),
                                        neighbours_of(indices, of_queries), view_of<const float, 1>(temperature),
                                        min_sigma, view_of<const float, 2>(dL_dprojected),
@@ -53,11 +54,10 @@ SoftProjection soft_project(const Clouds& points, const Clouds& queries, const t
                             const torch::Tensor& temperature, float min_sigma) {
     const char* op = "soft_project";
     const torch::Tensor from = checked_floats(op, "points", points.rows, 2, {});
-    const variable_list found =
-        SoftProjectFunction::apply(from, checked_floats(op, "queries", queries.rows, 2, from),
-                                   checked_floats(op, "temperature", temperature, 1, from),
-                                   checked_indices(op, neighbours, 2, from),
-                                   Projection{points.batch, queries.batch, min_sigma});
+    const variable_list found = SoftProjectFunction::apply(from, checked_floats(op, "queries", queries.rows, 2, from),
+                                                           checked_floats(op, "temperature", temperature, 1, from),
+                                                           checked_indices(op, neighbours, 2, from),
+                                                           Projection{points.batch, queries.batch, min_sigma});
     return {found[0], found[1]};
 }
 

@@ -11,9 +11,9 @@ namespace {
 torch::Tensor checked(const char* op, const char* name, const torch::Tensor& tensor, torch::Dtype dtype,
                       const char* dtype_name, int64_t rank, const torch::Tensor& beside) {
     STIPPLE_REQUIRE(tensor.defined(), "{}: {} is an undefined tensor", op, name);
-    STIPPLE_REQUIRE(tensor.scalar_type() == dtype, "{}: {} must be {}, it is {}", op, name, dtype_name,
+    STIPPLE_REQUIRE(tensor.scalar_type() == dtype, "{}: {} must be {}, got {}", op, name, dtype_name,
                     c10::toString(tensor.scalar_type()));
-    STIPPLE_REQUIRE(tensor.dim() == rank, "{}: {} must have {} dimensions, it has {}", op, name, rank, tensor.dim());
+    STIPPLE_REQUIRE(tensor.dim() == rank, "{}: {} must have {} dimensions, got {}", op, name, rank, tensor.dim());
     STIPPLE_REQUIRE(!beside.defined() || tensor.device() == beside.device(), "{}: {} is on {}, others on {}", op, name,
                     tensor.device().str(), beside.defined() ? beside.device().str() : "");
     ops_device(tensor);
@@ -28,19 +28,20 @@ torch::Tensor checked_floats(const char* op, const char* name, const torch::Tens
 }
 
 torch::Tensor checked_indices(const char* op, const torch::Tensor& tensor, int64_t rank, const torch::Tensor& beside) {
-    return checked(op, "the indices", tensor, torch::kInt32, "int32", rank, beside);
+    return checked(op, "indices", tensor, torch::kInt32, "int32", rank, beside);
 }
 
 variable_list not_differentiable_twice(const char* op, variable_list gradients) {
     for (torch::Tensor& gradient : gradients)
         if (gradient.defined()) gradient = gradient.detach().set_requires_grad(true);
-    const auto node = std::make_shared<torch::autograd::DelayedError>(
-        fmt::format("{} has no second derivative", op), static_cast<int>(gradients.size()));
+    const auto node = std::make_shared<torch::autograd::DelayedError>(fmt::format("{} has no second derivative", op),
+                                                                      static_cast<int>(gradients.size()));
     return (*node)(std::move(gradients));
 }
 
 InvertedTensors inverted(const torch::Tensor& indices, const ops::Batch& of_indices, const ops::Batch& of_rows) {
-    const InvertedTensors inverse = {new_indices(indices, {of_rows.rows(), 2}), new_indices(indices, {indices.numel()})};
+    const InvertedTensors inverse = {new_indices(indices, {of_rows.rows(), 2}),
+                                     new_indices(indices, {indices.numel()})};
     ops::invert_index(neighbours_of(indices, of_indices), of_rows, view_of<int32_t, 2>(inverse.ranges),
                       view_of<int32_t, 1>(inverse.positions), current_stream(indices));
     return inverse;

@@ -61,8 +61,7 @@ struct Kept : torch::CustomClassHolder {
 template <class T>
 void keep(AutogradContext* context, T value) {
     context->set_materialize_grads(false);  // an output without gradient is undefined, not a tensor of zeros
-    context->saved_data["arguments"] =
-        c10::IValue::make_capsule(c10::make_intrusive<Kept<T>>(std::move(value)));
+    context->saved_data["arguments"] = c10::IValue::make_capsule(c10::make_intrusive<Kept<T>>(std::move(value)));
 }
 template <class T>
 T kept(const AutogradContext* context) {
@@ -87,7 +86,9 @@ variable_list first_derivative(const char* op, const F& f) {
 /// ops::invert_index on tensors: which entries name a row.
 struct InvertedTensors {
     torch::Tensor ranges, positions;
-    ops::InvertedIndex view() const { return {view_of<const int32_t, 2>(ranges), view_of<const int32_t, 1>(positions)}; }
+    ops::InvertedIndex view() const {
+        return {view_of<const int32_t, 2>(ranges), view_of<const int32_t, 1>(positions)};
+    }
 };
 InvertedTensors inverted(const torch::Tensor& indices, const ops::Batch& of_indices, const ops::Batch& of_rows);
 
