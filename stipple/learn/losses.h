@@ -9,10 +9,10 @@
 namespace stipple::learn {
 
 struct CrossEntropyOptions {
-    double label_smoothing = 0;   // in [0, 1): this part of a label is spread evenly over all classes (allowed ones)
-    torch::Tensor class_weights;  // [classes]: weight of a row by its label; undefined: 1
-    int64_t ignore_label = -1;    // rows of this label count for nothing
-    torch::Tensor allowed;        // bool [rows, classes]: classes that a row may have; undefined: all
+    double label_smoothing = 0;  // in [0, 1): this part of a label is spread evenly over all classes (allowed ones)
+    torch::Tensor class_weights = {};  // [classes]: weight of a row by its label; undefined: 1
+    int64_t ignore_label = -1;         // rows of this label count for nothing
+    torch::Tensor allowed = {};        // bool [rows, classes]: classes that a row may have; undefined: all
 };
 
 /// Mean over the rows of -sum over c of q_c log softmax(logits)_c, q the smoothed label.

@@ -41,7 +41,8 @@ torch::Tensor nearest_of_all(const torch::Tensor& queries, const torch::Tensor& 
         distances = distances + d * d;
     }
     distances = torch::where(torch::isfinite(distances), distances, torch::full_like(distances, INFINITY));
-    const auto [sorted, order] = torch::sort(distances, /*stable=*/true, /*dim=*/1);
+    // All four arguments: with three, the stable one is taken for the dimension, and 1 for descending.
+    const auto [sorted, order] = torch::sort(distances, /*stable=*/true, /*dim=*/1, /*descending=*/false);
     return torch::where(torch::isfinite(sorted), order, torch::full_like(order, -1)).narrow(1, 0, width);
 }
 

@@ -11,9 +11,9 @@ namespace {
 torch::Tensor checked(const char* op, const char* name, const torch::Tensor& tensor, torch::Dtype dtype,
                       const char* dtype_name, int64_t rank, const torch::Tensor& beside) {
     STIPPLE_REQUIRE(tensor.defined(), "{}: {} is an undefined tensor", op, name);
-    STIPPLE_REQUIRE(tensor.scalar_type() == dtype, "{}: {} must be {}, it is {}", op, name, dtype_name,
+    STIPPLE_REQUIRE(tensor.scalar_type() == dtype, "{}: {} must be {}, got {}", op, name, dtype_name,
                     c10::toString(tensor.scalar_type()));
-    STIPPLE_REQUIRE(tensor.dim() == rank, "{}: {} must have {} dimensions, it has {}", op, name, rank, tensor.dim());
+    STIPPLE_REQUIRE(tensor.dim() == rank, "{}: {} must have {} dimensions, got {}", op, name, rank, tensor.dim());
     STIPPLE_REQUIRE(!beside.defined() || tensor.device() == beside.device(), "{}: {} is on {}, others on {}", op, name,
                     tensor.device().str(), beside.defined() ? beside.device().str() : "");
     ops_device(tensor);
@@ -28,7 +28,7 @@ torch::Tensor checked_floats(const char* op, const char* name, const torch::Tens
 }
 
 torch::Tensor checked_indices(const char* op, const torch::Tensor& tensor, int64_t rank, const torch::Tensor& beside) {
-    return checked(op, "the indices", tensor, torch::kInt32, "int32", rank, beside);
+    return checked(op, "indices", tensor, torch::kInt32, "int32", rank, beside);
 }
 
 variable_list not_differentiable_twice(const char* op, variable_list gradients) {
