@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -99,10 +100,9 @@ void rewind_events(const std::string& path, int64_t step) {
 }
 
 std::string event_path(const std::string& folder, int64_t seconds) {
-    char host[256] = {};
-    if (::gethostname(host, sizeof host - 1) != 0) std::strcpy(host, "host");
-    for (char* letter = host; *letter; ++letter)
-        if (*letter == '/') *letter = '_';
+    char name[256] = {};
+    std::string host = ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+    std::replace(host.begin(), host.end(), '/', '_');
     return fmt::format("{}/{}{:010}.{}", folder, kPrefix, seconds, host);
 }
 
