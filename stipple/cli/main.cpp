@@ -5,15 +5,14 @@
 
 int main(int argc, char** argv) {
     using namespace stipple::cli;
-    const AddCommand commands[] = {add_info,    add_convert, add_sample,  add_normals,  add_clean,
-                                   add_mesh,    add_metrics, add_picture, add_register, add_classify,
-                                   add_segment, add_engine,  add_bench};
+    const AddCommand commands[] = {add_info,    add_convert,  add_sample,  add_normals,  add_clean,
+                                   add_mesh,    add_metrics,  add_picture, add_register, add_classify,
+                                   add_segment, add_evaluate, add_engine,  add_bench};
     return run_program(argc, argv,
                        {.name = "stipple",
                         .version = STIPPLE_VERSION,
                         .description = "Learns on 3D points: reads, converts, samples, draws and recognises point "
                                        "clouds and meshes.",
-                        .footer = "Example:\n  stipple info scan.ply\n  stipple convert scan.las -o scan.ply\n"
-                                  "  stipple COMMAND --help",
+                        .footer = "Example:\n  stipple info scan.ply\n  stipple COMMAND --help",
                         .commands = commands});
 }
