@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
     using namespace stipple::cli;
     const AddCommand commands[] = {add_info,    add_convert,  add_sample,  add_normals,  add_clean,
                                    add_mesh,    add_metrics,  add_picture, add_register, add_classify,
-                                   add_segment, add_evaluate, add_engine,  add_bench};
+                                   add_segment, add_evaluate, add_data,    add_engine,   add_bench};
     return run_program(argc, argv,
                        {.name = "stipple",
                         .version = STIPPLE_VERSION,
