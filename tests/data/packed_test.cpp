@@ -282,6 +282,30 @@ TEST(Packed, RefusesWhatItCannotHold) {
     EXPECT_TRUE(sink.bytes().empty());
 }
 
+TEST(Packed, FilesOfTheCorpusGiveTheirMessage) {
+    const std::string corpus = STIPPLE_SOURCE_DIR "/tests/corpus/";
+    const std::string expected = test::read_file(corpus + "packed.tsv");
+    int64_t files = 0;
+    for (size_t begin = 0; begin < expected.size(); ++files) {
+        const size_t tab = expected.find('\t', begin), end = expected.find('\n', begin);
+        const std::string name = expected.substr(begin, tab - begin), message = expected.substr(tab + 1, end - tab - 1);
+        begin = end + 1;
+        const std::string found = packed_error(test::read_file(corpus + name));
+        EXPECT_NE(found.find(message), std::string::npos) << name << ": " << found;
+    }
+    EXPECT_GE(files, 20);
+    // Written by a program of its own, tests/corpus/generate.py.
+    const DataSet set = unpacked(test::read_file(corpus + "packed/good.stpk"), "train");
+    EXPECT_EQ(set.labels, (std::vector<int32_t>{1, 0}));
+    EXPECT_EQ(set.parts, (std::vector<int32_t>{2, 4, 3, 1}));
+    EXPECT_EQ(set.names, (std::vector<std::string>{"a", "bc"}));
+    ASSERT_EQ(set.clouds.size_of(0), 3);
+    EXPECT_FLOAT_EQ(set.points_of(0)(1, 0), 1);
+    EXPECT_FLOAT_EQ(set.points_of(0)(2, 0), -1 + 2 * 5 / 1023.0f);
+    EXPECT_FLOAT_EQ(set.points_of(0)(0, 2), 0.5);
+    EXPECT_FLOAT_EQ(set.points_of(1)(0, 1), 2);
+}
+
 class PackedLayout : public DataSetTest {};
 
 TEST_F(PackedLayout, IsRecognisedAndRead) {
