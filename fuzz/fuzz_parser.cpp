@@ -1,10 +1,12 @@
 // Fuzzes the parser that the program's name tells: fuzz_ply fuzzes PLY. All names are links to one program. Beyond not
 // crashing, every input must keep to:
 //   memory      at most 64 times the input and 1 MiB, counted over all allocations that live at one time; compressed
-//               formats (npz, png, jpeg, binary_compressed pcd) are bounded by limits.h instead
+//               formats (npz, png, jpeg, packed, binary_compressed pcd) are bounded by limits.h instead
 //   errors      Error{bad_file} or Error{out_of_memory} only; of a model also Error{bad_config}
 //   round trip  what was read, written and read again is the same
 // Time (one second) is libFuzzer's -timeout.
+
+#include <zlib.h>
 
 #include <atomic>
 #include <cmath>
@@ -15,6 +17,8 @@
 
 #include "stipple/core/parallel.h"
 #include "stipple/io/event_file.h"
+#include "stipple/data/packed.h"
+#include "stipple/data/packed/block.h"
 #include "stipple/io/format.h"
 #include "stipple/io/image_file.h"
 #include "stipple/io/safetensors.h"
@@ -205,8 +209,41 @@ void run_image(const uint8_t* data, size_t size) {
         fail("round trip: pixels");
 }
 
+/// A file, and behind its checksums: a block of these bytes, whose first say how they are cut.
+void run_packed(const uint8_t* data, size_t size) {
+    try {
+        const data::DataSet set =
+            parse_bytes(data, size, [](io::ByteReader& reader) { return data::parse_packed(reader, "train"); });
+        MemorySink sink;
+        data::write_packed({&set, 1}, {}, sink);
+        const data::DataSet again =
+            parse_bytes(reinterpret_cast<const uint8_t*>(sink.bytes().data()), sink.bytes().size(),
+                        [](io::ByteReader& reader) { return data::parse_packed(reader, "train"); });
+        if (set.clouds.offsets != again.clouds.offsets || set.labels != again.labels || set.parts != again.parts ||
+            set.names != again.names || set.classes != again.classes)
+            fail("round trip: a packed data set");
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::bad_file && error.code() != ErrorCode::bad_argument) throw;
+    }
+    if (size < 5) return;
+    data::PackedHeader header;
+    header.bits = 8 + data[0] % 9;
+    header.has_labels = data[1] & 1;
+    header.has_names = data[1] & 2;
+    header.has_parts = header.has_labels && data[1] & 4;
+    header.classes = {"a", "b"};
+    header.categories = {{"a", 0, 2}, {"b", 2, 5}};
+    const size_t first = std::min<size_t>(size - 5, 256 * data[2] + data[3]);
+    uLongf length = compressBound(first);
+    std::vector<uint8_t> deflated(length);
+    compress2(deflated.data(), &length, data + 5, first, 1);
+    const std::span<const uint8_t> coded(data + 5 + first, size - 5 - first);
+    const data::PackedBlock block{1 + data[4] % 4, 1 + data[4] / 4, static_cast<int64_t>(first), 0, 0, 0};
+    data::decode_block(header, block, {deflated.data(), length}, coded);
+}
+
 bool is_compressed(const uint8_t* data, size_t size) {
-    if (g_parser == "npz" || g_parser == "png" || g_parser == "jpeg") return true;
+    if (g_parser == "npz" || g_parser == "packed" || g_parser == "png" || g_parser == "jpeg") return true;
     return g_parser == "pcd" &&
            std::string_view(reinterpret_cast<const char*>(data), size).find("compressed") != std::string_view::npos;
 }
@@ -238,6 +275,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             run_model(data, size);
         else if (g_parser == "png" || g_parser == "jpeg")
             run_image(data, size);
+        else if (g_parser == "packed")
+            run_packed(data, size);
         else
             run_geometry(data, size);
     } catch (const Error& error) {

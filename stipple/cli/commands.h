@@ -18,6 +18,8 @@ Command add_metrics(Arguments& root, Common& common);
 Command add_classify(Arguments& root, Common& common);
 Command add_segment(Arguments& root, Common& common);
 Command add_weights(Arguments& root, Common& common);
+Command add_evaluate(Arguments& root, Common& common);
+Command add_data(Arguments& root, Common& common);
 Command add_engine(Arguments& root, Common& common);
 
 /// For the help, and for who has no stipple-learn.

@@ -8,9 +8,10 @@
 int main(int argc, char** argv) {
     using namespace stipple::cli;
     if (argc > 1 && std::string_view(argv[1]) == "train") run_stipple_learn(argc, argv);  // unless it is not there
-    const AddCommand commands[] = {add_info,    add_convert,         add_sample,  add_normals,  add_clean,
-                                   add_mesh,    add_metrics,         add_picture, add_register, add_classify,
-                                   add_segment, add_train_elsewhere, add_weights, add_engine,   add_bench};
+    const AddCommand commands[] = {add_info,    add_convert, add_sample,          add_normals,  add_clean,
+                                   add_mesh,    add_metrics, add_picture,         add_register, add_classify,
+                                   add_segment, add_data,    add_train_elsewhere, add_evaluate, add_weights,
+                                   add_engine,  add_bench};
     return run_program(argc, argv,
                        {.name = "stipple",
                         .version = STIPPLE_VERSION,

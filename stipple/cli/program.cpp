@@ -27,10 +27,10 @@ void add_common_options(Arguments& app, Common& common) {
     app.option("--threads", common.threads, "CPU threads; 0 takes all cores").show_default();
     app.flag("--overwrite", common.overwrite, "Replace an output that exists");
     app.flag("--dry-run", common.dry_run, "Check inputs and outputs, write nothing");
-    app.option("--progress", common.progress, "auto: for jobs that take a while")
+    app.option("--progress", common.progress, "auto: for jobs that take a while; always, never")
         .one_of({"auto", "always", "never"})
         .show_default()
-        .text("auto|always|never");
+        .text("WHEN");
     app.option("--color", common.color, "auto: on a terminal, unless NO_COLOR is set")
         .one_of({"auto", "always", "never"})
         .show_default()

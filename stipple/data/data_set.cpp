@@ -10,8 +10,8 @@ namespace stipple::data {
 namespace {
 
 // In the order in which they are tried: those that one file tells come first.
-const Layout* const kLayouts[] = {&kModelNetHdf5,   &kModelNetText, &kPartHdf5,    &kPartText,
-                                  &kPartNormalText, &kPatchHdf5,    &kPairFolders, &kClassFolders};
+const Layout* const kLayouts[] = {&kPacked,         &kModelNetHdf5, &kModelNetText, &kPartHdf5,    &kPartText,
+                                  &kPartNormalText, &kPatchHdf5,    &kPairFolders,  &kClassFolders};
 
 struct Found {
     const Layout* layout = nullptr;

@@ -1,47 +1,160 @@
 #include "stipple/tasks/evaluate.h"
 
-namespace stipple::tasks {
+#include <algorithm>
+#include <cmath>
 
-Evaluation evaluate(std::span<const int64_t> found, std::span<const int64_t> labels, int64_t classes) {
-    STIPPLE_REQUIRE(!labels.empty() && found.size() == labels.size(), "{} answers for {} labels", found.size(),
-                    labels.size());
-    Evaluation result;
-    result.classes = classes;
-    result.clouds = static_cast<int64_t>(labels.size());
-    result.confusion.assign(static_cast<size_t>(classes * classes), 0);
-    for (size_t i = 0; i < labels.size(); ++i) {
-        for (const int64_t at : {found[i], labels[i]})
-            STIPPLE_REQUIRE(at >= 0 && at < classes, "class {} of cloud {}: the network has {}", at, i, classes);
-        ++result.confusion[static_cast<size_t>(labels[i] * classes + found[i])];
-    }
-    int64_t occurring = 0;
-    for (int64_t label = 0; label < classes; ++label) {
-        int64_t all = 0;
-        for (int64_t i = 0; i < classes; ++i) all += result.confusion[static_cast<size_t>(label * classes + i)];
-        if (all == 0) continue;
-        const int64_t right = result.confusion[static_cast<size_t>(label * classes + label)];
-        result.right += right;
-        result.mean_class_accuracy += static_cast<double>(right) / static_cast<double>(all);
-        ++occurring;
-    }
-    result.mean_class_accuracy /= static_cast<double>(occurring);
-    result.accuracy = static_cast<double>(result.right) / static_cast<double>(result.clouds);
-    return result;
+#include "stipple/core/interrupt.h"
+#include "stipple/core/rng.h"
+#include "stipple/io/text.h"
+
+namespace stipple::tasks {
+namespace {
+
+constexpr int64_t kBatchPoints = int64_t{1} << 20;  // unless one cloud alone has more
+constexpr int64_t kMostDraws = 1000;
+
+/// The first stored points of an item.
+PointCloud stored_points(const data::Clouds& clouds, int64_t item, int64_t of) {
+    const int64_t stored = clouds.size_of(item);
+    PointCloud cloud(of > 0 ? std::min(of, stored) : stored);
+    std::copy_n(clouds.of(item).data(), 3 * cloud.size(), cloud.positions.data());
+    return cloud;
 }
 
-Evaluation evaluate(Classifier& classifier, const std::vector<data::CloudEntry>& entries, const CloudOptions& options,
-                    const data::ReadClouds& how, io::Warnings& warnings, const std::function<void()>& advance) {
-    std::vector<int64_t> found, labels;
-    for (const data::CloudEntry& entry : entries) {
-        if (entry.error) throw *entry.error;
-        if (!entry.label()) throw Error(ErrorCode::bad_file, Place{entry.name()}, "has no label");
-        labels.push_back(*entry.label());
+int64_t available(const data::Clouds& clouds, int64_t item, const EvaluateOptions& options) {
+    return options.of > 0 ? std::min(options.of, clouds.size_of(item)) : clouds.size_of(item);
+}
+
+/// The likeliest class of each item in one draw.
+std::vector<int32_t> answers_of_draw(Classifier& classifier, const data::Clouds& clouds, ClassScores& scores,
+                                     int64_t draw, const EvaluateOptions& options,
+                                     const std::function<void(int64_t clouds)>& advance) {
+    const NetworkRunner& runner = classifier.runner();
+    const int64_t most = std::min(kBatchPoints, runner.max_points());
+    std::vector<int32_t> answers;
+    CloudBatch batch;
+    const auto flush = [&] {
+        if (batch.clouds() == 0) return;
+        check_interrupted();
+        const std::vector<float> logits = classifier.run(batch);
+        for (int64_t i = 0; i < batch.clouds(); ++i) {
+            const auto row = logits.begin() + i * classifier.classes();
+            answers.push_back(static_cast<int32_t>(std::max_element(row, row + classifier.classes()) - row));
+        }
+        if (advance) advance(batch.clouds());
+        batch.clear();
+    };
+    for (int64_t item = 0; item < clouds.size(); ++item) {
+        const Array<float, 2> points = seen_points(clouds, item, scores.points, draw, options);
+        const int64_t n = points.size(0);
+        scores.fewest = item == 0 && draw == 0 ? n : std::min(scores.fewest, n);
+        scores.most = std::max(scores.most, n);
+        if (batch.clouds() == runner.max_batch() || batch.points() + n > most) flush();
+        batch.add(points);
     }
-    for (const Classified& answer : classify(classifier, entries, options, how, warnings, advance)) {
-        if (answer.error) throw *answer.error;
-        found.push_back(answer.guesses[0].index);
+    flush();
+    return answers;
+}
+
+}  // namespace
+
+void require_valid(const EvaluateOptions& options) {
+    STIPPLE_REQUIRE(!options.points.empty(), "no number of points");
+    STIPPLE_REQUIRE(options.of >= 0, "points of the first {} stored ones", options.of);
+    STIPPLE_REQUIRE(options.draws >= 1 && options.draws <= kMostDraws, "{} draws: 1 to {} are possible", options.draws,
+                    kMostDraws);
+    for (const int64_t n : options.points) {
+        require_valid(CloudOptions{.points = n, .sample = options.sample});
+        STIPPLE_REQUIRE(options.of == 0 || n <= options.of, "{} points of the first {} stored ones", n, options.of);
     }
-    return evaluate(found, labels, classifier.classes());
+}
+
+int64_t draws_of(const data::Clouds& clouds, int64_t n, const EvaluateOptions& options) {
+    if (options.sample != "random" || n == 0) return 1;
+    for (int64_t item = 0; item < clouds.size(); ++item)
+        if (available(clouds, item, options) > n) return options.draws;
+    return 1;
+}
+
+Array<float, 2> seen_points(const data::Clouds& clouds, int64_t item, int64_t n, int64_t draw,
+                            const EvaluateOptions& options, std::vector<int32_t>* chosen) {
+    constexpr uint64_t kPurpose = 0x4556414C;  // keeps apart from other uses of the seed
+    const RandomBlock bits =
+        Rng(options.seed, kPurpose << 32 | static_cast<uint64_t>(draw)).block(static_cast<uint64_t>(item));
+    return network_points(stored_points(clouds, item, options.of),
+                          {.points = n,
+                           .sample = options.sample,
+                           .normalise = options.normalise,
+                           .seed = uint64_t{bits.word[0]} << 32 | bits.word[1]},
+                          chosen);
+}
+
+Spread spread_of(std::span<const double> values) {
+    Spread spread;
+    if (values.empty()) return spread;
+    const auto count = static_cast<double>(values.size());
+    for (const double value : values) spread.mean += value / count;
+    if (values.size() == 1) return spread;
+    for (const double value : values) spread.deviation += (value - spread.mean) * (value - spread.mean) / (count - 1);
+    spread.deviation = std::sqrt(spread.deviation);
+    return spread;
+}
+
+std::vector<int32_t> match_classes(const data::DataSet& set, const std::vector<std::string>& names, int64_t classes) {
+    STIPPLE_REQUIRE(!set.labels.empty(), "the data set ({}) has no classes to compare with", set.layout);
+    std::vector<int64_t> items(set.classes.size(), 0);
+    for (const int32_t label : set.labels) ++items[static_cast<size_t>(label)];
+    std::vector<int32_t> matches;
+    if (names.empty()) {
+        STIPPLE_REQUIRE(static_cast<int64_t>(set.classes.size()) == classes,
+                        "the data set has {} classes, the network {}, and no names tell which are which",
+                        set.classes.size(), classes);
+        for (int64_t i = 0; i < classes; ++i) matches.push_back(static_cast<int32_t>(i));
+        return matches;
+    }
+    STIPPLE_REQUIRE(static_cast<int64_t>(names.size()) == classes, "{} names for {} classes", names.size(), classes);
+    for (size_t i = 0; i < set.classes.size(); ++i) {
+        const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+            return io::lower_case(name) == io::lower_case(set.classes[i]);
+        });
+        STIPPLE_REQUIRE(found != names.end() || items[i] == 0, "the network does not know the class {} of the data set",
+                        set.classes[i]);
+        matches.push_back(found == names.end() ? -1 : static_cast<int32_t>(found - names.begin()));
+    }
+    return matches;
+}
+
+std::vector<ClassScores> evaluate(Classifier& classifier, const data::DataSet& set,
+                                  const std::vector<std::string>& names, const EvaluateOptions& options,
+                                  const std::function<void(int64_t clouds)>& advance) {
+    require_valid(options);
+    const std::vector<int32_t> matches = match_classes(set, names, classifier.classes());
+    std::vector<int32_t> truth;
+    for (const int32_t label : set.labels) truth.push_back(matches[static_cast<size_t>(label)]);
+    std::vector<ClassScores> all;
+    for (const int64_t n : options.points) {
+        ClassScores scores;
+        scores.points = n;
+        scores.draws = draws_of(set.clouds, n, options);
+        std::vector<double> overall, by_class;
+        for (int64_t draw = 0; draw < scores.draws; ++draw) {
+            metrics::Confusion counts =
+                metrics::confusion(answers_of_draw(classifier, set.clouds, scores, draw, options, advance), truth,
+                                   names.empty() ? set.classes : names);
+            overall.push_back(metrics::overall_accuracy(counts));
+            by_class.push_back(metrics::mean_accuracy(counts));
+            if (draw == 0) {
+                scores.confusion = std::move(counts);
+                continue;
+            }
+            for (size_t i = 0; i < counts.counts.span().size(); ++i)
+                scores.confusion.counts.span()[i] += counts.counts.span()[i];
+        }
+        scores.accuracy = spread_of(overall);
+        scores.class_accuracy = spread_of(by_class);
+        all.push_back(std::move(scores));
+    }
+    return all;
 }
 
 }  // namespace stipple::tasks

@@ -1,25 +1,60 @@
 #pragma once
-// How well a classifier does on clouds whose classes are known.
+// How well a classifier does on a data set whose classes are known, with clouds of one size or of several.
 
+#include "stipple/data/data_set.h"
+#include "stipple/metrics/classification.h"
 #include "stipple/tasks/classify.h"
 
 namespace stipple::tasks {
 
-struct Evaluation {
-    int64_t clouds = 0, right = 0;
-    double accuracy = 0;             // right / clouds
-    double mean_class_accuracy = 0;  // mean of the accuracies of the classes that occur: rare ones count alike
-    int64_t classes = 0;
-    std::vector<int64_t> confusion;  // [classes, classes]: clouds of a class (row) taken for one (column)
+/// What the network sees of each stored cloud.
+struct EvaluateOptions {
+    std::vector<int64_t> points = {1024};  // numbers of points, each evaluated by itself; 0: all that `of` leaves
+    std::string sample = "random";         // which of them, when there are more: "random", "fps" or "first"
+    int64_t of = 0;                        // they are chosen of the first so many stored points; 0: of all
+    int64_t draws = 10;                    // of "random", where some cloud has more points than are chosen
+    bool normalise = false;                // into the unit sphere, before points are chosen
+    uint64_t seed = 0;
+};
+/// Throws Error{bad_argument} for values out of range, for no numbers of points, and for one above `of`.
+void require_valid(const EvaluateOptions& options);
+
+/// Draws that differ: options.draws where points are chosen at random of a cloud that has more than n, else 1.
+int64_t draws_of(const data::Clouds& clouds, int64_t n, const EvaluateOptions& options);
+
+/// What the network sees of an item in one draw, [m, 3] with m = n or what there is; `chosen` receives which of its
+/// stored points, in this order. Random points are those of ops::random_sample with the seed that is in the words 0
+/// (high) and 1 of Rng(seed, 0x4556414C << 32 | draw).block(item); farthest ones begin with the first.
+Array<float, 2> seen_points(const data::Clouds& clouds, int64_t item, int64_t n, int64_t draw,
+                            const EvaluateOptions& options, std::vector<int32_t>* chosen = nullptr);
+
+/// Over draws: mean, and standard deviation (of a sample: divided by draws - 1), 0 for one draw.
+struct Spread {
+    double mean = 0, deviation = 0;
+};
+Spread spread_of(std::span<const double> values);
+
+struct ClassScores {
+    int64_t points = 0;            // as they were asked for
+    int64_t fewest = 0, most = 0;  // that the network saw of a cloud
+    int64_t draws = 1;
+    Spread accuracy;               // overall: right / clouds
+    Spread class_accuracy;         // mean of the accuracies of the classes that occur: rare ones count alike
+    metrics::Confusion confusion;  // of all draws together
 };
 
-/// From likeliest classes and truths, one each. Throws Error{bad_argument} for no clouds, counts that differ and
-/// classes out of range.
-Evaluation evaluate(std::span<const int64_t> found, std::span<const int64_t> labels, int64_t classes);
+/// Which class of a network each class of the set is. By name, in any case, where the network has names; without
+/// (`names` empty) by number, and there must be as many. -1 for a class that has no items and that the network does not
+/// know. Throws Error{bad_argument} for a set without labels, a class with items that the network does not know
+/// (named), and numbers of classes that differ.
+std::vector<int32_t> match_classes(const data::DataSet& set, const std::vector<std::string>& names, int64_t classes);
 
-/// Classifies all entries and compares with their labels. Throws Error{bad_file} for one that cannot be read or has no
-/// label.
-Evaluation evaluate(Classifier& classifier, const std::vector<data::CloudEntry>& entries, const CloudOptions& options,
-                    const data::ReadClouds& how, io::Warnings& warnings, const std::function<void()>& advance = {});
+/// Scores for each of options.points, in their order. `names` are the network's classes, empty where it does not tell:
+/// then those of the set. Clouds run in batches of at most a million points. `advance`, where given, is called with
+/// numbers of clouds as they are done, in all set.size() times the sum of draws_of(). Throws as match_classes does, and
+/// Error{bad_argument} for clouds that are larger than an engine file was built for.
+std::vector<ClassScores> evaluate(Classifier& classifier, const data::DataSet& set,
+                                  const std::vector<std::string>& names, const EvaluateOptions& options,
+                                  const std::function<void(int64_t clouds)>& advance = {});
 
 }  // namespace stipple::tasks

@@ -15,6 +15,17 @@ ModelOrEngine load_model_or_engine(const std::string& path) {
     return loaded;
 }
 
+std::optional<network::TensorType> output_type(const ModelOrEngine& source, std::string_view name) {
+    if (source.file) {
+        const network::TensorType* type = find_type(source.file->program, source.file->program.outputs, name);
+        return type ? std::optional(*type) : std::nullopt;
+    }
+    const network::Network& net = source.model->network;
+    for (const network::Output& output : net.outputs)
+        if (output.name == name) return net[output.tensor].type;
+    return std::nullopt;
+}
+
 Device device_for(const ModelOrEngine& source, const std::string& device) {
     if (!source.file || device != "auto") return parse_device(device);
     return parse_device(source.file->options.device.type == DeviceType::cpu ? "cpu" : "cuda");

@@ -28,6 +28,9 @@ struct ModelOrEngine {
 /// path.
 ModelOrEngine load_model_or_engine(const std::string& path);
 
+/// The type of an output by its name, before anything is compiled; none when there is no such output.
+std::optional<network::TensorType> output_type(const ModelOrEngine& source, std::string_view name);
+
 /// Where to run it: "cpu", "cuda:1"; "auto" is the kind of device that an engine file was built for.
 Device device_for(const ModelOrEngine& source, const std::string& device);
 

@@ -205,7 +205,7 @@ TEST_F(CliContract, Version) {
 }
 
 TEST_F(CliContract, HelpFitsAScreenAndShowsAnExample) {
-    for (const std::string command : {"", "info", "convert", "picture", "bench"}) {
+    for (const std::string command : {"", "info", "convert", "picture", "bench", "evaluate"}) {
         std::vector<std::string> arguments = {"--help"};
         if (!command.empty()) arguments.insert(arguments.begin(), command);
         const LaunchResult result = stipple(arguments);

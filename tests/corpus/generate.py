@@ -383,6 +383,82 @@ add("jpeg/one_byte.jpg", b"\xff", 'the file ends in the middle of the JPEG data'
 add("jpeg/header_only.jpg", b"\xff\xd8\xff\xe0\0\x10JFIF\0\1\1\0\0\1\0\1\0\0", 'the file ends in the middle of the JPEG data')
 add("jpeg/garbage.jpg", b"\xff\xd8\xff" + bytes(range(256)), 'the file ends in the middle of the JPEG data')
 
-lines = [f"{name}\t{message}\n" for name, message in EXPECTED]
-(HERE / "expected.tsv").write_text("".join(lines))
+
+# --- packed data sets: the format as stipple/data/packed.h describes it, written a second time
+def range_coded(clouds, bits):
+    """Coordinates [cloud][axis][point] as whole numbers."""
+    low, spread, first, waiting, out = 0, 0xFFFFFFFF, 0, 1, bytearray()
+
+    def shift():
+        nonlocal low, first, waiting
+        if low < 0xFF000000 or low > 0xFFFFFFFF:
+            for i in range(waiting):
+                out.append(((0xFF if i else first) + (low >> 32)) & 0xFF)
+            waiting, first = 0, low >> 24 & 0xFF
+        waiting += 1
+        low = (low & 0xFFFFFF) << 8
+
+    for axis in (axis for cloud in clouds for axis in cloud):
+        counts = {}
+        for number in axis:
+            node = 1
+            for place in reversed(range(bits)):
+                bit = number >> place & 1
+                zeros, ones = counts.setdefault(node, [2, 2])
+                probability = min(max((zeros << 15) // (zeros + ones), 512), 32768 - 512)
+                bound = (spread >> 15) * probability
+                low, spread = (low + bound, spread - bound) if bit else (low, bound)
+                while spread < 1 << 24:
+                    spread <<= 8
+                    shift()
+                counts[node][bit] += 1
+                node = 2 * node + bit
+    for _ in range(5):
+        shift()
+    return bytes(out)
+
+
+def packed(fields=None, points=4, changes=(), after=b"", crc=0, bits=10):
+    clouds = [[[0, 1023, 5], [0, 0, 1023], [1023, 7, 0]], [[0], [0], [0]]]
+    if fields is None:
+        fields = struct.pack("<2I2H", 3, 1, 1, 0) + struct.pack("<12f", -1, -1, 0, 1, 1, 0.5, *[2] * 6) + struct.pack("<2H", 1, 2) + b"abc" + bytes([0, 2, 1, 1])
+    deflated, coded = zlib.compress(fields), range_coded(clouds, bits)
+    header = (
+        f'{{"format":1,"bits":{bits},"labels":true,"names":true,"parts":true,"classes":["cup","lamp"],"part_names":[],'
+        '"categories":[{"name":"cup","begin":0,"end":2},{"name":"lamp","begin":2,"end":5}],"splits":[{"name":"train","blocks":['
+        f'{{"items":2,"points":{points},"inflated":{len(fields)},"deflated":{len(deflated)},"coded":{len(coded)},"crc32":{zlib.crc32(deflated + coded) ^ crc}}}]}}]}}'
+    )
+    for before, behind in changes:
+        header = header.replace(before, behind)
+    header = header.encode()
+    return b"STPKDATA" + struct.pack("<QI", len(header), zlib.crc32(header)) + header + deflated + coded + after
+
+
+GOOD = packed()
+add("packed/good.stpk", GOOD, "ok")
+add("packed/empty.stpk", b"", "the first bytes")
+add("packed/magic.stpk", b"STPKDATE" + GOOD[8:], "does not begin with STPKDATA")
+add("packed/header_huge.stpk", GOOD[:8] + struct.pack("<Q", 1 << 62) + GOOD[16:], "a header of 4611686018427387904 bytes")
+add("packed/header_long.stpk", GOOD[:8] + struct.pack("<Q", 9999) + GOOD[16:], "the header")
+add("packed/header_flipped.stpk", GOOD[:40] + b"!" + GOOD[41:], "the header is damaged")
+add("packed/cut.stpk", GOOD[:-1], "blocks")
+add("packed/longer.stpk", GOOD + b"x", "1 bytes follow the last block")
+add("packed/block_flipped.stpk", packed(crc=1), "is damaged: its checksum differs")
+add("packed/no_json.stpk", packed(changes=[('"bits"', "bits")]), "the header")
+add("packed/bits.stpk", packed(changes=[('"bits":10', '"bits":40')]), "40 bits of a coordinate")
+add("packed/format.stpk", packed(changes=[('"format":1', '"format":9')]), "packed in format 9")
+add("packed/points_many.stpk", packed(points=2000000000), "cannot hold a block")
+add("packed/points_few.stpk", packed(points=3), "sizes of clouds do not add up")
+add("packed/bytes_overflow.stpk", packed(changes=[('"coded":', '"coded":99999999999999')]), "a block of 2 clouds")
+add("packed/no_splits.stpk", packed(changes=[('"splits":[{"name":"train","blocks":[{"items":2', '"extra":[{"name":"train","blocks":[{"items":2')]), "is not known")
+add("packed/part.stpk", packed(changes=[('"end":5', '"end":3')]).replace(b"\2\1\1", b"\2\1\1"), "block 0")
+add("packed/box_nan.stpk", packed(struct.pack("<2I2H", 3, 1, 1, 0) + struct.pack("<12f", *[float("nan")] * 12) + struct.pack("<2H", 0, 0) + bytes(4)), "the box of cloud 0")
+add("packed/fields_short.stpk", packed(struct.pack("<2I2H", 3, 1, 1, 0)), "too short")
+add("packed/fields_long.stpk", packed(struct.pack("<2I2H", 3, 1, 1, 0) + struct.pack("<12f", *[0] * 12) + struct.pack("<2H", 0, 0) + bytes(5)), "too long")
+add("packed/label.stpk", packed(struct.pack("<2I2H", 3, 1, 1, 7) + struct.pack("<12f", *[0] * 12) + struct.pack("<2H", 0, 0) + bytes(4)), "label 7, there are 2")
+
+# Packed sets are read by data/, all others by io/.
+for path, is_packed in [("expected.tsv", False), ("packed.tsv", True)]:
+    lines = [f"{name}\t{message}\n" for name, message in EXPECTED if name.startswith("packed/") == is_packed]
+    (HERE / path).write_text("".join(lines))
 print(len(EXPECTED), "files")

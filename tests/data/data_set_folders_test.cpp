@@ -80,7 +80,7 @@ TEST_F(ClassFolderSet, RefusesWhatIsWrong) {
     expect_in(error(), (folder / "lamp/a.xyz") + ": point 1 is not finite");
     std::filesystem::remove(folder / "lamp/a.xyz");
     const std::string nothing = error();
-    expect_in(nothing, "bad_file: " + folder.path() + ": no data set of a known layout looked for train_files.txt");
+    expect_in(nothing, "bad_file: " + folder.path() + ": no data set of a known layout looked for a file .stpk");
     for (const LayoutInfo& layout : layouts()) expect_in(nothing, std::string(layout.files));
     EXPECT_THROW(load_data_set(folder / "none", {}, warnings), Error);
 }
@@ -94,7 +94,7 @@ TEST(Layouts, AreRowsOfTheirPage) {
         EXPECT_GT(row, last) << layout.name << " is out of order";
         last = row;
     }
-    EXPECT_EQ(layouts().size(), 8u);
+    EXPECT_EQ(layouts().size(), 9u);
 }
 
 class PairSet : public DataSetTest {};

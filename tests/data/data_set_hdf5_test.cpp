@@ -77,7 +77,8 @@ TEST_F(ModelNetHdf5, KeepsNormalsAndNamesWhereAllFilesHaveThem) {
 
 TEST_F(ModelNetHdf5, RefusesWhatIsWrong) {
     expect_in(error({.split = "val"}), "bad_argument: " + folder.path() + ": no split val; there are: train, test");
-    expect_in(error({.layout = "modelnet"}), "bad_argument: modelnet: no such layout; there are auto, modelnet-hdf5");
+    expect_in(error({.layout = "modelnet"}),
+              "bad_argument: modelnet: no such layout; there are auto, packed, modelnet-hdf5");
     expect_in(error({.layout = "part-hdf5"}), "looked for all_object_categories.txt");
     save("b.h5", labelled({2}, 0));
     expect_in(error(), "bad_file: " + (folder / "b.h5[0]") + ": label 2, there are 2 classes");

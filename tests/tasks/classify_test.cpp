@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "stipple/tasks/agreement.h"
-#include "stipple/tasks/evaluate.h"
 #include "tests/tasks/small_models.h"
 
 namespace stipple::tasks {
@@ -121,41 +120,6 @@ TEST_F(Classify, EnginesKeepWhatTheyWereBuiltFor) {
                          }),
                          "was built in fp32, not bf16"));
 }
-
-TEST(Evaluate, CountsByClass) {
-    const int64_t found[] = {0, 0, 1, 1, 2, 0}, labels[] = {0, 0, 0, 0, 2, 2};
-    const Evaluation result = evaluate(found, labels, 4);
-    EXPECT_EQ(result.clouds, 6);
-    EXPECT_EQ(result.right, 3);
-    EXPECT_DOUBLE_EQ(result.accuracy, 0.5);
-    EXPECT_DOUBLE_EQ(result.mean_class_accuracy, 0.5);  // (2 / 4 + 1 / 2) / 2: classes 1 and 3 do not occur
-    EXPECT_EQ(result.confusion[0 * 4 + 1], 2);
-    EXPECT_EQ(result.confusion[2 * 4 + 0], 1);
-    EXPECT_NE(message_of([&] { evaluate({}, {}, 4); }), "");
-    EXPECT_NE(message_of([&] { evaluate(found, labels, 2); }), "");
-}
-
-#ifdef STIPPLE_WITH_HDF5
-TEST_F(Classify, EvaluatesLabelledSets) {
-    io::CloudSet set;
-    set.points = Array<float, 3>({6, 20, 3});
-    const CloudBatch clouds = synthetic_clouds(6, 20, 4);
-    std::copy(clouds.rows.begin(), clouds.rows.end(), set.points.data());
-    set.labels = {0, 1, 2, 3, 4, 0};
-    io::save_hdf5(folder / "set.h5", set, Overwrite::refuse);
-    Classifier made = classifier();
-    io::Warnings warnings;
-    const std::vector<data::CloudEntry> entries = data::list_clouds({folder / "set.h5"});
-    const Evaluation result = evaluate(made, entries, {}, {}, warnings);
-    EXPECT_EQ(result.clouds, 6);
-    int64_t right = 0;
-    const std::vector<Classified> answers = classify(made, entries, {}, {}, warnings);
-    for (size_t i = 0; i < 6; ++i) right += answers[i].guesses[0].index == set.labels[i];
-    EXPECT_EQ(result.right, right);
-    const std::vector<data::CloudEntry> unlabelled = {{save_cloud(folder / "a.ply", random_cloud(9))}};
-    EXPECT_TRUE(contains(message_of([&] { evaluate(made, unlabelled, {}, {}, warnings); }), "has no label"));
-}
-#endif
 
 TEST_F(Classify, AgreementOfAnEngineWithItselfIsPerfect) {
     const models::Model loaded = models::load_model(model);

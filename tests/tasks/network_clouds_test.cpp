@@ -50,8 +50,8 @@ TEST(NetworkClouds, SamplesAreChosenAsAsked) {
         }
     }
     EXPECT_EQ(network_points(mesh.vertices, {.points = 1000}).size(0), 100);  // no point twice
-    EXPECT_TRUE(contains(message_of([] { require_valid({.sample = "best"}); }), "random, fps or first"));
-    EXPECT_TRUE(contains(message_of([] { require_valid({.points = -1}); }), "-1 points"));
+    EXPECT_TRUE(contains(message_of([] { require_valid(CloudOptions{.sample = "best"}); }), "random, fps or first"));
+    EXPECT_TRUE(contains(message_of([] { require_valid(CloudOptions{.points = -1}); }), "-1 points"));
 }
 
 TEST(NetworkClouds, OnlyFinitePointsAreLoaded) {

@@ -29,7 +29,7 @@ struct Layout {
     void (*load)(const SetRequest& request, DataSet& set);
 };
 
-extern const Layout kModelNetHdf5, kModelNetText, kPartHdf5, kPartText, kPartNormalText, kPatchHdf5, kPairFolders,
-    kClassFolders;
+extern const Layout kPacked, kModelNetHdf5, kModelNetText, kPartHdf5, kPartText, kPartNormalText, kPatchHdf5,
+    kPairFolders, kClassFolders;
 
 }  // namespace stipple::data

@@ -1,0 +1,159 @@
+#include "stipple/cli/evaluate/class_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "stipple/core/terminal.h"
+#include "stipple/picture/chart.h"
+
+namespace stipple::cli {
+namespace {
+
+using tasks::ClassScores;
+
+std::string points_text(const ClassScores& scores) {
+    if (scores.fewest == scores.most) return std::to_string(scores.most);
+    return fmt::format("{} to {}", scores.fewest, scores.most);
+}
+
+/// Clouds of a class, in all draws.
+int64_t clouds_of_class(const metrics::Confusion& confusion, int64_t label) {
+    const int64_t n = confusion.counts.size(0);
+    const auto row = confusion.counts.span().subspan(static_cast<size_t>(label * n), static_cast<size_t>(n));
+    return std::accumulate(row.begin(), row.end(), int64_t{0});
+}
+
+std::vector<int64_t> classes_that_occur(const ClassScores& scores) {
+    std::vector<int64_t> occurring;
+    for (int64_t i = 0; i < scores.confusion.counts.size(0); ++i)
+        if (clouds_of_class(scores.confusion, i) > 0) occurring.push_back(i);
+    return occurring;
+}
+
+}  // namespace
+
+double percent(double share) {
+    return std::round(1e4 * share) / 1e2;
+}
+
+Table score_table(const std::vector<ClassScores>& scores, const std::string& sample) {
+    Table table{{"points", "sample", "draws", "accuracy (%)", "deviation", "mean class accuracy (%)", "deviation"}, {}};
+    for (const ClassScores& row : scores)
+        table.rows.push_back({points_text(row), sample, row.draws, percent(row.accuracy.mean),
+                              percent(row.accuracy.deviation), percent(row.class_accuracy.mean),
+                              percent(row.class_accuracy.deviation)});
+    // The JSON form of a table wants names that differ.
+    table.columns[6] = "class deviation";
+    return table;
+}
+
+Table class_table(const std::vector<ClassScores>& scores) {
+    Table table{{"class", "clouds"}, {}};
+    std::vector<std::vector<double>> accuracies;
+    for (const ClassScores& column : scores) {
+        table.columns.push_back(fmt::format("{} points (%)", points_text(column)));
+        accuracies.push_back(metrics::class_accuracies(column.confusion));
+    }
+    for (const int64_t label : classes_that_occur(scores[0])) {
+        const metrics::Confusion& first = scores[0].confusion;
+        std::vector<Json> row = {first.classes[static_cast<size_t>(label)],
+                                 clouds_of_class(first, label) / scores[0].draws};
+        for (const std::vector<double>& column : accuracies) row.push_back(percent(column[static_cast<size_t>(label)]));
+        table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
+Json scores_json(const std::vector<ClassScores>& scores) {
+    Json list = Json::array();
+    for (const ClassScores& row : scores) {
+        Json classes = Json::array();
+        const std::vector<double> accuracies = metrics::class_accuracies(row.confusion);
+        for (const int64_t label : classes_that_occur(row))
+            classes.push_back({{"class", row.confusion.classes[static_cast<size_t>(label)]},
+                               {"clouds", clouds_of_class(row.confusion, label) / row.draws},
+                               {"accuracy", accuracies[static_cast<size_t>(label)]}});
+        list.push_back({{"points", row.points},
+                        {"fewest_points", row.fewest},
+                        {"most_points", row.most},
+                        {"draws", row.draws},
+                        {"accuracy", row.accuracy.mean},
+                        {"accuracy_deviation", row.accuracy.deviation},
+                        {"mean_class_accuracy", row.class_accuracy.mean},
+                        {"mean_class_accuracy_deviation", row.class_accuracy.deviation},
+                        {"classes", std::move(classes)}});
+    }
+    return list;
+}
+
+Table confusion_table(const std::vector<ClassScores>& scores) {
+    Table table{{"points", "truth"}, {}};
+    const std::vector<std::string>& names = scores[0].confusion.classes;
+    table.columns.insert(table.columns.end(), names.begin(), names.end());
+    for (const ClassScores& block : scores) {
+        for (int64_t i = 0; i < block.confusion.counts.size(0); ++i) {
+            std::vector<Json> row = {points_text(block), names[static_cast<size_t>(i)]};
+            for (size_t j = 0; j < names.size(); ++j)
+                row.push_back(block.confusion.counts.view()(i, static_cast<int64_t>(j)));
+            table.rows.push_back(std::move(row));
+        }
+    }
+    return table;
+}
+
+std::string confusions_text(const ClassScores& scores, size_t most) {
+    struct Pair {
+        int64_t truth, found, count;
+    };
+    const metrics::Confusion& confusion = scores.confusion;
+    std::vector<Pair> pairs;
+    for (int64_t i = 0; i < confusion.counts.size(0); ++i)
+        for (int64_t j = 0; j < confusion.counts.size(0); ++j)
+            if (i != j && confusion.counts.view()(i, j) > 0) pairs.push_back({i, j, confusion.counts.view()(i, j)});
+    std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.count > b.count; });
+    if (pairs.size() > most) pairs.resize(most);
+    std::string text;
+    for (const Pair& pair : pairs)
+        text +=
+            fmt::format("  {} taken for {}: {} of {}\n", printable(confusion.classes[static_cast<size_t>(pair.truth)]),
+                        printable(confusion.classes[static_cast<size_t>(pair.found)]), grouped(pair.count),
+                        grouped(clouds_of_class(confusion, pair.truth)));
+    return text.empty() ? text : fmt::format("largest confusions, {} points:\n{}", points_text(scores), text);
+}
+
+Image draw_scores(const std::vector<ClassScores>& scores, const std::string& title) {
+    picture::ChartStyle style;
+    if (scores.size() > 1) {
+        picture::Series overall{.name = "overall accuracy", .markers = true},
+            by_class{.name = "mean class accuracy", .markers = true};
+        std::vector<size_t> order(scores.size());
+        std::iota(order.begin(), order.end(), size_t{0});
+        std::stable_sort(order.begin(), order.end(),
+                         [&](size_t a, size_t b) { return scores[a].most < scores[b].most; });
+        for (const size_t i : order) {
+            for (picture::Series* series : {&overall, &by_class})
+                series->x.push_back(static_cast<double>(scores[i].most));
+            overall.y.push_back(100 * scores[i].accuracy.mean);
+            by_class.y.push_back(100 * scores[i].class_accuracy.mean);
+        }
+        const picture::LineChart chart{.title = title,
+                                       .x = {.label = "points of a cloud", .logarithmic = true},
+                                       .y = {.label = "accuracy", .unit = "%"},
+                                       .series = {overall, by_class}};
+        return picture::draw_chart(chart, style).image;
+    }
+    picture::BarChart chart{
+        .title = fmt::format("{}, {} points", title, points_text(scores[0])),
+        .y = {.label = "accuracy", .unit = "%", .range = picture::AxisRange{0, 115}},  // room for 100
+        .series = {{}}};
+    const std::vector<double> accuracies = metrics::class_accuracies(scores[0].confusion);
+    for (const int64_t label : classes_that_occur(scores[0])) {
+        chart.groups.push_back(scores[0].confusion.classes[static_cast<size_t>(label)]);
+        chart.series[0].values.push_back(100 * accuracies[static_cast<size_t>(label)]);
+    }
+    style.width = std::max<int64_t>(style.width, 36 * static_cast<int64_t>(chart.groups.size()));
+    return picture::draw_chart(chart, style).image;
+}
+
+}  // namespace stipple::cli

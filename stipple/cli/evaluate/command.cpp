@@ -1,0 +1,161 @@
+#include "stipple/cli/commands.h"
+#include "stipple/cli/common/data_options.h"
+#include "stipple/cli/common/files.h"
+#include "stipple/cli/common/network_options.h"
+#include "stipple/cli/evaluate/class_report.h"
+#include "stipple/core/terminal.h"
+#include "stipple/data/class_names.h"
+
+namespace stipple::cli {
+namespace {
+
+constexpr int64_t kUsualPoints = 1024;
+constexpr size_t kConfusions = 8;  // that are told in words
+
+struct EvaluateArguments {
+    std::string model, names, confusion, picture;
+    DataArguments data;
+    tasks::EvaluateOptions how;
+    PrecisionArgument precision;
+    int64_t batch = 32;
+    Option of_option, split_option;
+};
+
+/// The last word of a path.
+std::string base_of(std::string path) {
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    return path.substr(path.rfind('/') + 1);
+}
+
+/// What the data set has, when no split is named: test, else all of it.
+std::string split_of(const EvaluateArguments& arguments) {
+    if (arguments.split_option.given()) return arguments.data.split;
+    const data::RecognisedSet found = data::recognise_data_set(arguments.data.path, arguments.data.layout);
+    return found.splits == std::vector<std::string>{"all"} ? "all" : "test";
+}
+
+/// Points are chosen of the first 1024, or of as many as the largest choice asks for.
+tasks::EvaluateOptions options_of(const EvaluateArguments& arguments, const Common& common) {
+    tasks::EvaluateOptions options = arguments.how;
+    options.seed = common.seed;
+    if (!arguments.of_option.given()) {
+        options.of = kUsualPoints;
+        for (const int64_t n : options.points) options.of = n == 0 || options.of == 0 ? 0 : std::max(options.of, n);
+    }
+    tasks::require_valid(options);
+    return options;
+}
+
+/// The network's names of its classes; none where neither --names nor the model tells them.
+std::vector<std::string> names_of(const tasks::ModelOrEngine& source, const std::string& file, int64_t classes) {
+    if (file.empty() && !source.metadata().contains("stipple.classes")) return {};
+    return data::class_names(source.metadata(), file, classes);
+}
+
+void save_confusion(const std::string& path, const std::vector<tasks::ClassScores>& scores, const Common& common,
+                    Result& result) {
+    if (path.empty()) return;
+    if (!common.dry_run) {
+        AtomicFile file(path, common.overwrite_mode());
+        file.write(format_table(confusion_table(scores), "csv"));
+        file.commit();
+    }
+    result.fields["outputs"].push_back({{"path", path}, {"format", "csv"}, {"written", !common.dry_run}});
+    result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(path));
+}
+
+void warn_of_few_points(const std::vector<tasks::ClassScores>& scores, const std::string& path, Result& result) {
+    for (const tasks::ClassScores& row : scores)
+        if (row.fewest < row.points)
+            result.warnings.push_back(
+                fmt::format("{}: a cloud has {} points where {} were asked for", path, row.fewest, row.points));
+}
+
+void evaluate_classes(tasks::ModelOrEngine source, const EvaluateArguments& arguments,
+                      const tasks::EvaluateOptions& options, const Common& common, Result& result) {
+    const data::DataSet set = load_data(arguments.data, split_of(arguments), options.of, common, result.warnings);
+    tasks::Classifier classifier(std::move(source), {.device = common.device,
+                                                     .precision = arguments.precision.wanted(),
+                                                     .batch = arguments.batch,
+                                                     .points = options.of > 0 ? options.of : kUsualPoints});
+    const tasks::NetworkRunner& runner = classifier.runner();
+    const std::vector<std::string> names = names_of(runner.source(), arguments.names, classifier.classes());
+    int64_t draws = 0;
+    for (const int64_t n : options.points) draws += tasks::draws_of(set.clouds, n, options);
+    Progress progress("evaluate", draws * set.size(), progress_mode(common), "clouds");
+    const std::vector<tasks::ClassScores> scores = about_file(arguments.data.path, [&] {
+        return tasks::evaluate(classifier, set, names, options, [&](int64_t clouds) { progress.add(clouds); });
+    });
+    progress.finish();
+    warn_of_few_points(scores, arguments.data.path, result);
+    result.fields["precision"] = name_of(runner.precision());
+    result.fields["split"] = set.split;
+    result.fields["clouds"] = set.size();
+    result.fields["sample"] = options.sample;
+    result.fields["of"] = options.of;
+    result.fields["normalise"] = options.normalise;
+    result.fields["scores"] = scores_json(scores);
+    const std::string title =
+        fmt::format("{} on {}, split {}", arguments.model, base_of(arguments.data.path), set.split);
+    const Table table = score_table(scores, options.sample);
+    if (common.table.empty()) {
+        result.text =
+            fmt::format("{}: {} clouds, {}\n\n{}\n{}", printable(title), grouped(set.size()),
+                        name_of(runner.precision()), format_table(class_table(scores), ""), format_table(table, ""));
+        if (!arguments.confusion.empty()) result.text += "\n" + confusions_text(scores[0], kConfusions);
+    }
+    save_confusion(arguments.confusion, scores, common, result);
+    save_picture(
+        arguments.picture, [&] { return draw_scores(scores, title); }, common, result);
+    if (!common.table.empty()) result.text = format_table(table, common.table);
+}
+
+Result run_evaluate(const EvaluateArguments& arguments, const Common& common) {
+    const tasks::EvaluateOptions options = options_of(arguments, common);
+    STIPPLE_REQUIRE(arguments.batch >= 1 && arguments.batch <= 65536, "--batch must be 1 to 65536, got {}",
+                    arguments.batch);
+    require_picture(arguments.picture, common);
+    if (!arguments.confusion.empty()) require_writable(arguments.confusion, common.overwrite_mode());
+    tasks::ModelOrEngine source = tasks::load_model_or_engine(arguments.model);
+    Result result;
+    result.fields["inputs"] = Json::array({arguments.model, arguments.data.path});
+    result.fields["model"] = source.name();
+    const auto trained = source.metadata().find("stipple.trained");
+    if (trained != source.metadata().end() && trained->second == "false")
+        result.warnings.push_back(fmt::format("{}: weights are random, so are the answers", arguments.model));
+    evaluate_classes(std::move(source), arguments, options, common, result);
+    return result;
+}
+
+}  // namespace
+
+Command add_evaluate(Arguments& root, Common& common) {
+    auto arguments = std::make_shared<EvaluateArguments>();
+    Arguments& app = root.command("evaluate", "Score a network on a data set");
+    Option model = app.option("MODEL", arguments->model, "Weights (.safetensors), by path or name, or an engine");
+    Option data = app.option("--data", arguments->data.path, "Data set with the truth: a folder or file");
+    arguments->split_option = app.option("--split", arguments->data.split, "train, val or test [test, or all]");
+    add_layout(app, arguments->data);
+    tasks::EvaluateOptions& how = arguments->how;
+    app.option("--points", how.points, "Points of a cloud that the network sees; 0: all [1024]")
+        .separated_by(',')
+        .text("N,M,...");
+    app.option("--sample", how.sample, "Which, when a cloud has more")
+        .one_of({"random", "fps", "first"})
+        .show_default()
+        .text("random|fps|first");
+    arguments->of_option =
+        app.option("--of", how.of, "Choose of the first N stored points [1024, or the largest of --points]")
+            .from_zero();
+    app.option("--draws", how.draws, "Of random points; mean and deviation are told").show_default();
+    app.flag("--normalise", how.normalise, "Bring clouds into the unit sphere first");
+    app.option("--names", arguments->names, "Names of the classes, one a line; else those in the model").text("FILE");
+    app.option("--confusion", arguments->confusion, "Write who is taken for whom").text("FILE.csv");
+    app.option("-o,--picture", arguments->picture, "Draw accuracies by class, or over --points").text("FILE.png");
+    add_precision(app, arguments->precision);
+    app.option("--batch", arguments->batch, "Clouds at a time").show_default();
+    app.footer("Example:\n  stipple evaluate pointnet-cls --data modelnet40_ply_hdf5_2048 --points 1024,128,64");
+    return {&app, [arguments, &common] { return run_evaluate(*arguments, common); }, {model, data}};
+}
+
+}  // namespace stipple::cli
