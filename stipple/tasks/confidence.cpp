@@ -83,25 +83,21 @@ double squared_distance(const Confidence::Class& to, const ShapeMeasures& measur
     return sum;
 }
 
-struct Distance {
-    double mean = 0;      // root of the mean square over the classes
-    double evidence = 0;  // log of sum of p exp(-d^2 / 2)
-};
-
-Distance distance_of(const Confidence& confidence, const std::vector<double>& probabilities,
-                     const ShapeMeasures& measures, const ShapeMeasures& shift) {
+/// Root of the mean square over the classes.
+double distance_of(const Confidence& confidence, const std::vector<double>& probabilities,
+                   const ShapeMeasures& measures, const ShapeMeasures& shift) {
     const ShapeMeasures at = difference(measures, shift);
-    double sum = 0, best = -std::numeric_limits<double>::infinity();
-    std::vector<double> terms;
-    for (size_t c = 0; c < probabilities.size(); ++c) {
-        const double square = squared_distance(confidence.classes[c], at);
-        sum += probabilities[c] * square;
-        terms.push_back(std::log(std::max(probabilities[c], 1e-300)) - square / 2);
-        best = std::max(best, terms.back());
-    }
-    double exponentials = 0;
-    for (const double term : terms) exponentials += std::exp(term - best);
-    return {std::sqrt(sum), best + std::log(exponentials)};
+    double sum = 0;
+    for (size_t c = 0; c < probabilities.size(); ++c)
+        sum += probabilities[c] * squared_distance(confidence.classes[c], at);
+    return std::sqrt(sum);
+}
+
+double log_sum_exp(std::span<const float> logits) {
+    const double largest = *std::max_element(logits.begin(), logits.end());
+    double sum = 0;
+    for (const float x : logits) sum += std::exp(x - largest);
+    return largest + std::log(sum);
 }
 
 /// Shift and limit of clouds of so many points.
@@ -239,7 +235,7 @@ Confidence fit_confidence(std::span<const ConfidenceClouds> sets, int64_t classe
                 const auto row =
                     std::span(set.logits).subspan(i * static_cast<size_t>(classes), static_cast<size_t>(classes));
                 distances.push_back(
-                    distance_of(confidence, softmax(row, confidence.temperature), set.measures[i], size.shift).mean);
+                    distance_of(confidence, softmax(row, confidence.temperature), set.measures[i], size.shift));
             }
         }
         const auto at = static_cast<std::ptrdiff_t>(options.accepted * static_cast<double>(distances.size() - 1));
@@ -257,17 +253,16 @@ Assessment assess(const Confidence& confidence, std::span<const float> logits, c
     Assessment answer;
     answer.probabilities = softmax(logits, confidence.temperature);
     const Confidence::Size size = size_of(confidence, points);
-    const Distance distance = distance_of(confidence, answer.probabilities, measures, size.shift);
-    answer.distance = distance.mean / size.limit;
-    answer.evidence = distance.evidence;
+    const double distance = distance_of(confidence, answer.probabilities, measures, size.shift) / size.limit;
+    answer.distance = distance;
+    answer.evidence = log_sum_exp(logits) - 2 * distance * distance;
     return answer;
 }
 
 Assessment assess(std::span<const float> logits) {
     Assessment answer;
     answer.probabilities = softmax(logits, 1);
-    if (!logits.empty())
-        answer.evidence = std::log(*std::max_element(answer.probabilities.begin(), answer.probabilities.end()));
+    if (!logits.empty()) answer.evidence = log_sum_exp(logits);
     return answer;
 }
 

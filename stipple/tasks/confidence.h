@@ -70,8 +70,8 @@ struct Assessment {
     std::vector<double> probabilities;  // of the classes
     /// Distance over the limit of its size: above 1 is unlike anything. Nothing without a Confidence.
     std::optional<double> distance;
-    /// Logarithm of how well class and shape go together, to compare poses of a cloud with; without a Confidence that
-    /// of the largest probability.
+    /// To compare poses of a cloud with: the logarithm of the sum of the exponentials of the logits, which tells more
+    /// than probabilities that are all near 1, less 2 distance^2.
     double evidence = 0;
 
     bool is_unlike() const { return distance && *distance > 1; }

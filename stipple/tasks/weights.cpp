@@ -1,10 +1,12 @@
 #include "stipple/tasks/weights.h"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 
+#include "stipple/core/error.h"
 #include "stipple/core/folder.h"
 
 namespace stipple::tasks {
@@ -57,6 +59,14 @@ std::string find_weights(const std::string& path_or_name) {
         for (const char* extension : {"", kExtension})
             if (const std::string path = folder + "/" + path_or_name + extension; is_file(path)) return path;
     return path_or_name;
+}
+
+std::string shipped_weights(const std::string& name) {
+    std::string path = find_weights(name);
+    if (is_file(path)) return path;
+    throw Error(ErrorCode::bad_file, fmt::format("the weights {} are not installed", name),
+                fmt::format("--model names others; the folders of $STIPPLE_WEIGHTS are searched, and {}",
+                            fmt::join(weights_folders(), ", ")));
 }
 
 std::vector<std::string> list_weights() {
