@@ -16,9 +16,9 @@
 #include <sanitizer/allocator_interface.h>
 
 #include "stipple/core/parallel.h"
-#include "stipple/io/event_file.h"
 #include "stipple/data/packed.h"
 #include "stipple/data/packed/block.h"
+#include "stipple/io/event_file.h"
 #include "stipple/io/format.h"
 #include "stipple/io/image_file.h"
 #include "stipple/io/safetensors.h"

@@ -1,80 +1,172 @@
+#include <cmath>
+
 #include "stipple/cli/commands.h"
+#include "stipple/cli/common/files.h"
 #include "stipple/cli/common/network_options.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/data/class_names.h"
+#include "stipple/picture/figure.h"
 #include "stipple/tasks/classify.h"
+#include "stipple/tasks/weights.h"
 
 namespace stipple::cli {
 namespace {
 
+constexpr const char* kUnlike = "unlike anything it was trained on";
+
 struct ClassifyOptions {
-    std::string model, names;
+    std::string model, names, picture;
     std::vector<std::string> inputs;
     CloudArguments clouds;
+    PoseArguments pose;
     PrecisionArgument precision;
     int64_t top = 1, batch = 32;
 };
 
+/// What is said about all clouds of a call.
+struct Answers {
+    std::vector<data::CloudEntry> entries;
+    std::vector<tasks::Classified> classified = {};
+    std::vector<std::string> names;  // of the classes
+    std::vector<tasks::Pose> poses;  // that were tried
+    tasks::Axis up;                  // of the network
+    bool calibrated = false;         // the model tells what is unlike its training clouds
+};
+
+Json json_of_answer(const Answers& answers, size_t i, int64_t top, bool posed) {
+    const tasks::Classified& answer = answers.classified[i];
+    Json likeliest = Json::array();
+    for (int64_t k = 0; k < top; ++k) {
+        const auto [index, probability] = answer.guesses[static_cast<size_t>(k)];
+        likeliest.push_back(
+            {{"class", answers.names[static_cast<size_t>(index)]}, {"index", index}, {"probability", probability}});
+    }
+    Json json = {{"path", answers.entries[i].name()}, {"points", answer.points}, {"top", std::move(likeliest)}};
+    if (answer.distance) {
+        json["unlike"] = answer.is_unlike();
+        json["distance"] = *answer.distance;
+    }
+    if (posed) {
+        const tasks::Pose& pose = answers.poses[answer.pose];
+        json["up"] = tasks::name_of(tasks::taken_up(pose, answers.up));
+        json["rotation"] = tasks::matrix_of(pose);
+    }
+    return json;
+}
+
 /// The likeliest classes of each cloud, for people and for --json.
-void report(const std::vector<data::CloudEntry>& entries, const std::vector<tasks::Classified>& answers,
-            const std::vector<std::string>& names, int64_t top, const Common& common, Result& result) {
+void report(const Answers& answers, const ClassifyOptions& options, const Common& common, Result& result) {
     Table table{{"file", "points"}, {}};
-    for (int64_t i = 0; i < top; ++i) {
+    for (int64_t i = 0; i < options.top; ++i) {
         table.columns.push_back(i == 0 ? "class" : fmt::format("class {}", i + 1));
         table.columns.push_back(i == 0 ? "probability" : fmt::format("probability {}", i + 1));
     }
+    const bool posed = options.pose.all || !options.pose.up.empty();
+    if (options.pose.all) table.columns.push_back("pose");
+    if (answers.calibrated) table.columns.push_back("remark");
     Json list = Json::array();
-    for (size_t i = 0; i < entries.size(); ++i) {
-        const std::string file = entries[i].name();
-        const tasks::Classified& answer = answers[i];
+    int64_t unlike = 0;
+    for (size_t i = 0; i < answers.entries.size(); ++i) {
+        const std::string file = answers.entries[i].name();
+        const tasks::Classified& answer = answers.classified[i];
         if (answer.error) {
             list.push_back({{"path", file}, {"error", answer.error->message()}});
             result.errors.push_back(*answer.error);
             continue;
         }
         std::vector<Json> row = {file, answer.points};
-        Json likeliest = Json::array();
-        for (int64_t k = 0; k < top; ++k) {
+        for (int64_t k = 0; k < options.top; ++k) {
             const auto [index, probability] = answer.guesses[static_cast<size_t>(k)];
-            const std::string& name = names[static_cast<size_t>(index)];
-            row.insert(row.end(), {name, std::round(1e4 * probability) / 1e4});
-            likeliest.push_back({{"class", name}, {"index", index}, {"probability", probability}});
+            row.insert(row.end(), {answers.names[static_cast<size_t>(index)], std::round(1e4 * probability) / 1e4});
         }
+        if (options.pose.all) row.push_back(describe(answers.poses[answer.pose], answers.up));
+        if (answers.calibrated) row.push_back(answer.is_unlike() ? kUnlike : "");
+        unlike += answer.is_unlike();
         table.rows.push_back(std::move(row));
-        list.push_back({{"path", file}, {"points", answer.points}, {"top", std::move(likeliest)}});
+        list.push_back(json_of_answer(answers, i, options.top, posed));
     }
     result.text = format_table(table, common.table);
-    count_errors(static_cast<int64_t>(entries.size()), "clouds", result);
+    count_errors(static_cast<int64_t>(answers.entries.size()), "clouds", result);
+    result.fields["calibrated"] = answers.calibrated;
+    if (answers.calibrated) result.fields["unlike"] = unlike;
     result.fields["files"] = std::move(list);
+}
+
+/// A panel for each cloud, as the network saw it lie: what it is taken for, in grey where it is unlike anything.
+Image draw(const Answers& answers, const tasks::CloudOptions& options, const data::ReadClouds& how,
+           io::Warnings& warnings) {
+    constexpr size_t kMostPanels = 64;
+    constexpr int64_t kMostPoints = 8192;
+    constexpr picture::Rgb kGrey{150, 146, 140};
+    std::vector<PointCloud> clouds;
+    std::vector<size_t> shown;
+    for (size_t i = 0; i < answers.entries.size() && shown.size() < kMostPanels; ++i)
+        if (!answers.classified[i].error) shown.push_back(i);
+    tasks::CloudOptions more = options;
+    more.points = kMostPoints;
+    io::Warnings again;  // the same as before
+    for (const size_t i : shown) {
+        PointCloud seen;
+        seen.positions = tasks::network_points(tasks::load_points(answers.entries[i], more, how, again), more);
+        clouds.push_back(upright(seen, answers.poses[answers.classified[i].pose], answers.up));
+    }
+    std::vector<picture::Panel> panels;
+    for (size_t k = 0; k < shown.size(); ++k) {
+        const tasks::Classified& answer = answers.classified[shown[k]];
+        const auto [index, probability] = answer.guesses[0];
+        const std::string said =
+            fmt::format("{} {:.0f} %", answers.names[static_cast<size_t>(index)], 100 * probability);
+        panels.push_back({.cloud = &clouds[k],
+                          .caption = answer.is_unlike() ? "unlike anything (" + said + ")" : said,
+                          .color_by = "constant"});
+        if (answer.is_unlike()) panels.back().cloud_color = kGrey;
+    }
+    if (shown.size() == kMostPanels && answers.entries.size() > kMostPanels)
+        warnings.push_back(fmt::format("the picture shows the first {} clouds", kMostPanels));
+    picture::FigureStyle style;
+    style.panel_width = style.panel_height = panels.size() == 1 ? 900 : 360;
+    style.shared_camera = false;
+    return picture::draw_figure(panels, style).image;
 }
 
 Result run_classify(const ClassifyOptions& options, const Common& common) {
     require_one_stdin(options.inputs);
     const tasks::CloudOptions clouds = cloud_options(options.clouds, common);
     STIPPLE_REQUIRE(options.batch >= 1 && options.batch <= 65536, "--batch must be 1 to 65536, got {}", options.batch);
-    tasks::Classifier classifier(tasks::load_model_or_engine(options.model),
-                                 {.device = common.device,
-                                  .precision = options.precision.wanted(),
-                                  .batch = options.batch,
-                                  .points = clouds.points > 0 ? clouds.points : 1024});
+    require_picture(options.picture, common);
+    tasks::Classifier classifier(
+        tasks::load_model_or_engine(options.model.empty() ? tasks::shipped_weights(tasks::kClassifierWeights)
+                                                          : options.model),
+        {.device = common.device,
+         .precision = options.precision.wanted(),
+         .batch = options.batch,
+         .points = clouds.points > 0 ? clouds.points : 1024});
     STIPPLE_REQUIRE(options.top >= 1 && options.top <= classifier.classes(), "--top must be 1 to {}, got {}",
                     classifier.classes(), options.top);
     const tasks::ModelOrEngine& source = classifier.runner().source();
-    const std::vector<data::CloudEntry> entries = data::list_clouds(options.inputs);
-    const std::vector<std::string> names = data::class_names(source.metadata(), options.names, classifier.classes());
+    Answers answers{.entries = data::list_clouds(options.inputs),
+                    .names = data::class_names(source.metadata(), options.names, classifier.classes()),
+                    .poses = options.pose.poses(classifier.up()),
+                    .up = classifier.up(),
+                    .calibrated = classifier.confidence().has_value()};
     Result result;
     result.fields["inputs"] = options.inputs;
     FileProgress file_progress(common);
-    Progress progress("classify", static_cast<int64_t>(entries.size()), progress_mode(common), "clouds");
-    const std::vector<tasks::Classified> answers = tasks::classify(
-        classifier, entries, clouds, reading(options.clouds, file_progress), result.warnings, [&] { progress.add(); });
+    const data::ReadClouds how = reading(options.clouds, file_progress);
+    Progress progress("classify", static_cast<int64_t>(answers.entries.size()), progress_mode(common), "clouds");
+    answers.classified = tasks::classify(
+        classifier, answers.entries, clouds, how, result.warnings, [&] { progress.add(); }, answers.poses);
     progress.finish();
     result.fields["model"] = source.name();
     result.fields["precision"] = name_of(classifier.runner().precision());
-    report(entries, answers, names, options.top, common, result);
+    report(answers, options, common, result);
+    const std::string table = result.text;
+    save_picture(
+        options.picture, [&] { return draw(answers, clouds, how, result.warnings); }, common, result);
+    if (!common.table.empty()) result.text = table;  // and nothing else
     const auto trained = source.metadata().find("stipple.trained");
     if (trained != source.metadata().end() && trained->second == "false")
-        result.warnings.push_back(fmt::format("{}: weights are random, so are the classes", options.model));
+        result.warnings.push_back(fmt::format("{}: weights are random, so are the classes", source.path));
     return result;
 }
 
@@ -83,17 +175,22 @@ Result run_classify(const ClassifyOptions& options, const Common& common) {
 Command add_classify(Arguments& root, Common& common) {
     auto options = std::make_shared<ClassifyOptions>();
     Arguments& app = root.command("classify", "Say what clouds show");
-    Option model = app.option("--model", options->model, "Weights (.safetensors), by path or name, or an engine");
     Option input = app.option("INPUT", options->inputs, "Clouds, meshes, folders of them, HDF5 sets");
+    app.option("--model", options->model,
+               fmt::format("Weights by path or name, or an engine; else {}", tasks::kClassifierWeights));
     app.option("--top", options->top, "The likeliest classes of each").show_default();
+    app.option("-o,--picture", options->picture, "Draw the clouds with their classes into this .png");
+    add_pose_options(app, options->pose);
     app.option("--names", options->names, "Names of the classes, one a line; else those in the model").text("FILE");
     add_cloud_options(app, options->clouds);
     add_precision(app, options->precision);
     app.option("--batch", options->batch, "Clouds at a time").show_default();
     app.footer(
-        "Example:\n  stipple classify --model pointnet-modelnet40 scans/ --top 3\n"
+        "A cloud that is unlike anything the network was trained on is said to be so, where its weights tell.\n\n"
+        "Example:\n  stipple classify scans/ --top 3 -o classes.png\n"
+        "  stipple classify chair.obj --up y\n"
         "  stipple classify --model pointnet.engine *.ply --table csv > classes.csv");
-    return {&app, [options, &common] { return run_classify(*options, common); }, {model, input}};
+    return {&app, [options, &common] { return run_classify(*options, common); }, {input}};
 }
 
 }  // namespace stipple::cli

@@ -20,6 +20,25 @@ std::vector<std::string> strings_of(const std::string& key, const std::string& j
     return strings;
 }
 
+std::vector<std::string> names_of(const std::string& key, const char* one, const char* many,
+                                  const std::map<std::string, std::string>& metadata, const std::string& names_path,
+                                  int64_t count) {
+    std::vector<std::string> names;
+    std::string from = names_path;
+    if (!names_path.empty()) {
+        names = load_names(names_path);
+    } else if (const auto found = metadata.find(key); found != metadata.end()) {
+        names = strings_of(found->first, found->second);
+        from = found->first;
+    } else {
+        for (int64_t i = 0; i < count; ++i) names.push_back(fmt::format("{} {}", one, i));
+    }
+    if (static_cast<int64_t>(names.size()) != count)
+        throw Error(ErrorCode::bad_file,
+                    fmt::format("{} names {} {}, the network has {}", from, names.size(), many, count));
+    return names;
+}
+
 }  // namespace
 
 std::vector<std::string> load_names(const std::string& path) {
@@ -33,20 +52,12 @@ std::vector<std::string> load_names(const std::string& path) {
 
 std::vector<std::string> class_names(const std::map<std::string, std::string>& metadata, const std::string& names_path,
                                      int64_t count) {
-    std::vector<std::string> names;
-    std::string from = names_path;
-    if (!names_path.empty()) {
-        names = load_names(names_path);
-    } else if (const auto found = metadata.find("stipple.classes"); found != metadata.end()) {
-        names = strings_of(found->first, found->second);
-        from = found->first;
-    } else {
-        for (int64_t i = 0; i < count; ++i) names.push_back(fmt::format("class {}", i));
-    }
-    if (static_cast<int64_t>(names.size()) != count)
-        throw Error(ErrorCode::bad_file,
-                    fmt::format("{} names {} classes, the network has {}", from, names.size(), count));
-    return names;
+    return names_of("stipple.classes", "class", "classes", metadata, names_path, count);
+}
+
+std::vector<std::string> part_names(const std::map<std::string, std::string>& metadata, const std::string& names_path,
+                                    int64_t count) {
+    return names_of("stipple.parts", "part", "parts", metadata, names_path, count);
 }
 
 }  // namespace stipple::data

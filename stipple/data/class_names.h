@@ -1,5 +1,5 @@
 #pragma once
-// Names of the classes of a network.
+// Names of the classes and parts of a network.
 
 #include <cstdint>
 #include <map>
@@ -15,5 +15,9 @@ std::vector<std::string> load_names(const std::string& path);
 /// else "class 0" and so on. Throws Error{bad_file} when there are more or fewer.
 std::vector<std::string> class_names(const std::map<std::string, std::string>& metadata, const std::string& names_path,
                                      int64_t count);
+
+/// Names of `count` parts, likewise; of the metadata "stipple.parts", else "part 0" and so on.
+std::vector<std::string> part_names(const std::map<std::string, std::string>& metadata, const std::string& names_path,
+                                    int64_t count);
 
 }  // namespace stipple::data

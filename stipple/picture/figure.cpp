@@ -135,10 +135,12 @@ private:
                 if (!color->needs_range() && !labelled) return color;
                 prepared.group = group_of(by, color->needs_range());
                 ColorGroup& group = groups_[*prepared.group];
-                if (labelled)
+                if (labelled) {
+                    if (group.scale.labels.empty()) group.scale.labels = style_.labels;
                     color->collect_labels(group.scale.labels, kMaxLabels);
-                else
+                } else {
                     color->sample_values(group.values);
+                }
                 return color;
             };
             if (panel.cloud) prepared.cloud_color = make(*panel.cloud, nullptr, panel.color_by, panel.cloud_color);

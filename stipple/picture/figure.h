@@ -56,6 +56,9 @@ struct FigureStyle {
     bool legend = true;
     std::string legend_title = {};  // "" is the name of what colours the panels, as it is where there are several
     std::map<int64_t, std::string> label_names = {};
+    /// Labels that have their colours and places in the legend whether or not a panel shows them, so that a label looks
+    /// the same in many figures. Ascending.
+    std::vector<int64_t> labels = {};
 
     bool smooth = true;            // meshes: interpolated normals except at creases; else flat faces
     bool edges = false;            // meshes: lines along the triangles

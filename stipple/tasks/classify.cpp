@@ -5,6 +5,7 @@
 
 #include "stipple/core/interrupt.h"
 #include "stipple/core/number_text.h"
+#include "stipple/core/parallel.h"
 #include "stipple/engine/program.h"
 
 namespace stipple::tasks {
@@ -20,6 +21,13 @@ Classifier::Classifier(ModelOrEngine source, const RunnerOptions& options) : run
                                 runner_.source().name()),
                     "stipple engine inspect shows what it does");
     classes_ = logits->channels;
+    const auto& metadata = runner_.source().metadata();
+    try {
+        confidence_ = confidence_of(metadata, classes_);
+        up_ = up_of(metadata);
+    } catch (const Error& error) {
+        throw error.at_path(runner_.source().path);
+    }
 }
 
 std::vector<float> Classifier::run(const CloudBatch& batch) {
@@ -32,38 +40,72 @@ std::vector<float> Classifier::run(const CloudBatch& batch) {
     return {host.data(), host.data() + host.elements()};
 }
 
-std::vector<Guess> ranked(std::span<const float> logits) {
+std::vector<Guess> ranked(std::span<const double> probabilities) {
     std::vector<Guess> guesses;
-    if (logits.empty()) return guesses;
-    const double largest = *std::max_element(logits.begin(), logits.end());
-    double sum = 0;
-    for (size_t i = 0; i < logits.size(); ++i) {
-        guesses.push_back({static_cast<int64_t>(i), std::exp(logits[i] - largest)});
-        sum += guesses.back().probability;
-    }
-    for (Guess& guess : guesses) guess.probability /= sum;
+    for (size_t i = 0; i < probabilities.size(); ++i) guesses.push_back({static_cast<int64_t>(i), probabilities[i]});
     std::stable_sort(guesses.begin(), guesses.end(),
                      [](const Guess& a, const Guess& b) { return a.probability > b.probability; });
     return guesses;
 }
 
+namespace {
+
+/// Clouds on their way through the network, in some pose each.
+struct Waiting {
+    struct Member {
+        size_t entry, pose;
+    };
+    CloudBatch clouds;
+    std::vector<Member> members;
+};
+
+std::vector<Assessment> assess_batch(Classifier& classifier, const Waiting& waiting) {
+    const std::vector<float> logits = classifier.run(waiting.clouds);
+    const auto classes = static_cast<size_t>(classifier.classes());
+    std::vector<Assessment> assessments(waiting.members.size());
+    parallel_for(static_cast<int64_t>(assessments.size()), 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const auto row = std::span(logits).subspan(static_cast<size_t>(i) * classes, classes);
+            const int64_t first = waiting.clouds.offsets[i], n = waiting.clouds.offsets[i + 1] - first;
+            if (!classifier.confidence()) {
+                assessments[i] = assess(row);
+                continue;
+            }
+            // Measures are of clouds whose z is up.
+            Array<float, 2> points({n, 3});
+            std::copy_n(waiting.clouds.rows.data() + 3 * first, 3 * n, points.data());
+            turn_points(points, turn(classifier.up(), Axis{}));
+            assessments[i] = assess(*classifier.confidence(), row, measure_shape(points.view()), n);
+        }
+    });
+    return assessments;
+}
+
+}  // namespace
+
 std::vector<Classified> classify(Classifier& classifier, const std::vector<data::CloudEntry>& entries,
                                  const CloudOptions& options, const data::ReadClouds& how, io::Warnings& warnings,
-                                 const std::function<void()>& advance) {
+                                 const std::function<void()>& advance, const std::vector<Pose>& poses) {
+    STIPPLE_REQUIRE(!poses.empty(), "classify: no pose to try");
     constexpr int64_t kPoints = int64_t{1} << 20;  // of a batch, unless one cloud alone has more
     const NetworkRunner& runner = classifier.runner();
     const int64_t most = std::min(kPoints, runner.max_points());
     std::vector<Classified> answers(entries.size());
-    CloudBatch batch;
-    std::vector<size_t> members;  // of the batch
+    std::vector<double> evidence(entries.size());
+    Waiting waiting;
     const auto flush = [&] {
-        if (members.empty()) return;
-        const std::vector<float> logits = classifier.run(batch);
-        const auto classes = static_cast<size_t>(classifier.classes());
-        for (size_t i = 0; i < members.size(); ++i)
-            answers[members[i]].guesses = ranked(std::span(logits).subspan(i * classes, classes));
-        batch.clear();
-        members.clear();
+        if (waiting.members.empty()) return;
+        const std::vector<Assessment> assessments = assess_batch(classifier, waiting);
+        for (size_t i = 0; i < assessments.size(); ++i) {
+            const auto [entry, pose] = waiting.members[i];
+            Classified& answer = answers[entry];
+            if (!answer.guesses.empty() && !(assessments[i].evidence > evidence[entry])) continue;
+            answer.guesses = ranked(assessments[i].probabilities);
+            answer.distance = assessments[i].distance;
+            answer.pose = pose;
+            evidence[entry] = assessments[i].evidence;
+        }
+        waiting = {};
     };
     for (size_t i = 0; i < entries.size(); ++i) {
         check_interrupted();
@@ -74,10 +116,14 @@ std::vector<Classified> classify(Classifier& classifier, const std::vector<data:
                 throw Error(
                     ErrorCode::bad_file, Place{entries[i].name()},
                     fmt::format("{} points, the engine was built for {}", grouped(n), grouped(runner.max_points())));
-            if (batch.clouds() == runner.max_batch() || batch.points() + n > most) flush();
-            batch.add(points);
-            members.push_back(i);
             answers[i].points = n;
+            for (size_t pose = 0; pose < poses.size(); ++pose) {
+                if (waiting.clouds.clouds() == runner.max_batch() || waiting.clouds.points() + n > most) flush();
+                Array<float, 2> turned = points.clone();
+                turn_points(turned, poses[pose]);
+                waiting.clouds.add(turned);
+                waiting.members.push_back({i, pose});
+            }
         } catch (const Error& error) {
             if (error.code() != ErrorCode::bad_file) throw;
             answers[i].error = error;

@@ -1,7 +1,9 @@
 #include "stipple/tasks/segment.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "stipple/core/interrupt.h"
 #include "stipple/engine/program.h"
 #include "stipple/ops/knn.h"
 
@@ -14,8 +16,7 @@ RunnerOptions one_cloud(RunnerOptions options) {
 }
 
 /// Each point of the cloud gets the label of the nearest one that the network saw.
-std::vector<int32_t> spread_labels(const PointCloud& cloud, const std::vector<int32_t>& chosen,
-                                   const std::vector<int32_t>& labels) {
+Segments spread(const PointCloud& cloud, const std::vector<int32_t>& chosen, const Segments& seen_segments) {
     const auto seen = static_cast<int64_t>(chosen.size());
     Array<float, 2> few({seen, 3});
     for (int64_t i = 0; i < seen; ++i)
@@ -23,8 +24,12 @@ std::vector<int32_t> spread_labels(const PointCloud& cloud, const std::vector<in
     Array<int32_t, 2> nearest({cloud.size(), 1});
     const ops::PointIndex index{ops::Clouds(few.view())};
     ops::knn(index, cloud.positions.view(), nearest.view(), {});
-    std::vector<int32_t> all(static_cast<size_t>(cloud.size()));
-    for (size_t i = 0; i < all.size(); ++i) all[i] = labels[static_cast<size_t>(std::max(0, nearest.data()[i]))];
+    Segments all;
+    for (int64_t i = 0; i < cloud.size(); ++i) {
+        const auto from = static_cast<size_t>(std::max(0, nearest.data()[i]));
+        all.labels.push_back(seen_segments.labels[from]);
+        all.probabilities.push_back(seen_segments.probabilities[from]);
+    }
     return all;
 }
 
@@ -45,9 +50,14 @@ Segmenter::Segmenter(ModelOrEngine source, RunnerOptions options)
                     "stipple engine inspect shows what it does");
     parts_ = logits->channels;
     if (category) categories_ = data::part_categories(runner_.source().metadata(), category->channels, parts_);
+    up_ = up_of(runner_.source().metadata());
 }
 
-std::vector<int32_t> Segmenter::run(const Array<float, 2>& points, size_t category) {
+data::PartCategory Segmenter::parts_of(size_t category) const {
+    return categories_.empty() ? data::PartCategory{"", 0, parts_} : categories_[category];
+}
+
+Segments Segmenter::run(const Array<float, 2>& points, size_t category) {
     STIPPLE_REQUIRE(category < std::max<size_t>(1, categories_.size()), "category {} of {}", category,
                     categories_.size());
     const int64_t n = points.size(0);
@@ -56,33 +66,60 @@ std::vector<int32_t> Segmenter::run(const Array<float, 2>& points, size_t catego
     const Array<float, 2> there = points.to(device);
     Array<float, 2> logits({n, parts_}, device), one_hot;
     std::vector<engine::Input> inputs = {{"points", there.view()}};
-    int64_t begin = 0, end = parts_;
+    const data::PartCategory parts = parts_of(category);
     if (!categories_.empty()) {
         Array<float, 2> host({1, static_cast<int64_t>(categories_.size())});
         std::fill_n(host.data(), host.elements(), 0.0f);
         host.data()[category] = 1;
         one_hot = host.to(device);
         inputs.push_back({"category", one_hot.view()});
-        begin = categories_[category].begin;
-        end = categories_[category].end;
     }
     context.run(ops::Batch::single(n), inputs, {{"logits", logits.view()}});
     const Array<float, 2> host = logits.to(Device{});
-    std::vector<int32_t> labels(static_cast<size_t>(n));
+    Segments segments;
     for (int64_t i = 0; i < n; ++i) {
         const float* row = host.data() + i * parts_;
-        labels[i] = static_cast<int32_t>(std::max_element(row + begin, row + end) - row);
+        const float* best = std::max_element(row + parts.begin, row + parts.end);
+        float sum = 0;
+        for (const float* x = row + parts.begin; x != row + parts.end; ++x) sum += std::exp(*x - *best);
+        segments.labels.push_back(static_cast<int32_t>(best - row));
+        segments.probabilities.push_back(1 / sum);
     }
-    return labels;
+    return segments;
 }
 
-std::vector<int32_t> segment(Segmenter& segmenter, const PointCloud& cloud, const CloudOptions& options,
-                             size_t category) {
+Segments segment(Segmenter& segmenter, const PointCloud& cloud, const CloudOptions& options, size_t category,
+                 const Pose& pose) {
     std::vector<int32_t> chosen;
-    const Array<float, 2> points = network_points(cloud, options, &chosen);
-    std::vector<int32_t> labels = segmenter.run(points, category);
-    if (points.size(0) < cloud.size()) labels = spread_labels(cloud, chosen, labels);
-    return labels;
+    Array<float, 2> points = network_points(cloud, options, &chosen);
+    turn_points(points, pose);
+    Segments segments = segmenter.run(points, category);
+    if (points.size(0) < cloud.size()) segments = spread(cloud, chosen, segments);
+    return segments;
+}
+
+PartsView choose_view(Segmenter& segmenter, const PointCloud& cloud, const CloudOptions& options,
+                      const std::vector<size_t>& categories, const std::vector<Pose>& poses) {
+    STIPPLE_REQUIRE(!categories.empty() && !poses.empty(), "choose_view: nothing to choose from");
+    constexpr int64_t kPoints = 512;
+    CloudOptions few = options;
+    if (few.points == 0 || few.points > kPoints) few.points = kPoints;
+    const Array<float, 2> points = network_points(cloud, few);
+    PartsView best{categories[0], 0, -1};
+    for (const size_t category : categories)
+        for (size_t pose = 0; pose < poses.size(); ++pose) {
+            check_interrupted();
+            Array<float, 2> turned = points.clone();
+            turn_points(turned, poses[pose]);
+            const Segments segments = segmenter.run(turned, category);
+            double mean = 0;
+            for (const float p : segments.probabilities) mean += p / static_cast<double>(segments.probabilities.size());
+            const data::PartCategory parts = segmenter.parts_of(category);
+            const double chance = 1.0 / static_cast<double>(parts.end - parts.begin);
+            const double confidence = chance < 1 ? (mean - chance) / (1 - chance) : 0;
+            if (confidence > best.confidence) best = {category, pose, confidence};
+        }
+    return best;
 }
 
 void put_labels(PointCloud& cloud, const std::vector<int32_t>& labels) {

@@ -4,8 +4,15 @@
 #include "stipple/data/part_categories.h"
 #include "stipple/tasks/network_clouds.h"
 #include "stipple/tasks/network_runner.h"
+#include "stipple/tasks/pose.h"
 
 namespace stipple::tasks {
+
+/// The parts of a cloud, point by point.
+struct Segments {
+    std::vector<int32_t> labels;
+    std::vector<float> probabilities;  // of the label, among the parts of the category
+};
 
 /// A network that labels points.
 class Segmenter {
@@ -19,19 +26,35 @@ public:
     /// What the network asks to be told of a cloud; empty: nothing.
     const std::vector<data::PartCategory>& categories() const { return categories_; }
 
-    /// The likeliest part of each of the points [n, 3], of those that the category has: an index into categories(), 0
-    /// where there are none. Ties go to the lower part.
-    std::vector<int32_t> run(const Array<float, 2>& points, size_t category = 0);
+    /// The parts of a category, an index into categories(); all parts where there are none.
+    data::PartCategory parts_of(size_t category) const;
+    /// The upward axis of the clouds that it was trained on.
+    Axis up() const { return up_; }
+
+    /// The likeliest part of each of the points [n, 3], of those that the category has; `category` is 0 where there are
+    /// none. Ties go to the lower part.
+    Segments run(const Array<float, 2>& points, size_t category = 0);
 
 private:
     NetworkRunner runner_;
     int64_t parts_ = 0;
     std::vector<data::PartCategory> categories_;
+    Axis up_;
 };
 
 /// A label for every point of a cloud of finite points: where the network sees fewer, that of the nearest one it saw.
-std::vector<int32_t> segment(Segmenter& segmenter, const PointCloud& cloud, const CloudOptions& options,
-                             size_t category = 0);
+Segments segment(Segmenter& segmenter, const PointCloud& cloud, const CloudOptions& options, size_t category = 0,
+                 const Pose& pose = {});
+
+/// What a cloud may show, and how it may lie.
+struct PartsView {
+    size_t category = 0, pose = 0;
+    double confidence = 0;  // 0 for parts at random, 1 for parts without doubt
+};
+/// The most confident view of a cloud, of all pairs of these categories and poses: the mean probability of its labels
+/// between 1 / parts and 1. Ties go to the earlier category, then the earlier pose. Looks at no more than 512 points.
+PartsView choose_view(Segmenter& segmenter, const PointCloud& cloud, const CloudOptions& options,
+                      const std::vector<size_t>& categories, const std::vector<Pose>& poses);
 
 /// Attribute "label", int32, in place of one that is there.
 void put_labels(PointCloud& cloud, const std::vector<int32_t>& labels);

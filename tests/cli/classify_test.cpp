@@ -1,6 +1,8 @@
 #include <sys/stat.h>
 
 #include "stipple/io/hdf5.h"
+#include "stipple/network/weights.h"
+#include "stipple/tasks/confidence.h"
 #include "tests/cli/cli.h"
 #include "tests/support/data_sets.h"
 
@@ -115,7 +117,8 @@ TEST_F(CliClassify, NamesOfClasses) {
 
 TEST_F(CliClassify, RefusesWhatMakesNoSense) {
     const std::string path = model(), input = cloud("a.ply", 50);
-    expect_error(classify({input}), 2, "--model is missing");
+    expect_error(classify({"--model", path, input, "--up", "w"}), 2, "--up");
+    expect_error(classify({"--model", path, input, "-o", folder / "b.jpg"}), 2, "PNG");
     expect_error(classify({"--model", path}), 2, "INPUT is missing");
     expect_error(classify({"--model", path, input, "--top", "6"}), 2, "--top must be 1 to 5");
     expect_error(classify({"--model", path, input, "--batch", "0"}), 2, "--batch must be 1 to");
@@ -132,6 +135,88 @@ TEST_F(CliClassify, RefusesWhatMakesNoSense) {
     const LaunchResult help = stipple({"classify", "--help"});
     expect_success(help);
     EXPECT_TRUE(contains(help.out, "Example:\n  stipple classify"));
+}
+
+TEST_F(CliClassify, WeightsByDefaultAreThoseOfTheName) {
+    const std::string input = cloud("a.ply", 50);
+    ::mkdir((folder / "weights").c_str(), 0777);
+    Launch launch;
+    launch.environment = {{"STIPPLE_WEIGHTS", folder / "weights"}};
+    const std::vector<std::string> arguments = {"classify", "--device", "cpu", input, "--json"};
+    // Whether they are shipped or not, those of the variable come first.
+    ::rename(model().c_str(), (folder / "weights/pointnet-cls.safetensors").c_str());
+    const LaunchResult result = stipple(arguments, launch);
+    EXPECT_EQ(result.exit_code, 0) << report(result);
+    EXPECT_TRUE(contains(json_of(result)["warnings"].dump(), "pointnet-cls")) << report(result);
+}
+
+TEST_F(CliClassify, PosesTurnTheCloud) {
+    const std::string path = model();
+    Mesh mesh = random_cloud(80);
+    save_as("z.ply", mesh);
+    for (int64_t i = 0; i < 80; ++i) {  // z becomes y, y becomes -z
+        float* p = mesh.vertices.positions.data() + 3 * i;
+        std::swap(p[1], p[2]);
+        p[2] = -p[2];
+    }
+    save_as("y.ply", mesh);
+    const auto answer = [&](const std::string& name, std::vector<std::string> more) {
+        more.insert(more.begin(), {"--model", path, folder / name, "--top", "5", "--json", "-q"});
+        const LaunchResult result = classify(more);
+        EXPECT_EQ(result.exit_code, 0) << report(result);
+        return json_of(result)["files"][0];
+    };
+    const Json upright = answer("z.ply", {}), turned = answer("y.ply", {"--up", "y"});
+    EXPECT_FALSE(upright.contains("up"));
+    EXPECT_EQ(turned["up"], "y");
+    EXPECT_EQ(turned["rotation"], Json::parse("[[1,0,0],[0,0,-1],[0,1,0]]"));
+    for (int i = 0; i < 5; ++i)
+        EXPECT_NEAR(upright["top"][i]["probability"], turned["top"][i]["probability"].get<double>(), 1e-4);
+    // Of all poses, both clouds have the same.
+    const Json a = answer("z.ply", {"--poses"}), b = answer("y.ply", {"--poses"});
+    EXPECT_NEAR(a["top"][0]["probability"], b["top"][0]["probability"].get<double>(), 1e-4);
+    const LaunchResult text = classify({"--model", path, folder / "z.ply", "--poses", "--up", "-x", "-q"});
+    EXPECT_TRUE(contains(text.out, "up -x, turned by ")) << report(text);
+}
+
+TEST_F(CliClassify, UnlikeAnythingIsSaidAndDrawn) {
+    // One class of flat plates, another of tall ones; the network is random.
+    const std::string plain = folder / "m.safetensors";
+    network::Weights weights = network::load_weights(model());
+    tasks::ConfidenceClouds clouds;
+    clouds.points = 80;
+    for (int i = 0; i < 200; ++i) {
+        clouds.labels.push_back(i % 5);
+        for (int c = 0; c < 5; ++c) clouds.logits.push_back(c == i % 5 ? 1.0f : 0.0f);
+        tasks::ShapeMeasures measures = {-5, 5, 0, 0, 0, 0};
+        for (double& x : measures) x += 0.01 * (i % 7);
+        clouds.measures.push_back(measures);
+    }
+    tasks::set_confidence(weights.metadata, tasks::fit_confidence({{clouds}}, 5));
+    weights.metadata["stipple.trained"] = "true";
+    weights.metadata["stipple.classes"] = R"(["bed", "car", "cup", "door", "vase"])";
+    const std::string path = folder / "sure.safetensors";
+    network::save_weights(path, weights, DType::f32, Overwrite::refuse);
+    const std::string input = cloud("a.ply", 80);
+    const LaunchResult result = classify({"--model", path, input, input, "--json", "-o", folder / "sheet.png", "-q"});
+    EXPECT_EQ(result.exit_code, 0) << report(result);
+    const Json json = json_of(result);
+    EXPECT_EQ(json["calibrated"], true);
+    EXPECT_EQ(json["unlike"], 2);
+    EXPECT_EQ(json["files"][0]["unlike"], true);
+    EXPECT_GT(json["files"][0]["distance"], 1);
+    EXPECT_EQ(json_of(stipple({"info", folder / "sheet.png", "--json"}))["files"][0]["format"], "PNG");
+    const LaunchResult text = classify({"--model", path, input, "-q"});
+    EXPECT_TRUE(contains(text.out, "unlike anything it was trained on")) << report(text);
+    // A table is nothing but the table.
+    const LaunchResult table = classify({"--model", path, input, "--table", "csv", "-o", folder / "one.png", "-q"});
+    EXPECT_EQ(lines_of(table.out).size(), 2u) << report(table);
+    const Json without = json_of(classify({"--model", plain, input, "--json", "-q"}));
+    EXPECT_EQ(without["calibrated"], false);
+    EXPECT_FALSE(without["files"][0].contains("unlike"));
+    // An engine keeps it.
+    expect_success(stipple({"engine", "build", path, "-o", folder / "sure.engine", "--device", "cpu"}));
+    EXPECT_EQ(json_of(classify({"--model", folder / "sure.engine", input, "--json", "-q"}))["unlike"], 1);
 }
 
 TEST_F(CliClassify, ShippedWeightsKnowTheirClasses) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "stipple/network/weights.h"
 #include "tests/cli/cli.h"
 
 namespace stipple::test {
@@ -69,11 +70,58 @@ TEST_F(CliSegment, CategoriesRestrictParts) {
     for (const int64_t label : labels("chair")) EXPECT_TRUE(label >= 12 && label < 16) << label;
     for (const int64_t label : labels("Airplane")) EXPECT_TRUE(label >= 0 && label < 4) << label;
     for (const int64_t label : labels("15")) EXPECT_TRUE(label >= 47 && label < 50) << label;
-    const LaunchResult none = segment({"--model", path, input, "-o", folder / "x.ply"});
-    expect_error(none, 2, "--category is missing");
-    EXPECT_TRUE(contains(none.err, "airplane, bag, cap")) << none.err;
-    expect_error(segment({"--model", path, input, "-o", folder / "x.ply", "--category", "tree"}), 2,
-                 "no such category");
+    const LaunchResult tree = segment({"--model", path, input, "-o", folder / "x.ply", "--category", "tree"});
+    expect_error(tree, 2, "no such category");
+    EXPECT_TRUE(contains(tree.err, "airplane, bag, cap")) << tree.err;
+}
+
+TEST_F(CliSegment, TheCategoryIsGuessedWhenItIsNotNamed) {
+    const std::string path = model("p.safetensors", "pointnet-part-segmenter", "50"), input = cloud("a.ply", 100);
+    const LaunchResult result =
+        stipple({"segment", "--device", "cpu", "--model", path, input, "-o", folder / "x.ply", "--json"});
+    EXPECT_EQ(result.exit_code, 0) << report(result);
+    const Json json = json_of(result), file_json = json["files"][0];
+    EXPECT_EQ(file_json["category_guessed"], true);
+    const std::string guessed = file_json["category"];
+    EXPECT_TRUE(contains(json["warnings"].dump(), "taken for category " + guessed)) << json;
+    expect_success(segment({"--model", path, input, "-o", folder / "y.ply", "--category", guessed}));
+    EXPECT_EQ(read_file(folder / "x.ply"), read_file(folder / "y.ply"));
+}
+
+TEST_F(CliSegment, PartsHaveNamesColoursAndConfidences) {
+    network::Weights weights = network::load_weights(model("s.safetensors", "pointnet-segmenter", "3"));
+    weights.metadata["stipple.parts"] = R"(["leg", "seat", "back"])";
+    const std::string path = folder / "named.safetensors";
+    network::save_weights(path, weights, DType::f32, Overwrite::refuse);
+    const std::string input = cloud("a.ply", 200);
+    const LaunchResult result = segment({"--model", path, input, "-o", folder / "b.ply", "--json"});
+    expect_success(result);
+    int64_t points = 0;
+    const Json json = json_of(result);
+    for (const Json& part : json["files"][0]["parts"]) {
+        EXPECT_TRUE(part["name"] == "leg" || part["name"] == "seat" || part["name"] == "back") << part;
+        EXPECT_GE(part["confidence"], 1.0 / 3);
+        EXPECT_LE(part["confidence"], 1.0);
+        points += part["points"].get<int64_t>();
+    }
+    EXPECT_EQ(points, 200);
+    const PointCloud out = load(folder / "b.ply");
+    const Attribute *label = find(out.attributes, "label"), *color = find(out.attributes, "color");
+    ASSERT_NE(color, nullptr);
+    std::map<int64_t, std::set<std::array<double, 3>>> colors;
+    for (int64_t i = 0; i < 200; ++i)
+        colors[static_cast<int64_t>(label->value(i))].insert(
+            {color->value(i, 0), color->value(i, 1), color->value(i, 2)});
+    std::set<std::array<double, 3>> all;
+    for (const auto& [part, its] : colors) {
+        EXPECT_EQ(its.size(), 1u);
+        all.insert(its.begin(), its.end());
+    }
+    EXPECT_EQ(all.size(), colors.size());
+    const LaunchResult text =
+        stipple({"segment", "--device", "cpu", "--model", path, input, "-o", folder / "c.ply", "--up", "y"});
+    EXPECT_TRUE(contains(text.out, "share (%)")) << report(text);
+    EXPECT_TRUE(contains(text.out, "wrote ")) << report(text);
 }
 
 TEST_F(CliSegment, FolderToFolder) {

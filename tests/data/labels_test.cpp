@@ -36,6 +36,9 @@ TEST(ClassNames, ComeFromFileMetadataOrNumbers) {
     EXPECT_EQ(class_names(metadata, folder / "names.txt", 3), lines);
     EXPECT_EQ(class_names(metadata, "", 2), (std::vector<std::string>{"a", "b \"c\""}));
     EXPECT_EQ(class_names({}, "", 2), (std::vector<std::string>{"class 0", "class 1"}));
+    EXPECT_EQ(part_names({{"stipple.parts", R"(["leg"])"}}, "", 1), std::vector<std::string>{"leg"});
+    EXPECT_EQ(part_names(metadata, "", 1), std::vector<std::string>{"part 0"});
+    EXPECT_TRUE(contains(message_of([&] { part_names({}, folder / "names.txt", 2); }), "names 3 parts"));
     EXPECT_TRUE(contains(message_of([&] { class_names(metadata, "", 3); }), "names 2 classes, the network has 3"));
     EXPECT_TRUE(contains(message_of([&] { class_names({{"stipple.classes", "[1]"}}, "", 1); }), "no list of names"));
     EXPECT_TRUE(contains(message_of([&] { class_names({{"stipple.classes", "[\"a\""}}, "", 1); }), "no JSON"));

@@ -86,7 +86,8 @@ TEST(LearnOptimizer, GradientNormIsThatOfAll) {
     std::map<std::string, Tensor> parameters = two_parameters();
     const std::vector<Tensor> list = {parameters.at("a"), parameters.at("b")};
     bowl(parameters).backward();
-    const double expected = std::sqrt(list[0].grad().pow(2).sum().item<double>() + list[1].grad().pow(2).sum().item<double>());
+    const double expected =
+        std::sqrt(list[0].grad().pow(2).sum().item<double>() + list[1].grad().pow(2).sum().item<double>());
     EXPECT_NEAR(gradient_norm(list).item<double>(), expected, 1e-5 * expected);
     scale_gradients(list, 0.5);
     EXPECT_NEAR(gradient_norm(list).item<double>(), expected / 2, 1e-5 * expected);

@@ -65,8 +65,7 @@ learn::Scores ToyObjective::evaluate(learn::Module& module) {
     const torch::NoGradGuard no_gradients;
     const torch::Tensor points = torch::from_blob(points_.data(), {items_ * kToyPoints, 3}).to(device_);
     const torch::Tensor labels = torch::tensor(std::vector<int64_t>(labels_.begin(), labels_.end())).to(device_);
-    const torch::Tensor logits =
-        module.run(ops::Batch::dense(items_, kToyPoints), {{"points", points}}).at("logits");
+    const torch::Tensor logits = module.run(ops::Batch::dense(items_, kToyPoints), {{"points", points}}).at("logits");
     return {{"validation_accuracy", logits.argmax(1).eq(labels).to(torch::kFloat64).mean().item<double>()}};
 }
 

@@ -1,11 +1,11 @@
 // The real program: killed, stopped, started twice, given nonsense. STIPPLE_KILLS=100 for the long version.
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <random>
+#include <signal.h>
 #include <thread>
 
 #include "tests/support/clouds.h"
@@ -49,10 +49,27 @@ Launch train_launch(const std::vector<std::string>& arguments) {
 
 /// Two seconds of training.
 std::vector<std::string> small_run(const std::string& data, const std::string& run) {
-    return {"pointnet-cls", "--data",          data,    "-o",         run,           "--set",
-            "data.points=16", "--set",         "view.weight=0", "--batch", "12",          "--epochs",
-            "8",              "--set",         "run.log_every=1", "--set", "run.storage=f32", "--set", "run.loader_threads=1",
-            "--threads",      "1"};
+    return {"pointnet-cls",
+            "--data",
+            data,
+            "-o",
+            run,
+            "--set",
+            "data.points=16",
+            "--set",
+            "view.weight=0",
+            "--batch",
+            "12",
+            "--epochs",
+            "8",
+            "--set",
+            "run.log_every=1",
+            "--set",
+            "run.storage=f32",
+            "--set",
+            "run.loader_threads=1",
+            "--threads",
+            "1"};
 }
 
 TEST(TrainProgram, KilledAtAnyMomentItEndsInTheSameBits) {

@@ -195,7 +195,8 @@ TEST(Train, AFullDiskEndsItWithTheLastCheckpointIntact) {
     const TemporaryFolder folder(Where::memory);
     const Recipe recipe = toy_recipe();
     const ToyRun whole = run_toy(folder / "whole", recipe);
-    set_failpoints("ckpt.mid_write:enospc:7,ckpt.mid_write:enospc:8");  // two files each: the fourth save, both attempts
+    set_failpoints(
+        "ckpt.mid_write:enospc:7,ckpt.mid_write:enospc:8");  // two files each: the fourth save, both attempts
     EXPECT_ERROR(run_toy(folder / "run", recipe), cannot_write, "");
     set_failpoints("");
     TrainOptions second;

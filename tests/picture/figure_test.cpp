@@ -282,6 +282,18 @@ TEST(Figure, CaptionsTitlesAndLegendsAreDrawn) {
                 swatch += pixel(figure.image, x, y) == category_color(label);
         EXPECT_GT(swatch, 20) << label;
     }
+    // Labels that were named beforehand keep their colours and places: here the cloud shows the last of four.
+    std::fill(labels.begin(), labels.end(), 7);
+    std::copy(labels.begin(), labels.end(), find(cloud.attributes, "label")->as<int32_t>().data());
+    style.labels = {4, 5, 6, 7};
+    figure = draw_figure({&panel, 1}, style);
+    const auto drawn = [&](Rgb color) {
+        int64_t count = 0;
+        for (int64_t y = 0; y < figure.image.height(); ++y)
+            for (int64_t x = beside; x < figure.image.width(); ++x) count += pixel(figure.image, x, y) == color;
+        return count;
+    };
+    for (int64_t i = 0; i < 4; ++i) EXPECT_GT(drawn(category_color(i)), 20) << i;
 }
 
 TEST(Figure, PanelsShareTheRangeOfColors) {

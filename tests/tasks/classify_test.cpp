@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "stipple/tasks/agreement.h"
+#include "stipple/tasks/fit_confidence.h"
 #include "tests/tasks/small_models.h"
 
 namespace stipple::tasks {
@@ -25,19 +26,14 @@ protected:
     const std::string model = save_model(folder / "m.safetensors", "pointnet-classifier", 5);
 };
 
-TEST(Ranked, IsSoftmaxWithTiesToTheLowerIndex) {
-    const float logits[] = {0, 2, 2, -1};
-    const std::vector<Guess> guesses = ranked(logits);
+TEST(Ranked, TiesGoToTheLowerIndex) {
+    const double probabilities[] = {0.1, 0.4, 0.4, 0.05};
+    const std::vector<Guess> guesses = ranked(probabilities);
     ASSERT_EQ(guesses.size(), 4u);
     EXPECT_EQ(guesses[0].index, 1);
     EXPECT_EQ(guesses[1].index, 2);
     EXPECT_EQ(guesses[3].index, 3);
-    double sum = 0;
-    for (const Guess& guess : guesses) sum += guess.probability;
-    EXPECT_NEAR(sum, 1, 1e-12);
-    EXPECT_NEAR(guesses[0].probability / guesses[2].probability, std::exp(2.0), 1e-9);
-    const float large[] = {1e30f, -1e30f};
-    EXPECT_EQ(ranked(large)[0].probability, 1);
+    EXPECT_EQ(guesses[2].probability, 0.1);
     EXPECT_TRUE(ranked({}).empty());
 }
 
@@ -84,6 +80,69 @@ TEST_F(Classify, OneUnreadableCloudLeavesTheOthers) {
         EXPECT_TRUE(answers[i].guesses.empty());
     }
     EXPECT_EQ(answers[1].guesses[0].index, answers[3].guesses[0].index);
+}
+
+TEST_F(Classify, SaysWhatIsUnlikeItsTrainingClouds) {
+    // A network that knows ellipsoids, boxes and cylinders.
+    data::DataSet set;
+    const CloudBatch clouds = synthetic_clouds(60, 128, 4);
+    set.clouds.points = clouds.rows;
+    set.clouds.offsets = clouds.offsets;
+    for (int i = 0; i < 60; ++i) set.labels.push_back(i % 5);
+    Classifier bare = classifier();
+    EXPECT_FALSE(bare.confidence());
+    std::map<std::string, std::string> metadata;
+    set_confidence(metadata, fit_confidence(bare, set, {.points = {128, 64}}, {.accepted = 0.95}));
+    const std::string path = save_model(folder / "sure.safetensors", "pointnet-classifier", 5, metadata);
+    Classifier made(load_model_or_engine(path), {.device = "cpu"});
+    ASSERT_TRUE(made.confidence());
+    Mesh like = random_cloud(128), unlike = random_cloud(128);
+    const CloudBatch fresh = synthetic_clouds(1, 128, 4);
+    std::copy(fresh.rows.begin(), fresh.rows.end(), like.vertices.positions.data());
+    for (int64_t i = 0; i < 128; ++i) {  // a bent line: lop-sided, and hardly a surface
+        const float t = static_cast<float>(i) / 128;
+        const float p[] = {t, t * t * t, 0.3f * t};
+        std::copy_n(p, 3, unlike.vertices.positions.data() + 3 * i);
+    }
+    like.vertices.origin = unlike.vertices.origin = {};
+    const std::vector<data::CloudEntry> entries = {{save_cloud(folder / "like.ply", like)},
+                                                   {save_cloud(folder / "unlike.ply", unlike)}};
+    io::Warnings warnings;
+    const std::vector<Classified> answers = classify(made, entries, {}, {}, warnings);
+    EXPECT_FALSE(answers[0].is_unlike()) << *answers[0].distance;
+    EXPECT_TRUE(answers[1].is_unlike()) << *answers[1].distance;
+    for (const Classified& answer : classify(bare, entries, {}, {}, warnings)) EXPECT_FALSE(answer.distance);
+    // A Confidence of another network is refused.
+    const std::string other = save_model(folder / "other.safetensors", "pointnet-classifier", 4, metadata);
+    EXPECT_TRUE(contains(message_of([&] { Classifier(load_model_or_engine(other), {.device = "cpu"}); }),
+                         "about 5 classes, the network has 4"));
+}
+
+TEST_F(Classify, ThePoseWithTheMostEvidenceAnswers) {
+    const std::vector<data::CloudEntry> entries = {{save_cloud(folder / "a.ply", random_cloud(60, 1))},
+                                                   {save_cloud(folder / "b.ply", random_cloud(50, 2))}};
+    const std::vector<Pose> poses = all_poses({});
+    io::Warnings warnings;
+    for (const int64_t batch : {5, 64}) {
+        Classifier made = classifier({.device = "cpu", .batch = batch});
+        const std::vector<Classified> answers = classify(made, entries, {}, {}, warnings, {}, poses);
+        for (size_t i = 0; i < 2; ++i) {
+            double best = -1e9;
+            size_t at = 0;
+            for (size_t k = 0; k < poses.size(); ++k) {
+                CloudBatch one;
+                Array<float, 2> points = network_points(load_points(entries[i], {}, {}, warnings), {});
+                turn_points(points, poses[k]);
+                one.add(points);
+                const double evidence = assess(made.run(one)).evidence;
+                if (evidence > best + 1e-6) best = evidence, at = k;
+            }
+            EXPECT_EQ(answers[i].pose, at);
+            const std::vector<Classified> alone = classify(made, {entries[i]}, {}, {}, warnings, {}, {poses[at]});
+            EXPECT_EQ(alone[0].guesses[0].index, answers[i].guesses[0].index);
+            EXPECT_NEAR(alone[0].guesses[0].probability, answers[i].guesses[0].probability, 1e-6);
+        }
+    }
 }
 
 TEST_F(Classify, RefusesOtherNetworks) {

@@ -1,5 +1,7 @@
 #include "stipple/cli/common/network_options.h"
 
+#include <algorithm>
+
 namespace stipple::cli {
 
 void add_cloud_options(Arguments& app, CloudArguments& arguments) {
@@ -43,6 +45,34 @@ std::optional<engine::Precision> PrecisionArgument::wanted() const {
 
 void add_precision(Arguments& app, PrecisionArgument& precision) {
     precision.option = app.option("--precision", precision.text, "fp32, tf32, fp16, bf16, int8, fp8").show_default();
+}
+
+std::vector<tasks::Pose> PoseArguments::poses(const tasks::Axis& network_up) const {
+    if (up.empty()) return all ? tasks::all_poses(network_up) : std::vector<tasks::Pose>{tasks::Pose{}};
+    const tasks::Axis direction = tasks::parse_axis(up);
+    if (all) return tasks::poses_about(direction, network_up);
+    return {tasks::turn(direction, network_up)};
+}
+
+void add_pose_options(Arguments& app, PoseArguments& arguments) {
+    app.option("--up", arguments.up, "Up axis of the clouds; else that of the network, mostly z")
+        .one_of({"x", "y", "z", "-x", "-y", "-z"})
+        .text("x|y|z|-x|-y|-z");
+    app.flag("--poses", arguments.all, "Try all 24 poses, with --up its 4, and take the likeliest");
+}
+
+std::string describe(const tasks::Pose& pose, const tasks::Axis& network_up) {
+    const tasks::Axis direction = tasks::taken_up(pose, network_up);
+    const std::vector<tasks::Pose> about = tasks::poses_about(direction, network_up);
+    const auto quarters = std::find(about.begin(), about.end(), pose) - about.begin();
+    return fmt::format("up {}, turned by {}", tasks::name_of(direction), 90 * quarters);
+}
+
+PointCloud upright(const PointCloud& cloud, const tasks::Pose& pose, const tasks::Axis& network_up) {
+    PointCloud copy;
+    copy.positions = cloud.positions.clone();
+    tasks::turn_points(copy.positions, tasks::turn(network_up, tasks::Axis{}) * pose);
+    return copy;
 }
 
 std::map<std::string, std::string> model_options(const std::vector<std::string>& settings) {
