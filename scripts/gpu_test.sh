@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the gpu preset and runs its tests on this machine's GPU, then the CUDA tests once more under compute-sanitizer.
 #   scripts/gpu_test.sh [--only PART]... [--no-sanitizer] [LOG]
-#       PART: core, io, ops, geometry, metrics, network, models, engine, data, tasks, picture, cli (default: all). LOG: default build/gpu-test.log
+#       PART: core, io, ops, geometry, metrics, network, models, engine, data, tasks, picture, cli, learn (default: all). LOG: default build/gpu-test.log
 set -uo pipefail
 cd "$(dirname "$0")/.."
 parts=() sanitizer=1 log=build/gpu-test.log
@@ -9,11 +9,11 @@ while [ $# -gt 0 ]; do
     case $1 in
         --only) parts+=("${2:?--only needs a part}"); shift 2 ;;
         --no-sanitizer) sanitizer=0; shift ;;
-        -*) echo "usage: scripts/gpu_test.sh [--only core|io|ops|geometry|metrics|network|models|engine|data|tasks|picture|cli]... [--no-sanitizer] [LOG]" >&2; exit 2 ;;
+        -*) echo "usage: scripts/gpu_test.sh [--only core|io|ops|geometry|metrics|network|models|engine|data|tasks|picture|cli|learn]... [--no-sanitizer] [LOG]" >&2; exit 2 ;;
         *) log=$1; shift ;;
     esac
 done
-[ ${#parts[@]} -gt 0 ] || parts=(core io ops geometry metrics network models engine data tasks picture cli)
+[ ${#parts[@]} -gt 0 ] || parts=(core io ops geometry metrics network models engine data tasks picture cli learn)
 mkdir -p build "$(dirname "$log")"
 # The tests' Python: the first one in the search path, which has numpy, torch and safetensors there.
 STIPPLE_PYTHON=$(command -v python3)
@@ -60,7 +60,11 @@ sanitize() {  # sanitize PROGRAM
     nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
     targets=()
     for part in "${parts[@]}"; do targets+=("${part}_test"); done
-    cmake --preset gpu -DSTIPPLE_BUILD_BENCH=OFF >/dev/null &&
+    options=(-DSTIPPLE_BUILD_BENCH=OFF)
+    case " ${parts[*]} " in *" learn "*)  # with the LibTorch of that Python
+        options+=(-DSTIPPLE_BUILD_LEARN=ON "-DSTIPPLE_TORCH=$("$STIPPLE_PYTHON" -c 'import os, torch; print(os.path.dirname(torch.__file__))')") ;;
+    esac
+    cmake --preset gpu "${options[@]}" >/dev/null &&
         cmake --build --preset gpu -j "$(nproc)" --target "${targets[@]}" stipple_program | grep -E 'error|warning|FAILED'
     build/gpu/bin/stipple info --device cuda | head -12
     # Without Open3D and h5py, which that machine does not have.
