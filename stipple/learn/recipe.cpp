@@ -218,6 +218,7 @@ std::vector<Key> keys_of(Recipe& r) {
     k.add("run", "deterministic", r.run.deterministic);
     k.add("run", "tf32", r.run.tf32);
     k.add("run", "storage", r.run.storage);
+    k.add("run", "confidence", r.run.confidence);
     return std::move(k.keys);
 }
 
@@ -308,15 +309,22 @@ std::string to_toml(const Recipe& recipe) {
     return text;
 }
 
-std::vector<std::string> differences(const Recipe& a, const Recipe& b) {
+std::vector<Difference> differences(const Recipe& a, const Recipe& b) {
     Recipe first = a, second = b;
     const std::vector<Key> left = keys_of(first), right = keys_of(second);
-    std::vector<std::string> differing;
+    std::vector<Difference> differing;
     for (size_t i = 0; i < left.size(); ++i)
         if (left[i].text() != right[i].text())
-            differing.push_back(
-                fmt::format("{}: {}, {}", full_name(left[i].table, left[i].name), left[i].text(), right[i].text()));
-    if (a.options != b.options) differing.push_back("model options");
+            differing.push_back({full_name(left[i].table, left[i].name), left[i].text(), right[i].text()});
+    std::map<std::string, std::string> of_model = a.options;
+    of_model.insert(b.options.begin(), b.options.end());
+    for (const auto& [name, value] : of_model) {
+        const auto value_in = [&name = name](const Recipe& recipe) {
+            const auto found = recipe.options.find(name);
+            return found == recipe.options.end() ? std::string() : found->second;
+        };
+        if (value_in(a) != value_in(b)) differing.push_back({"model." + name, value_in(a), value_in(b)});
+    }
     return differing;
 }
 

@@ -60,6 +60,7 @@ struct RunRecipe {
     bool deterministic = true;    // on a GPU: the same bits every time, somewhat slower; the CPU always is
     bool tf32 = false;            // products of a GPU with 10 bits of mantissa
     std::string storage = "f16";  // of the weights that it ends in
+    bool confidence = true;       // classifiers: measure on the training clouds how much an answer is worth
 };
 
 struct Recipe {
@@ -87,8 +88,12 @@ void set_option(Recipe& recipe, std::string_view key, std::string_view value);
 /// All keys, with the tables in the order above.
 std::string to_toml(const Recipe& recipe);
 
-/// Keys whose values differ, as "run.batch: 64, 32". For messages.
-std::vector<std::string> differences(const Recipe& a, const Recipe& b);
+struct Difference {
+    std::string key;            // "run.batch"
+    std::string first, second;  // values as in TOML
+};
+/// Keys whose values differ, those of the model too.
+std::vector<Difference> differences(const Recipe& a, const Recipe& b);
 
 /// Of numbers against each other and their ranges. Throws Error{bad_config}.
 void validate(const Recipe& recipe);

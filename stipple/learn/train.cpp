@@ -127,10 +127,11 @@ void Training::resume() {
         report_.warnings.push_back(fmt::format("{}: no checkpoint, begins anew", folder_.path()));
         return;
     }
-    const std::vector<std::string> differing = differences(load_recipe(checkpoint->file(kRecipe)), recipe_);
+    const std::vector<Difference> differing = differences(load_recipe(checkpoint->file(kRecipe)), recipe_);
     if (!differing.empty())
         throw Error(ErrorCode::bad_config, Place{checkpoint->path},
-                    fmt::format("the checkpoint is of another recipe: {}{}", differing.front(),
+                    fmt::format("the checkpoint is of another recipe: {}: {}, {}{}", differing[0].key,
+                                differing[0].first, differing[0].second,
                                 differing.size() > 1 ? fmt::format(" and {} more", differing.size() - 1) : ""));
     if (checkpoint->info.threads != torch::get_num_threads())
         report_.warnings.push_back(fmt::format("{} threads, {} before: the run will not end in the same bits",

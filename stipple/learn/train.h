@@ -33,7 +33,6 @@ struct TrainOptions {
     bool refuses_damaged = false;       // --strict: a damaged checkpoint is an error, not skipped
     bool survives_save_errors = false;  // --on-save-error warn
     int64_t max_steps = 0;              // ends after so many steps of the run, saved, to be resumed; 0: at its end
-    std::string command;                // for the weights' card
     std::optional<network::Weights> initial;  // instead of initial_weights(network, seed)
 };
 

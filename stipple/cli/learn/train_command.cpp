@@ -6,6 +6,7 @@
 
 #include "stipple/cli/common/json.h"
 #include "stipple/learn/fine_tune.h"
+#include "stipple/learn/finish.h"
 #include "stipple/learn/labels.h"
 #include "stipple/learn/train.h"
 #include "stipple/tasks/weights.h"
@@ -42,6 +43,21 @@ torch::Device torch_device(const std::string& name) {
     if (!torch::cuda::is_available())
         throw Error(ErrorCode::no_device, "this LibTorch has no CUDA, or there is no GPU", "use --device cpu");
     return {torch::kCUDA, static_cast<c10::DeviceIndex>(device.index)};
+}
+
+/// That makes the same run again, for the card: without the places of files on this machine.
+std::string command_line(const learn::Recipe& recipe, const TrainArguments& arguments) {
+    std::string line = fmt::format("stipple train {} --data DIR", recipe.name);
+    if (!arguments.init.empty()) line += " --init WEIGHTS";
+    learn::Recipe shipped = recipe;
+    try {
+        shipped = learn::load_recipe(learn::find_recipe(recipe.name));
+    } catch (const Error&) {  // a recipe of the user's: its name must do
+    }
+    shipped.data.folder = recipe.data.folder;
+    for (const learn::Difference& difference : learn::differences(shipped, recipe))
+        line += fmt::format(" --set {}={}", difference.key, difference.second);
+    return line;
 }
 
 Result report(const learn::Recipe& recipe, const learn::TrainReport& trained, const std::string& folder) {
@@ -127,6 +143,12 @@ Result run_train(const TrainArguments& arguments, const Common& common, bool see
         folder = RunFolder::create(arguments.output.empty() ? "runs/" + recipe.name : arguments.output,
                                    learn::to_toml(recipe));
     learn::TrainReport trained = learn::train(recipe, *objective, *folder, options);
+    if (trained.is_complete)
+        learn::finish_weights(recipe, trained,
+                              {.command = command_line(recipe, arguments),
+                               .commit = STIPPLE_COMMIT,
+                               .device = common.device,
+                               .progress = options.progress});
     trained.warnings.insert(trained.warnings.begin(), warnings.begin(), warnings.end());
     return report(recipe, trained, folder->path());
 }

@@ -1,0 +1,73 @@
+#include "stipple/learn/finish.h"
+
+#include <ctime>
+
+#include "stipple/data/data_set.h"
+#include "stipple/network/card.h"
+#include "stipple/tasks/fit_confidence.h"
+
+namespace stipple::learn {
+namespace {
+
+std::string today() {
+    const std::time_t now = std::time(nullptr);
+    std::tm date{};
+    ::gmtime_r(&now, &date);
+    return fmt::format("{:04}-{:02}-{:02}", date.tm_year + 1900, date.tm_mon + 1, date.tm_mday);
+}
+
+/// Of the last folder of a path: where the data lay is nobody's concern.
+std::string base_name(std::string path) {
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    return path.substr(path.rfind('/') + 1);
+}
+
+network::Card card_for(const Recipe& recipe, const TrainReport& report, const FinishOptions& options) {
+    network::Card card;
+    card.recipe = recipe.name;
+    card.data = fmt::format("{}, split {}{}", base_name(recipe.data.folder),
+                            recipe.data.split.empty() ? "train" : recipe.data.split,
+                            recipe.data.held_out > 0 ? fmt::format(", {} of it held out", recipe.data.held_out) : "");
+    card.commit = options.commit;
+    card.command = options.command;
+    card.seed = static_cast<int64_t>(recipe.run.seed);
+    for (const auto& [name, value] : report.scores) card.metrics.emplace(name, value);
+    card.date = today();
+    return card;
+}
+
+void add_confidence(const Recipe& recipe, const TrainReport& report, const FinishOptions& options,
+                    network::Weights& weights) {
+    data::DataSetOptions how;
+    how.split = recipe.data.split;
+    how.layout = recipe.data.layout;
+    if (recipe.data.subset == "first") how.points = recipe.data.points;
+    io::Warnings told_before;
+    const data::DataSet set = data::load_data_set(recipe.data.folder, how, told_before);
+    tasks::Classifier classifier(tasks::load_model_or_engine(report.weights),
+                                 {.device = options.device, .batch = 32, .points = recipe.data.points});
+    const tasks::ConfidenceSizes sizes;
+    Progress progress("fit confidence", set.size() * 2 * static_cast<int64_t>(sizes.points.size()), options.progress,
+                      "clouds");
+    tasks::set_confidence(weights.metadata,
+                          tasks::fit_confidence(classifier, set, sizes, {}, [&] { progress.add(); }));
+    progress.finish();
+}
+
+}  // namespace
+
+void finish_weights(const Recipe& recipe, TrainReport& report, const FinishOptions& options) {
+    network::Weights weights = network::load_weights(report.weights);
+    network::set_card(weights, card_for(recipe, report, options));
+    if (recipe.task == "classification" && recipe.run.confidence) {
+        try {
+            add_confidence(recipe, report, options, weights);
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::bad_argument && error.code() != ErrorCode::bad_file) throw;
+            report.warnings.push_back(fmt::format("no measure of confidence: {}", error.message()));
+        }
+    }
+    network::save_weights(report.weights, weights, network::parse_weight_storage(recipe.run.storage), Overwrite::allow);
+}
+
+}  // namespace stipple::learn

@@ -1,0 +1,20 @@
+#pragma once
+// What trained weights carry beside their numbers: the card that says where they come from, and, of classifiers, how
+// much their answers are worth.
+
+#include "stipple/learn/recipe.h"
+#include "stipple/learn/train.h"
+
+namespace stipple::learn {
+
+struct FinishOptions {
+    std::string command, commit;  // for the card
+    std::string device = "cpu";   // that the classifier is measured on
+    ProgressMode progress = ProgressMode::automatic;
+};
+
+/// Adds both to report.weights, which is replaced at once. The confidence is fitted on the clouds that were trained on
+/// (tasks/fit_confidence.h); where that cannot be, a warning says why.
+void finish_weights(const Recipe& recipe, TrainReport& report, const FinishOptions& options);
+
+}  // namespace stipple::learn
