@@ -20,9 +20,12 @@ TEST(LearnClouds, NearestAmongChannelsOfAnyNumber) {
             for (int64_t i = of_queries.begin(cloud); i < of_queries.end(cloud); ++i) {
                 std::vector<std::pair<double, int64_t>> all;
                 for (int64_t j = 0; j < of_points.size(cloud); ++j)
-                    all.emplace_back(
-                        (queries[i] - points[of_points.begin(cloud) + j]).to(torch::kFloat64).square().sum().item<double>(),
-                        j);
+                    all.emplace_back((queries[i] - points[of_points.begin(cloud) + j])
+                                         .to(torch::kFloat64)
+                                         .square()
+                                         .sum()
+                                         .item<double>(),
+                                     j);
                 std::sort(all.begin(), all.end());
                 for (int64_t j = 0; j < 4; ++j)
                     EXPECT_EQ(found[i][j].item<int64_t>(), all[static_cast<size_t>(j)].second)

@@ -3,9 +3,10 @@
 
 #ifdef STIPPLE_WITH_CUDA
 
+#include <gtest/gtest.h>
+
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
-#include <gtest/gtest.h>
 
 #include "stipple/learn/functions.h"
 #include "stipple/learn/stream.h"

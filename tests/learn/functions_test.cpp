@@ -46,9 +46,9 @@ torch::Tensor some_neighbours(const Batches& batches, int64_t k, uint64_t seed) 
             for (int64_t j = 0; j < k; ++j) {
                 const uint64_t draw = rng.bits(static_cast<uint64_t>(i * k + j));
                 const bool is_missing = i == 1 || draw % 7 == 0;
-                at[i * k + j] = is_missing ? -1
-                                           : static_cast<int32_t>((draw >> 8) %
-                                                                  static_cast<uint64_t>(batches.of_rows.size(cloud)));
+                at[i * k + j] =
+                    is_missing ? -1
+                               : static_cast<int32_t>((draw >> 8) % static_cast<uint64_t>(batches.of_rows.size(cloud)));
             }
     return indices;
 }
@@ -76,7 +76,9 @@ torch::Tensor slow_knn(const torch::Tensor& points, const torch::Tensor& queries
                                  rows_of_cloud(points, batches.of_rows, cloud).unsqueeze(0))
                                     .square()
                                     .sum(2);
-        found.push_back(std::get<1>(torch::sort(d, /*stable=*/true, /*dim=*/1, /*descending=*/false)).narrow(1, 0, k).to(torch::kInt32));
+        found.push_back(std::get<1>(torch::sort(d, /*stable=*/true, /*dim=*/1, /*descending=*/false))
+                            .narrow(1, 0, k)
+                            .to(torch::kInt32));
     }
     return torch::cat(found);
 }
@@ -97,7 +99,8 @@ TEST_P(LearnFunctions, ChamferIsTheMeanOfNearestDistances) {
         for (const DistanceNorm norm : {DistanceNorm::squared, DistanceNorm::euclidean}) {
             GradientCase tested;
             tested.name = norm == DistanceNorm::squared ? "squared" : "euclidean";
-            tested.inputs = {normal_tensor({batches.of_rows.rows(), 3}, 1), normal_tensor({batches.of_queries.rows(), 3}, 2)};
+            tested.inputs = {normal_tensor({batches.of_rows.rows(), 3}, 1),
+                             normal_tensor({batches.of_queries.rows(), 3}, 2)};
             tested.function = [=](const Tensors& x) -> Tensors {
                 const ChamferMeans means = chamfer({x[0], batches.of_rows}, {x[1], batches.of_queries}, norm);
                 return {means.a_to_b, means.b_to_a};
@@ -129,7 +132,8 @@ TEST_P(LearnFunctions, OneDirectionOfChamferHasItsOwnGradient) {
 }
 
 TEST_P(LearnFunctions, EmdIsTheCheapestMatching) {
-    const Batches all[] = {{Batch::dense(2, 5), Batch::dense(2, 5)}, {Batch::ragged({0, 4, 10}), Batch::ragged({0, 4, 10})}};
+    const Batches all[] = {{Batch::dense(2, 5), Batch::dense(2, 5)},
+                           {Batch::ragged({0, 4, 10}), Batch::ragged({0, 4, 10})}};
     for (const Batches& batches : all)
         for (const DistanceNorm norm : {DistanceNorm::squared, DistanceNorm::euclidean}) {
             GradientCase tested;
@@ -137,7 +141,8 @@ TEST_P(LearnFunctions, EmdIsTheCheapestMatching) {
             const int64_t n = batches.of_rows.rows();
             tested.inputs = {normal_tensor({n, 3}, 3), normal_tensor({n, 3}, 4)};
             tested.function = [=](const Tensors& x) -> Tensors {
-                return {emd({x[0], batches.of_rows}, {x[1], batches.of_queries}, {.norm = norm, .relative = 1e-5f}).cost};
+                return {
+                    emd({x[0], batches.of_rows}, {x[1], batches.of_queries}, {.norm = norm, .relative = 1e-5f}).cost};
             };
             tested.oracle = [=](const Tensors& x) -> Tensors {
                 Tensors found;
@@ -168,7 +173,8 @@ TEST_P(LearnFunctions, SinkhornIsTheLimitOfItsIteration) {
             GradientCase tested;
             tested.name = "sinkhorn";
             constexpr double kEpsilon = 0.5;
-            tested.inputs = {normal_tensor({batches.of_rows.rows(), 3}, 5), normal_tensor({batches.of_queries.rows(), 3}, 6)};
+            tested.inputs = {normal_tensor({batches.of_rows.rows(), 3}, 5),
+                             normal_tensor({batches.of_queries.rows(), 3}, 6)};
             tested.function = [=](const Tensors& x) -> Tensors {
                 return {sinkhorn({x[0], batches.of_rows}, {x[1], batches.of_queries},
                                  {.norm = norm, .epsilon = kEpsilon, .max_iterations = 300, .tolerance = 0})
@@ -198,7 +204,8 @@ TEST_P(LearnFunctions, KnnHasTheSlopesOfItsDistances) {
     for (const Batches& batches : batches_of_functions()) {
         GradientCase tested;
         tested.name = "knn";
-        tested.inputs = {normal_tensor({batches.of_rows.rows(), 4}, 7), normal_tensor({batches.of_queries.rows(), 4}, 8)};
+        tested.inputs = {normal_tensor({batches.of_rows.rows(), 4}, 7),
+                         normal_tensor({batches.of_queries.rows(), 4}, 8)};
         tested.function = [=](const Tensors& x) -> Tensors {
             return {knn({x[0], batches.of_rows}, {x[1], batches.of_queries}, 3).distances_sq};
         };
@@ -219,7 +226,9 @@ TEST_P(LearnFunctions, GatherAndGroupMoveRows) {
         of_gather.function = [=](const Tensors& x) -> Tensors {
             return {gather({x[0], batches.of_rows}, indices.select(1, 2).to(x[0].device()), batches.of_queries)};
         };
-        of_gather.oracle = [=](const Tensors& x) -> Tensors { return {named_rows(x[0], indices, batches).select(1, 2)}; };
+        of_gather.oracle = [=](const Tensors& x) -> Tensors {
+            return {named_rows(x[0], indices, batches).select(1, 2)};
+        };
         test::check_gradients(of_gather, device());
 
         GradientCase of_group{"group", {rows}, {}, {}};
@@ -244,15 +253,17 @@ TEST_P(LearnFunctions, GatherAndGroupMoveRows) {
 TEST_P(LearnFunctions, InterpolateIsAWeightedSum) {
     for (const Batches& batches : batches_of_functions()) {
         const torch::Tensor indices = some_neighbours(batches, 4, 12);
-        GradientCase tested{"interpolate",
-                            {normal_tensor({batches.of_rows.rows(), 5}, 13),
-                             normal_tensor({batches.of_queries.rows(), 2, 4}, 14)},
-                            {},
-                            {}};
+        GradientCase tested{
+            "interpolate",
+            {normal_tensor({batches.of_rows.rows(), 5}, 13), normal_tensor({batches.of_queries.rows(), 2, 4}, 14)},
+            {},
+            {}};
         tested.function = [=](const Tensors& x) -> Tensors {
             return {interpolate({x[0], batches.of_rows}, {indices.to(x[0].device()), batches.of_queries}, x[1])};
         };
-        tested.oracle = [=](const Tensors& x) -> Tensors { return {torch::bmm(x[1], named_rows(x[0], indices, batches))}; };
+        tested.oracle = [=](const Tensors& x) -> Tensors {
+            return {torch::bmm(x[1], named_rows(x[0], indices, batches))};
+        };
         test::check_gradients(tested, device());
     }
 }
@@ -273,12 +284,12 @@ TEST_P(LearnFunctions, ThreeInterpolateWeighsByInverseDistance) {
             weights.step = 1e-4;
             test::check_gradients(weights, device());
 
-            GradientCase tested{"three_interpolate",
-                                {normal_tensor({batches.of_rows.rows(), 5}, 16),
-                                 normal_tensor({batches.of_rows.rows(), 3}, 17),
-                                 normal_tensor({batches.of_queries.rows(), 3}, 18)},
-                                {},
-                                {}};
+            GradientCase tested{
+                "three_interpolate",
+                {normal_tensor({batches.of_rows.rows(), 5}, 16), normal_tensor({batches.of_rows.rows(), 3}, 17),
+                 normal_tensor({batches.of_queries.rows(), 3}, 18)},
+                {},
+                {}};
             tested.function = [=](const Tensors& x) -> Tensors {
                 return {three_interpolate(x[0], {x[1], batches.of_rows}, {x[2], batches.of_queries}, 3, options)};
             };
@@ -332,7 +343,8 @@ TEST_P(LearnFunctions, BilateralWeightsAreTheirFormula) {
     for (const Batches& batches : batches_of_functions()) {
         const torch::Tensor indices = some_neighbours(batches, 4, 23);
         const torch::Tensor rows = normal_tensor({batches.of_rows.rows(), 5}, 24);
-        GradientCase similarity{"bilateral_similarity", {rows, normal_tensor({batches.of_queries.rows(), 5}, 25)}, {}, {}};
+        GradientCase similarity{
+            "bilateral_similarity", {rows, normal_tensor({batches.of_queries.rows(), 5}, 25)}, {}, {}};
         similarity.function = [=](const Tensors& x) -> Tensors {
             return {bilateral_similarity({x[0], batches.of_rows}, {x[1], batches.of_queries}, indices.to(x[0].device()),
                                          0.2f)};
@@ -348,8 +360,8 @@ TEST_P(LearnFunctions, BilateralWeightsAreTheirFormula) {
         };
         GradientCase combine{"bilateral_combine", {rows, positive(26), positive(27)}, {}, {}};
         combine.function = [=](const Tensors& x) -> Tensors {
-            return {bilateral_combine({x[0], batches.of_rows}, {indices.to(x[0].device()), batches.of_queries}, x[1], x[2],
-                                      1e-6f)};
+            return {bilateral_combine({x[0], batches.of_rows}, {indices.to(x[0].device()), batches.of_queries}, x[1],
+                                      x[2], 1e-6f)};
         };
         combine.oracle = [=](const Tensors& x) -> Tensors {
             const torch::Tensor w = x[1] * x[2] * present(indices).unsqueeze(2).to(torch::kFloat64);
@@ -363,13 +375,12 @@ TEST_P(LearnFunctions, SoftProjectIsASoftmaxOverNeighbours) {
     for (const Batches& batches : batches_of_functions()) {
         const torch::Tensor indices = some_neighbours(batches, 4, 28);
         const torch::Tensor points = normal_tensor({batches.of_rows.rows(), 3}, 29);
-        GradientCase tested{"soft_project",
-                            {normal_tensor({batches.of_queries.rows(), 3}, 30), torch::full({1}, 1.3f)},
-                            {},
-                            {}};
+        GradientCase tested{
+            "soft_project", {normal_tensor({batches.of_queries.rows(), 3}, 30), torch::full({1}, 1.3f)}, {}, {}};
         tested.function = [=](const Tensors& x) -> Tensors {
-            const SoftProjection found = soft_project({points.to(x[0].device()), batches.of_rows},
-                                                      {x[0], batches.of_queries}, indices.to(x[0].device()), x[1], 1e-2f);
+            const SoftProjection found =
+                soft_project({points.to(x[0].device()), batches.of_rows}, {x[0], batches.of_queries},
+                             indices.to(x[0].device()), x[1], 1e-2f);
             return {found.projected, found.weights};
         };
         tested.oracle = [=](const Tensors& x) -> Tensors {
@@ -489,17 +500,25 @@ TEST_P(LearnFunctions, WrongTensorsAreNamed) {
     const torch::Tensor indices = torch::zeros({4, 2}, points.options().dtype(torch::kInt32));
     const auto message = [](const auto& f) { return test::bad_argument_of([&] { f(); }); };
     const Clouds good{points, batch};
-    EXPECT_EQ(message([&] { chamfer(good, {points.to(torch::kFloat64), batch}, DistanceNorm::squared); }),
+    EXPECT_EQ(message([&] {
+                  chamfer(good, {points.to(torch::kFloat64), batch}, DistanceNorm::squared);
+              }),
               "chamfer: b must be float32, got Double");
     EXPECT_EQ(message([&] { emd({points.to(torch::kHalf), batch}, good); }), "emd: a must be float32, got Half");
-    EXPECT_EQ(message([&] { group(good, {indices.to(torch::kInt64), batch}); }),
+    EXPECT_EQ(message([&] {
+                  group(good, {indices.to(torch::kInt64), batch});
+              }),
               "group: indices must be int32, got Long");
     EXPECT_EQ(message([&] { sinkhorn(good, {torch::Tensor(), batch}); }), "sinkhorn: b is an undefined tensor");
     EXPECT_EQ(message([&] { gather(good, indices, batch); }), "gather: indices must have 1 dimensions, got 2");
     const torch::Tensor elsewhere = torch::empty({4, 3}, torch::TensorOptions(torch::kMeta));
-    EXPECT_EQ(message([&] { chamfer(good, {elsewhere, batch}, DistanceNorm::squared); }),
+    EXPECT_EQ(message([&] {
+                  chamfer(good, {elsewhere, batch}, DistanceNorm::squared);
+              }),
               "chamfer: b is on meta, others on " + points.device().str());
-    EXPECT_EQ(message([&] { chamfer({elsewhere, batch}, good, DistanceNorm::squared); }),
+    EXPECT_EQ(message([&] {
+                  chamfer({elsewhere, batch}, good, DistanceNorm::squared);
+              }),
               "a tensor on meta: only CPU and CUDA are supported");
     message([&] { chamfer({points, Batch::single(3)}, good, DistanceNorm::squared); });  // the op's
     message([&] { knn(good, good, 0); });
@@ -542,7 +561,7 @@ TEST_P(LearnFunctions, OpsWorkOnTheTensorsThemselves) {
     EXPECT_EQ(large_ones_of([&] { gather({a, batch}, indices, few); }), 0);
     EXPECT_EQ(large_ones_of([&] { a.clone(); }), 1);  // a copy is seen
     EXPECT_EQ(large_ones_of([&] { gather({a.t().contiguous().t(), batch}, indices, few); }), 2);
-    if (GetParam().type == DeviceType::cuda) return;  // the backward pass has a thread of its own there
+    if (GetParam().type == DeviceType::cuda) return;        // the backward pass has a thread of its own there
     EXPECT_EQ(large_ones_of([&] { loss.backward(); }), 2);  // the two gradients
 }
 

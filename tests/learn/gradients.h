@@ -21,9 +21,8 @@ inline torch::Device torch_device(Device device) {
     return device.type == DeviceType::cpu ? torch::Device(torch::kCPU)
                                           : torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(device.index));
 }
-#define STIPPLE_ON_EVERY_TORCH_DEVICE(suite)                                                      \
-    INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(::stipple::test::torch_devices()), \
-                             ::stipple::test::device_name)
+#define STIPPLE_ON_EVERY_TORCH_DEVICE(suite) \
+    INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(::stipple::test::torch_devices()), ::stipple::test::device_name)
 
 using Tensors = std::vector<torch::Tensor>;
 using TensorFunction = std::function<Tensors(const Tensors&)>;

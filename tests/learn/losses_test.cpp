@@ -83,20 +83,21 @@ TEST_P(LearnLosses, CrossEntropyIsItsFormula) {
                     "cross entropy", logits,
                     [&](const torch::Tensor& x) { return cross_entropy(x, of_device, options); },
                     [&](const torch::Tensor& x) {
-                        return slow_cross_entropy(x, labels, smoothing, is_weighted ? weights : std::vector<double>{}, -1,
-                                                  is_masked ? allowed : torch::Tensor());
+                        return slow_cross_entropy(x, labels, smoothing, is_weighted ? weights : std::vector<double>{},
+                                                  -1, is_masked ? allowed : torch::Tensor());
                     });
             }
 }
 
 TEST_P(LearnLosses, CrossEntropyIsThatOfTorch) {
     const torch::Tensor logits = normal_tensor({40, 7}, 2).to(device());
-    const torch::Tensor labels = (torch::arange(40, torch::TensorOptions(device()).dtype(torch::kInt64)) * 3).remainder(7);
+    const torch::Tensor labels =
+        (torch::arange(40, torch::TensorOptions(device()).dtype(torch::kInt64)) * 3).remainder(7);
     const torch::Tensor weights = normal_tensor({7}, 3).abs().to(device());
-    const auto theirs = torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(0.1).weight(weights).ignore_index(4);
+    const auto theirs =
+        torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(0.1).weight(weights).ignore_index(4);
     EXPECT_LE(test::relative_difference(
-                  cross_entropy(logits, labels,
-                                {.label_smoothing = 0.1, .class_weights = weights, .ignore_label = 4}),
+                  cross_entropy(logits, labels, {.label_smoothing = 0.1, .class_weights = weights, .ignore_label = 4}),
                   torch::nn::functional::cross_entropy(logits, labels, theirs)),
               1e-5);
 }
@@ -124,11 +125,17 @@ TEST_P(LearnLosses, LabelsThatAreNoClasses) {
         EXPECT_TRUE(std::isnan(cross_entropy(logits, labels({0, 2, 1}), masked).item<double>()));
         return;
     }
-    EXPECT_EQ(test::bad_argument_of([&] { cross_entropy(logits, labels({0, 1, 4})); }),
+    EXPECT_EQ(test::bad_argument_of([&] {
+                  cross_entropy(logits, labels({0, 1, 4}));
+              }),
               "cross_entropy: label 4 in row 2, there are 4 classes");
-    EXPECT_EQ(test::bad_argument_of([&] { cross_entropy(logits, labels({0, -2, 1})); }),
+    EXPECT_EQ(test::bad_argument_of([&] {
+                  cross_entropy(logits, labels({0, -2, 1}));
+              }),
               "cross_entropy: label -2 in row 1, there are 4 classes");
-    EXPECT_EQ(test::bad_argument_of([&] { cross_entropy(logits, labels({0, 2, 1}), masked); }),
+    EXPECT_EQ(test::bad_argument_of([&] {
+                  cross_entropy(logits, labels({0, 2, 1}), masked);
+              }),
               "cross_entropy: label 2 in row 1 is not allowed there");
     test::bad_argument_of([&] { cross_entropy(logits, labels({0, 1})); });
     test::bad_argument_of([&] { cross_entropy(logits, labels({0, 1, 2}).to(torch::kInt32)); });
@@ -165,14 +172,15 @@ TEST_P(LearnLosses, TransformRegulariserInBothConventions) {
     expect_loss(
         "tf", matrices, [](const torch::Tensor& x) { return transform_regulariser(x, TransformConvention::tf); },
         [&](const torch::Tensor& x) { return norms_sq(x).sum() / 2; });
-    const torch::Tensor identities = torch::eye(4, torch::TensorOptions(device())).repeat({3, 1, 1}).set_requires_grad(true);
+    const torch::Tensor identities =
+        torch::eye(4, torch::TensorOptions(device())).repeat({3, 1, 1}).set_requires_grad(true);
     for (const TransformConvention convention : {TransformConvention::torch, TransformConvention::tf}) {
         const torch::Tensor loss = transform_regulariser(identities, convention);
         EXPECT_EQ(loss.item<double>(), 0);
         EXPECT_TRUE(torch::equal(torch::autograd::grad({loss}, {identities})[0], torch::zeros_like(identities)));
     }
-    EXPECT_TRUE(std::isnan(
-        transform_regulariser(matrices.to(device()) * NAN, TransformConvention::torch).item<double>()));
+    EXPECT_TRUE(
+        std::isnan(transform_regulariser(matrices.to(device()) * NAN, TransformConvention::torch).item<double>()));
     test::bad_argument_of([&] { transform_regulariser(torch::zeros({2, 5}), TransformConvention::tf); });
 }
 
@@ -249,8 +257,8 @@ TEST_P(LearnLosses, TakeTheOutputsOfNetworks) {
     const torch::Tensor nll = flow_loss(outputs.at("nll"));
     EXPECT_NEAR(nll.item<double>(), outputs.at("nll").to(torch::kFloat64).mean().item<double>(), 1e-9);
     // The children of a point follow each other: four times the points of each cloud.
-    (nll * 1e-4 + chamfer_loss({outputs.at("upsampled"), Batch::dense(2, 96)}, {points, batch},
-                               ChamferConvention::squared_sum))
+    (nll * 1e-4 +
+     chamfer_loss({outputs.at("upsampled"), Batch::dense(2, 96)}, {points, batch}, ChamferConvention::squared_sum))
         .backward();
     for (const torch::Tensor& parameter : module.trained())
         EXPECT_TRUE(parameter.grad().defined() && parameter.grad().isfinite().all().item<bool>());
