@@ -2,7 +2,7 @@
 
 .PHONY: demo test learn tidy sanitize architectures fuzz bench format package clean help
 
-demo:  ## install what is missing, build the program, read, convert, describe and draw a scan
+demo:  ## install what is missing, build the program, describe and draw a scan, recognise shapes and take one apart
 	@scripts/demo.sh
 
 test:  ## install what is missing, build everything, run every test
