@@ -8,8 +8,8 @@
 namespace stipple::tasks {
 namespace {
 
-RunnerOptions one_cloud(RunnerOptions options) {
-    options.batch = 1;
+RunnerOptions with_batch(RunnerOptions options, int64_t batch) {
+    options.batch = batch;
     return options;
 }
 
@@ -30,8 +30,8 @@ std::vector<int32_t> spread_labels(const PointCloud& cloud, const std::vector<in
 
 }  // namespace
 
-Segmenter::Segmenter(ModelOrEngine source, RunnerOptions options)
-    : runner_(std::move(source), one_cloud(std::move(options))) {
+Segmenter::Segmenter(ModelOrEngine source, RunnerOptions options, int64_t batch)
+    : runner_(std::move(source), with_batch(std::move(options), batch)) {
     const engine::Program& program = runner_.program();
     const network::TensorType* logits = find_type(program, program.outputs, "logits");
     const network::TensorType* points = find_type(program, program.inputs, "points");
@@ -47,31 +47,42 @@ Segmenter::Segmenter(ModelOrEngine source, RunnerOptions options)
     if (category) categories_ = data::part_categories(runner_.source().metadata(), category->channels, parts_);
 }
 
+Array<float, 2> Segmenter::logits(const CloudBatch& batch, std::span<const size_t> categories) {
+    engine::Context& context = runner_.reserve(batch.points());
+    const Device device = runner_.device();
+    const Array<float, 2> points = batch.points_on(device);
+    Array<float, 2> logits({batch.points(), parts_}, device), one_hot;
+    std::vector<engine::Input> inputs = {{"points", points.view()}};
+    if (!categories_.empty()) {
+        STIPPLE_REQUIRE(static_cast<int64_t>(categories.size()) == batch.clouds(), "{} categories for {} clouds",
+                        categories.size(), batch.clouds());
+        const auto columns = static_cast<int64_t>(categories_.size());
+        Array<float, 2> host({batch.clouds(), columns});
+        std::fill_n(host.data(), host.elements(), 0.0f);
+        for (int64_t i = 0; i < batch.clouds(); ++i) {
+            const size_t category = categories[static_cast<size_t>(i)];
+            STIPPLE_REQUIRE(category < categories_.size(), "category {} of {}", category, categories_.size());
+            host.data()[i * columns + static_cast<int64_t>(category)] = 1;
+        }
+        one_hot = host.to(device);
+        inputs.push_back({"category", one_hot.view()});
+    }
+    context.run(batch.batch(), inputs, {{"logits", logits.view()}});
+    return logits.to(Device{});
+}
+
 std::vector<int32_t> Segmenter::run(const Array<float, 2>& points, size_t category) {
     STIPPLE_REQUIRE(category < std::max<size_t>(1, categories_.size()), "category {} of {}", category,
                     categories_.size());
-    const int64_t n = points.size(0);
-    engine::Context& context = runner_.reserve(n);
-    const Device device = runner_.device();
-    const Array<float, 2> there = points.to(device);
-    Array<float, 2> logits({n, parts_}, device), one_hot;
-    std::vector<engine::Input> inputs = {{"points", there.view()}};
-    int64_t begin = 0, end = parts_;
-    if (!categories_.empty()) {
-        Array<float, 2> host({1, static_cast<int64_t>(categories_.size())});
-        std::fill_n(host.data(), host.elements(), 0.0f);
-        host.data()[category] = 1;
-        one_hot = host.to(device);
-        inputs.push_back({"category", one_hot.view()});
-        begin = categories_[category].begin;
-        end = categories_[category].end;
-    }
-    context.run(ops::Batch::single(n), inputs, {{"logits", logits.view()}});
-    const Array<float, 2> host = logits.to(Device{});
-    std::vector<int32_t> labels(static_cast<size_t>(n));
-    for (int64_t i = 0; i < n; ++i) {
+    CloudBatch one;
+    one.add(points);
+    const Array<float, 2> host = logits(one, {&category, 1});
+    const int64_t begin = categories_.empty() ? 0 : categories_[category].begin,
+                  end = categories_.empty() ? parts_ : categories_[category].end;
+    std::vector<int32_t> labels(static_cast<size_t>(points.size(0)));
+    for (int64_t i = 0; i < points.size(0); ++i) {
         const float* row = host.data() + i * parts_;
-        labels[i] = static_cast<int32_t>(std::max_element(row + begin, row + end) - row);
+        labels[static_cast<size_t>(i)] = static_cast<int32_t>(std::max_element(row + begin, row + end) - row);
     }
     return labels;
 }
