@@ -49,8 +49,7 @@ void add_confidence(const Recipe& recipe, const TrainReport& report, const Finis
     const tasks::ConfidenceSizes sizes;
     Progress progress("fit confidence", set.size() * 2 * static_cast<int64_t>(sizes.points.size()), options.progress,
                       "clouds");
-    tasks::set_confidence(weights.metadata,
-                          tasks::fit_confidence(classifier, set, sizes, {}, [&] { progress.add(); }));
+    tasks::set_confidence(weights.metadata, tasks::fit_confidence(classifier, set, sizes, {}, [&] { progress.add(); }));
     progress.finish();
 }
 

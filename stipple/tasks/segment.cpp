@@ -10,8 +10,8 @@
 namespace stipple::tasks {
 namespace {
 
-RunnerOptions one_cloud(RunnerOptions options) {
-    options.batch = 1;
+RunnerOptions with_batch(RunnerOptions options, int64_t batch) {
+    options.batch = batch;
     return options;
 }
 
@@ -35,8 +35,8 @@ Segments spread(const PointCloud& cloud, const std::vector<int32_t>& chosen, con
 
 }  // namespace
 
-Segmenter::Segmenter(ModelOrEngine source, RunnerOptions options)
-    : runner_(std::move(source), one_cloud(std::move(options))) {
+Segmenter::Segmenter(ModelOrEngine source, RunnerOptions options, int64_t batch)
+    : runner_(std::move(source), with_batch(std::move(options), batch)) {
     const engine::Program& program = runner_.program();
     const network::TensorType* logits = find_type(program, program.outputs, "logits");
     const network::TensorType* points = find_type(program, program.inputs, "points");
@@ -57,27 +57,39 @@ data::PartCategory Segmenter::parts_of(size_t category) const {
     return categories_.empty() ? data::PartCategory{"", 0, parts_} : categories_[category];
 }
 
-Segments Segmenter::run(const Array<float, 2>& points, size_t category) {
-    STIPPLE_REQUIRE(category < std::max<size_t>(1, categories_.size()), "category {} of {}", category,
-                    categories_.size());
-    const int64_t n = points.size(0);
-    engine::Context& context = runner_.reserve(n);
+Array<float, 2> Segmenter::logits(const CloudBatch& batch, std::span<const size_t> categories) {
+    engine::Context& context = runner_.reserve(batch.points());
     const Device device = runner_.device();
-    const Array<float, 2> there = points.to(device);
-    Array<float, 2> logits({n, parts_}, device), one_hot;
-    std::vector<engine::Input> inputs = {{"points", there.view()}};
-    const data::PartCategory parts = parts_of(category);
+    const Array<float, 2> points = batch.points_on(device);
+    Array<float, 2> logits({batch.points(), parts_}, device), one_hot;
+    std::vector<engine::Input> inputs = {{"points", points.view()}};
     if (!categories_.empty()) {
-        Array<float, 2> host({1, static_cast<int64_t>(categories_.size())});
+        STIPPLE_REQUIRE(static_cast<int64_t>(categories.size()) == batch.clouds(), "{} categories for {} clouds",
+                        categories.size(), batch.clouds());
+        const auto columns = static_cast<int64_t>(categories_.size());
+        Array<float, 2> host({batch.clouds(), columns});
         std::fill_n(host.data(), host.elements(), 0.0f);
-        host.data()[category] = 1;
+        for (int64_t i = 0; i < batch.clouds(); ++i) {
+            const size_t category = categories[static_cast<size_t>(i)];
+            STIPPLE_REQUIRE(category < categories_.size(), "category {} of {}", category, categories_.size());
+            host.data()[i * columns + static_cast<int64_t>(category)] = 1;
+        }
         one_hot = host.to(device);
         inputs.push_back({"category", one_hot.view()});
     }
-    context.run(ops::Batch::single(n), inputs, {{"logits", logits.view()}});
-    const Array<float, 2> host = logits.to(Device{});
+    context.run(batch.batch(), inputs, {{"logits", logits.view()}});
+    return logits.to(Device{});
+}
+
+Segments Segmenter::run(const Array<float, 2>& points, size_t category) {
+    STIPPLE_REQUIRE(category < std::max<size_t>(1, categories_.size()), "category {} of {}", category,
+                    categories_.size());
+    CloudBatch one;
+    one.add(points);
+    const Array<float, 2> host = logits(one, {&category, 1});
+    const data::PartCategory parts = parts_of(category);
     Segments segments;
-    for (int64_t i = 0; i < n; ++i) {
+    for (int64_t i = 0; i < points.size(0); ++i) {
         const float* row = host.data() + i * parts_;
         const float* best = std::max_element(row + parts.begin, row + parts.end);
         float sum = 0;

@@ -1,6 +1,8 @@
 #pragma once
 // Parts of clouds: a label for each point.
 
+#include <span>
+
 #include "stipple/data/part_categories.h"
 #include "stipple/tasks/network_clouds.h"
 #include "stipple/tasks/network_runner.h"
@@ -18,8 +20,9 @@ struct Segments {
 class Segmenter {
 public:
     /// Throws Error{bad_argument} unless the network takes points [B, N, 3], and at most a category [B, categories]
-    /// beside them, and gives logits [B, N, parts], and as NetworkRunner does; options.batch does not count.
-    Segmenter(ModelOrEngine source, RunnerOptions options);
+    /// beside them, and gives logits [B, N, parts], and as NetworkRunner does. `batch` clouds at a time are possible;
+    /// options.batch does not count.
+    Segmenter(ModelOrEngine source, RunnerOptions options, int64_t batch = 1);
 
     const NetworkRunner& runner() const { return runner_; }
     int64_t parts() const { return parts_; }
@@ -34,6 +37,10 @@ public:
     /// The likeliest part of each of the points [n, 3], of those that the category has; `category` is 0 where there are
     /// none. Ties go to the lower part.
     Segments run(const Array<float, 2>& points, size_t category = 0);
+
+    /// Logits [points, parts] on the CPU, of at most runner().max_batch() clouds, each with its category, an index into
+    /// categories(); these are left alone where there are none.
+    Array<float, 2> logits(const CloudBatch& batch, std::span<const size_t> categories);
 
 private:
     NetworkRunner runner_;

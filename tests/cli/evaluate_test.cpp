@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "tests/cli/cli.h"
+#include "tests/cli/part_files.h"
 
 namespace stipple::test {
 namespace {
@@ -83,6 +84,47 @@ TEST_F(CliEvaluate, NamesAreMatched) {
     expect_error(evaluate({model(), "--data", set, "--names", file("n.txt", "vase\ncup\nbath\n")}), 2,
                  "does not know the class bowl");
 }
+
+#ifdef STIPPLE_WITH_HDF5
+TEST_F(CliEvaluate, PartsByCategory) {
+    const std::string set = save_parts(folder / "parts"), told = folder / "told.safetensors",
+                      plain = folder / "plain.safetensors";
+    expect_success(stipple({"engine", "new", "pointnet-part-segmenter", "--set", "classes=5", "--set", "categories=2",
+                            "--set", "feature_transform=false", "-o", told}));
+    expect_success(stipple({"engine", "new", "pointnet-segmenter", "--set", "classes=3", "--set",
+                            "feature_transform=false", "-o", plain}));
+    const LaunchResult result =
+        evaluate({told, "--data", set, "--points", "0,16", "--draws", "3", "-o", folder / "iou.png", "--json"});
+    EXPECT_EQ(result.exit_code, 0) << report(result);
+    const Json json = json_of(result);
+    EXPECT_EQ(json["split"], "test");
+    EXPECT_EQ(json["clouds"], 5);
+    ASSERT_EQ(json["scores"].size(), 2u);
+    const Json& all = json["scores"][0];
+    EXPECT_EQ(all["most_points"], 40);
+    EXPECT_EQ(json["scores"][1]["draws"], 3);
+    ASSERT_EQ(all["categories"].size(), 2u);
+    const double cup = all["categories"][0]["iou"], lamp = all["categories"][1]["iou"];
+    EXPECT_EQ(all["categories"][0]["clouds"], 3);
+    EXPECT_EQ(all["categories"][1]["parts"], 3);
+    EXPECT_NEAR(all["instance_iou"], (3 * cup + 2 * lamp) / 5, 1e-9);
+    EXPECT_NEAR(all["class_iou"], (cup + lamp) / 2, 1e-9);
+    EXPECT_EQ(read_file(folder / "iou.png").substr(1, 3), "PNG");
+
+    const LaunchResult text = evaluate({told, "--data", set, "-q"});
+    expect_success(text);
+    for (const char* part : {"instance mIoU (%)", "class mIoU (%)", "Lamp", "point accuracy (%)"})
+        EXPECT_TRUE(contains(text.out, part)) << text.out;
+    EXPECT_EQ(evaluate({told, "--data", set, "-q", "--batch", "1"}).out, text.out);
+    expect_error(evaluate({plain, "--data", set}), 2, "5 parts in 2 categories, the network 3 parts");
+    EXPECT_EQ(json_of(evaluate({plain, "--data", set, "--category", "lamp", "--json"}))["clouds"], 2);
+    expect_error(evaluate({plain, "--data", set, "--category", "cup"}), 2, "Cup has 2 parts, the network 3");
+    expect_error(evaluate({plain, "--data", set, "--category", "sofa"}), 2, "sofa: no such category");
+    expect_error(evaluate({told, "--data", set, "--confusion", folder / "c.csv"}), 2, "--confusion");
+    expect_error(evaluate({told, "--data", clouds({"bowl"})}), 2, "has no parts to compare with");
+    expect_error(evaluate({model(), "--data", set, "--category", "cup"}), 2, "--category is for");
+}
+#endif
 
 TEST_F(CliEvaluate, RefusesWhatMakesNoSense) {
     const std::string set = clouds({"bowl", "cup", "vase"});

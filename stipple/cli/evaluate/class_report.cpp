@@ -1,21 +1,15 @@
 #include "stipple/cli/evaluate/class_report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
+#include "stipple/cli/evaluate/draw_scores.h"
 #include "stipple/core/terminal.h"
-#include "stipple/picture/chart.h"
 
 namespace stipple::cli {
 namespace {
 
 using tasks::ClassScores;
-
-std::string points_text(const ClassScores& scores) {
-    if (scores.fewest == scores.most) return std::to_string(scores.most);
-    return fmt::format("{} to {}", scores.fewest, scores.most);
-}
 
 /// Clouds of a class, in all draws.
 int64_t clouds_of_class(const metrics::Confusion& confusion, int64_t label) {
@@ -33,18 +27,13 @@ std::vector<int64_t> classes_that_occur(const ClassScores& scores) {
 
 }  // namespace
 
-double percent(double share) {
-    return std::round(1e4 * share) / 1e2;
-}
-
 Table score_table(const std::vector<ClassScores>& scores, const std::string& sample) {
-    Table table{{"points", "sample", "draws", "accuracy (%)", "deviation", "mean class accuracy (%)", "deviation"}, {}};
+    Table table{
+        {"points", "sample", "draws", "accuracy (%)", "deviation", "mean class accuracy (%)", "class deviation"}, {}};
     for (const ClassScores& row : scores)
         table.rows.push_back({points_text(row), sample, row.draws, percent(row.accuracy.mean),
                               percent(row.accuracy.deviation), percent(row.class_accuracy.mean),
                               percent(row.class_accuracy.deviation)});
-    // The JSON form of a table wants names that differ.
-    table.columns[6] = "class deviation";
     return table;
 }
 
@@ -123,37 +112,24 @@ std::string confusions_text(const ClassScores& scores, size_t most) {
 }
 
 Image draw_scores(const std::vector<ClassScores>& scores, const std::string& title) {
-    picture::ChartStyle style;
     if (scores.size() > 1) {
-        picture::Series overall{.name = "overall accuracy", .markers = true},
-            by_class{.name = "mean class accuracy", .markers = true};
-        std::vector<size_t> order(scores.size());
-        std::iota(order.begin(), order.end(), size_t{0});
-        std::stable_sort(order.begin(), order.end(),
-                         [&](size_t a, size_t b) { return scores[a].most < scores[b].most; });
-        for (const size_t i : order) {
-            for (picture::Series* series : {&overall, &by_class})
-                series->x.push_back(static_cast<double>(scores[i].most));
-            overall.y.push_back(100 * scores[i].accuracy.mean);
-            by_class.y.push_back(100 * scores[i].class_accuracy.mean);
+        std::vector<double> points, overall, by_class;
+        for (const ClassScores& row : scores) {
+            points.push_back(static_cast<double>(row.most));
+            overall.push_back(row.accuracy.mean);
+            by_class.push_back(row.class_accuracy.mean);
         }
-        const picture::LineChart chart{.title = title,
-                                       .x = {.label = "points of a cloud", .logarithmic = true},
-                                       .y = {.label = "accuracy", .unit = "%"},
-                                       .series = {overall, by_class}};
-        return picture::draw_chart(chart, style).image;
+        return draw_over_points(title, "accuracy", points,
+                                {{"overall accuracy", overall}, {"mean class accuracy", by_class}});
     }
-    picture::BarChart chart{
-        .title = fmt::format("{}, {} points", title, points_text(scores[0])),
-        .y = {.label = "accuracy", .unit = "%", .range = picture::AxisRange{0, 115}},  // room for 100
-        .series = {{}}};
     const std::vector<double> accuracies = metrics::class_accuracies(scores[0].confusion);
+    std::vector<std::string> names;
+    std::vector<double> values;
     for (const int64_t label : classes_that_occur(scores[0])) {
-        chart.groups.push_back(scores[0].confusion.classes[static_cast<size_t>(label)]);
-        chart.series[0].values.push_back(100 * accuracies[static_cast<size_t>(label)]);
+        names.push_back(scores[0].confusion.classes[static_cast<size_t>(label)]);
+        values.push_back(accuracies[static_cast<size_t>(label)]);
     }
-    style.width = std::max<int64_t>(style.width, 36 * static_cast<int64_t>(chart.groups.size()));
-    return picture::draw_chart(chart, style).image;
+    return draw_by_name(fmt::format("{}, {} points", title, points_text(scores[0])), "accuracy", names, values);
 }
 
 }  // namespace stipple::cli

@@ -22,7 +22,4 @@ std::string confusions_text(const tasks::ClassScores& scores, size_t most);
 /// Of one number of points a bar for each class that occurs, of several the accuracies over their number.
 Image draw_scores(const std::vector<tasks::ClassScores>& scores, const std::string& title);
 
-/// 0.89123 -> 89.12, for tables.
-double percent(double share);
-
 }  // namespace stipple::cli

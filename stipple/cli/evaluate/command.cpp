@@ -3,6 +3,7 @@
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/network_options.h"
 #include "stipple/cli/evaluate/class_report.h"
+#include "stipple/cli/evaluate/part_report.h"
 #include "stipple/core/terminal.h"
 #include "stipple/data/class_names.h"
 
@@ -18,7 +19,8 @@ struct EvaluateArguments {
     tasks::EvaluateOptions how;
     PrecisionArgument precision;
     int64_t batch = 32;
-    Option of_option, split_option;
+    std::string category;
+    Option points_option, of_option, split_option;
 };
 
 /// The last word of a path.
@@ -34,12 +36,13 @@ std::string split_of(const EvaluateArguments& arguments) {
     return found.splits == std::vector<std::string>{"all"} ? "all" : "test";
 }
 
-/// Points are chosen of the first 1024, or of as many as the largest choice asks for.
-tasks::EvaluateOptions options_of(const EvaluateArguments& arguments, const Common& common) {
+/// Points are chosen of the first 1024, or of as many as the largest choice asks for; all count where parts are found.
+tasks::EvaluateOptions options_of(const EvaluateArguments& arguments, bool finds_parts, const Common& common) {
     tasks::EvaluateOptions options = arguments.how;
     options.seed = common.seed;
+    if (!arguments.points_option.given()) options.points = {finds_parts ? 0 : kUsualPoints};
     if (!arguments.of_option.given()) {
-        options.of = kUsualPoints;
+        options.of = finds_parts ? 0 : kUsualPoints;
         for (const int64_t n : options.points) options.of = n == 0 || options.of == 0 ? 0 : std::max(options.of, n);
     }
     tasks::require_valid(options);
@@ -64,11 +67,24 @@ void save_confusion(const std::string& path, const std::vector<tasks::ClassScore
     result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(path));
 }
 
-void warn_of_few_points(const std::vector<tasks::ClassScores>& scores, const std::string& path, Result& result) {
-    for (const tasks::ClassScores& row : scores)
+template <class Scores>
+void warn_of_few_points(const std::vector<Scores>& scores, const std::string& path, Result& result) {
+    for (const Scores& row : scores)
         if (row.fewest < row.points)
             result.warnings.push_back(
                 fmt::format("{}: a cloud has {} points where {} were asked for", path, row.fewest, row.points));
+}
+
+/// What both kinds of networks tell besides their scores; the line above the tables.
+std::string describe(const tasks::NetworkRunner& runner, const data::DataSet& set, const EvaluateArguments& arguments,
+                     const tasks::EvaluateOptions& options, Result& result) {
+    result.fields["precision"] = name_of(runner.precision());
+    result.fields["split"] = set.split;
+    result.fields["clouds"] = set.size();
+    result.fields["sample"] = options.sample;
+    result.fields["of"] = options.of;
+    result.fields["normalise"] = options.normalise;
+    return fmt::format("{} on {}, split {}", arguments.model, base_of(arguments.data.path), set.split);
 }
 
 void evaluate_classes(tasks::ModelOrEngine source, const EvaluateArguments& arguments,
@@ -88,15 +104,8 @@ void evaluate_classes(tasks::ModelOrEngine source, const EvaluateArguments& argu
     });
     progress.finish();
     warn_of_few_points(scores, arguments.data.path, result);
-    result.fields["precision"] = name_of(runner.precision());
-    result.fields["split"] = set.split;
-    result.fields["clouds"] = set.size();
-    result.fields["sample"] = options.sample;
-    result.fields["of"] = options.of;
-    result.fields["normalise"] = options.normalise;
+    const std::string title = describe(runner, set, arguments, options, result);
     result.fields["scores"] = scores_json(scores);
-    const std::string title =
-        fmt::format("{} on {}, split {}", arguments.model, base_of(arguments.data.path), set.split);
     const Table table = score_table(scores, options.sample);
     if (common.table.empty()) {
         result.text =
@@ -110,20 +119,60 @@ void evaluate_classes(tasks::ModelOrEngine source, const EvaluateArguments& argu
     if (!common.table.empty()) result.text = format_table(table, common.table);
 }
 
+void evaluate_parts(tasks::ModelOrEngine source, const EvaluateArguments& arguments,
+                    const tasks::EvaluateOptions& options, const Common& common, Result& result) {
+    STIPPLE_REQUIRE(arguments.confusion.empty() && arguments.names.empty(),
+                    "--confusion and --names are for classifiers, {} finds parts", source.name());
+    data::DataSet set = load_data(arguments.data, split_of(arguments), options.of, common, result.warnings);
+    if (!arguments.category.empty())
+        set = about_file(arguments.data.path, [&] { return tasks::items_of_category(set, arguments.category); });
+    tasks::Segmenter segmenter(std::move(source),
+                               {.device = common.device,
+                                .precision = arguments.precision.wanted(),
+                                .points = std::max(kUsualPoints, set.clouds.size_of(0))},
+                               arguments.batch);
+    int64_t draws = 0;
+    for (const int64_t n : options.points) draws += tasks::draws_of(set.clouds, n, options);
+    Progress progress("evaluate", draws * set.size(), progress_mode(common), "clouds");
+    const std::vector<tasks::PartScores> scores = about_file(arguments.data.path, [&] {
+        return tasks::evaluate(segmenter, set, options, [&](int64_t clouds) { progress.add(clouds); });
+    });
+    progress.finish();
+    warn_of_few_points(scores, arguments.data.path, result);
+    const std::string title = describe(segmenter.runner(), set, arguments, options, result);
+    result.fields["scores"] = part_scores_json(scores);
+    const Table table = part_score_table(scores, options.sample);
+    if (common.table.empty())
+        result.text = fmt::format("{}: {} clouds, {}\n\n{}\n{}", printable(title), grouped(set.size()),
+                                  name_of(segmenter.runner().precision()), format_table(category_table(scores), ""),
+                                  format_table(table, ""));
+    save_picture(
+        arguments.picture, [&] { return draw_part_scores(scores, title); }, common, result);
+    if (!common.table.empty()) result.text = format_table(table, common.table);
+}
+
 Result run_evaluate(const EvaluateArguments& arguments, const Common& common) {
-    const tasks::EvaluateOptions options = options_of(arguments, common);
     STIPPLE_REQUIRE(arguments.batch >= 1 && arguments.batch <= 65536, "--batch must be 1 to 65536, got {}",
                     arguments.batch);
     require_picture(arguments.picture, common);
     if (!arguments.confusion.empty()) require_writable(arguments.confusion, common.overwrite_mode());
     tasks::ModelOrEngine source = tasks::load_model_or_engine(arguments.model);
+    const auto logits = tasks::output_type(source, "logits");
+    const bool finds_parts = logits && logits->level == network::Level::point;
+    const tasks::EvaluateOptions options = options_of(arguments, finds_parts, common);
     Result result;
     result.fields["inputs"] = Json::array({arguments.model, arguments.data.path});
     result.fields["model"] = source.name();
     const auto trained = source.metadata().find("stipple.trained");
     if (trained != source.metadata().end() && trained->second == "false")
         result.warnings.push_back(fmt::format("{}: weights are random, so are the answers", arguments.model));
-    evaluate_classes(std::move(source), arguments, options, common, result);
+    if (finds_parts) {
+        evaluate_parts(std::move(source), arguments, options, common, result);
+    } else {
+        STIPPLE_REQUIRE(arguments.category.empty(), "--category is for networks that find parts, {} classifies",
+                        source.name());
+        evaluate_classes(std::move(source), arguments, options, common, result);
+    }
     return result;
 }
 
@@ -137,24 +186,27 @@ Command add_evaluate(Arguments& root, Common& common) {
     arguments->split_option = app.option("--split", arguments->data.split, "train, val or test [test, or all]");
     add_layout(app, arguments->data);
     tasks::EvaluateOptions& how = arguments->how;
-    app.option("--points", how.points, "Points of a cloud that the network sees; 0: all [1024]")
-        .separated_by(',')
-        .text("N,M,...");
+    arguments->points_option =
+        app.option("--points", how.points, "Points of a cloud that the network sees; 0: all [1024; parts: all]")
+            .separated_by(',')
+            .text("N,M,...");
     app.option("--sample", how.sample, "Which, when a cloud has more")
         .one_of({"random", "fps", "first"})
         .show_default()
         .text("random|fps|first");
     arguments->of_option =
-        app.option("--of", how.of, "Choose of the first N stored points [1024, or the largest of --points]")
-            .from_zero();
+        app.option("--of", how.of, "Choose of the first N stored points; 0: all [1024 or more; parts: 0]").from_zero();
     app.option("--draws", how.draws, "Of random points; mean and deviation are told").show_default();
     app.flag("--normalise", how.normalise, "Bring clouds into the unit sphere first");
     app.option("--names", arguments->names, "Names of the classes, one a line; else those in the model").text("FILE");
+    app.option("--category", arguments->category, "Only clouds of this one, for networks that find parts");
     app.option("--confusion", arguments->confusion, "Write who is taken for whom").text("FILE.csv");
-    app.option("-o,--picture", arguments->picture, "Draw accuracies by class, or over --points").text("FILE.png");
+    app.option("-o,--picture", arguments->picture, "Draw scores by class, or over --points").text("FILE.png");
     add_precision(app, arguments->precision);
     app.option("--batch", arguments->batch, "Clouds at a time").show_default();
-    app.footer("Example:\n  stipple evaluate pointnet-cls --data modelnet40_ply_hdf5_2048 --points 1024,128,64");
+    app.footer(
+        "Example:\n  stipple evaluate pointnet-cls --data modelnet40_ply_hdf5_2048 --points 1024,128,64\n"
+        "  stipple evaluate pointnet-parts --data parts.stpk -o iou.png");
     return {&app, [arguments, &common] { return run_evaluate(*arguments, common); }, {model, data}};
 }
 
