@@ -53,7 +53,7 @@ protected:
             "pointnet-part-segmenter", {{"classes", "5"}, {"categories", "2"}, {"feature_transform", "false"}});
         network::Weights weights = network::initial_weights(net, 3);
         if (!categories.empty()) weights.metadata["stipple.categories"] = categories;
-        network::save_weights(folder / "told.safetensors", weights, DType::f32, Overwrite::allow);
+        network::save_weights(folder / "told.safetensors", weights, network::WeightStorage::f32, Overwrite::allow);
         return {load_model_or_engine(folder / "told.safetensors"), {.device = "cpu", .points = 40}, batch};
     }
     Segmenter plain(int64_t parts) {
