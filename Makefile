@@ -1,6 +1,6 @@
 # The two commands: make demo, make test. The rest is for those who work on stipple.
 
-.PHONY: demo test learn tidy sanitize architectures fuzz bench format package clean help
+.PHONY: demo test learn kills tidy sanitize architectures fuzz bench format package clean help
 
 demo:  ## install what is missing, build the program, describe and draw a scan, recognise shapes and take one apart
 	@scripts/demo.sh
@@ -9,8 +9,11 @@ test:  ## install what is missing, build everything, run every test
 	@scripts/test.sh
 
 learn:  ## install LibTorch where it is missing, build what trains and run its tests
-	@scripts/bootstrap.sh learn && cmake --preset learn && cmake --build --preset learn -j $$(nproc) --target learn_test && \
-		build/learn/bin/learn_test --gtest_brief=1
+	@scripts/bootstrap.sh learn && cmake --preset learn && cmake --build --preset learn -j $$(nproc) --target stipple_program stipple_learn_program learn_test && \
+		build/learn/bin/learn_test --gtest_brief=1 && echo "built: build/learn/bin/stipple train --help; install: cmake --install build/learn --component learn"
+
+kills:  ## a hundred random kills of stipple train, a quarter of an hour
+	@STIPPLE_KILLS=100 build/learn/bin/learn_test --gtest_filter='TrainProgram.Killed*'
 
 sanitize:  ## every test of the library under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/sanitize.sh

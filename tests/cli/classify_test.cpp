@@ -196,7 +196,7 @@ TEST_F(CliClassify, UnlikeAnythingIsSaidAndDrawn) {
     weights.metadata["stipple.trained"] = "true";
     weights.metadata["stipple.classes"] = R"(["bed", "car", "cup", "door", "vase"])";
     const std::string path = folder / "sure.safetensors";
-    network::save_weights(path, weights, DType::f32, Overwrite::refuse);
+    network::save_weights(path, weights, network::WeightStorage::f32, Overwrite::refuse);
     const std::string input = cloud("a.ply", 80);
     const LaunchResult result = classify({"--model", path, input, input, "--json", "-o", folder / "sheet.png", "-q"});
     EXPECT_EQ(result.exit_code, 0) << report(result);

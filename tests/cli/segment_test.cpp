@@ -92,7 +92,7 @@ TEST_F(CliSegment, PartsHaveNamesColoursAndConfidences) {
     network::Weights weights = network::load_weights(model("s.safetensors", "pointnet-segmenter", "3"));
     weights.metadata["stipple.parts"] = R"(["leg", "seat", "back"])";
     const std::string path = folder / "named.safetensors";
-    network::save_weights(path, weights, DType::f32, Overwrite::refuse);
+    network::save_weights(path, weights, network::WeightStorage::f32, Overwrite::refuse);
     const std::string input = cloud("a.ply", 200);
     const LaunchResult result = segment({"--model", path, input, "-o", folder / "b.ply", "--json"});
     expect_success(result);
