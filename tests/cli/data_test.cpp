@@ -56,14 +56,15 @@ TEST_F(CliData, ConvertsBetweenLayouts) {
     EXPECT_EQ(json_of(stipple({"data", "info", out, "--json"}))["classes"],
               json_of(stipple({"data", "info", folder / "set", "--json"}))["classes"]);
     expect_error(stipple({"data", "convert", folder / "set", "--to", "class-folders", "-o", out}), 4, "exists");
-    expect_success(stipple({"data", "convert", folder / "set", "--to", "class-folders", "-o", out, "--overwrite",
-                            "--split", "test"}));
+    expect_success(stipple(
+        {"data", "convert", folder / "set", "--to", "class-folders", "-o", out, "--overwrite", "--split", "test"}));
     expect_error(stipple({"data", "convert", out, "--to", "class-folders", "-o", folder / "set", "--overwrite"}), 4,
                  "was not written by a conversion");
     expect_error(stipple({"data", "convert", folder / "set", "--to", "part-folders", "-o", folder / "p"}), 2,
                  "needs parts");
     expect_error(stipple({"data", "convert", folder / "set", "--to", "packed", "-o", folder / "p"}), 2, "--to");
-    expect_success(stipple({"data", "convert", folder / "set", "--to", "class-folders", "-o", folder / "p", "--dry-run"}));
+    expect_success(
+        stipple({"data", "convert", folder / "set", "--to", "class-folders", "-o", folder / "p", "--dry-run"}));
     expect_entries({"out", "set"});
 }
 
@@ -77,8 +78,8 @@ TEST_F(CliData, PartsThereAndBack) {
     for (const char* key : {"layout", "splits", "classes", "part_names", "bounds"}) EXPECT_EQ(after[key], before[key]);
     expect_success(stipple({"data", "pack", folder / "files", "-o", folder / "p.stpk", "--bits", "16"}));
     EXPECT_EQ(json_of(stipple({"data", "info", folder / "p.stpk", "--json"}))["classes"], before["classes"]);
-    const Json sheet = json_of(
-        stipple({"data", "preview", parts, "--class", "lamp", "--split", "test", "-o", folder / "lamps.png", "--json"}));
+    const Json sheet = json_of(stipple(
+        {"data", "preview", parts, "--class", "lamp", "--split", "test", "-o", folder / "lamps.png", "--json"}));
     EXPECT_EQ(sheet["items"], Json({1, 3}));
     EXPECT_EQ(read_file(folder / "lamps.png").substr(1, 3), "PNG");
 }

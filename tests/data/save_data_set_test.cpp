@@ -83,7 +83,8 @@ TEST_F(SaveDataSet, EveryLayoutReadsBack) {
 #endif
         const std::string place = folder / std::string(layout);
         int64_t done = 0;
-        save_data_set(place, splits, std::string(layout), {.on_progress = [&](int64_t at, int64_t) { done = at; }}, warnings);
+        save_data_set(place, splits, std::string(layout), {.on_progress = [&](int64_t at, int64_t) { done = at; }},
+                      warnings);
         EXPECT_EQ(done, 7);
         const RecognisedSet found = recognise_data_set(place);
         EXPECT_EQ(found.layout, layout);
@@ -118,7 +119,8 @@ TEST_F(SaveDataSet, ReplacesOnlyItsOwn) {
     EXPECT_EQ(save_error({&set, 1}, "part-folders", {.overwrite = Overwrite::allow}), "ok");
     EXPECT_EQ(recognise_data_set(folder / "out").layout, "part-folders");
     std::filesystem::remove(folder / "out/converted.json");
-    expect_in(save_error({&set, 1}, "class-folders", {.overwrite = Overwrite::allow}), "was not written by a conversion");
+    expect_in(save_error({&set, 1}, "class-folders", {.overwrite = Overwrite::allow}),
+              "was not written by a conversion");
     EXPECT_EQ(folder.entries(), (std::vector<std::string>{"out"}));
 }
 
@@ -129,7 +131,8 @@ TEST_F(SaveDataSet, RefusesWhatALayoutCannotHold) {
         change(set);
         return save_error({&set, 1}, layout);
     };
-    expect_in(refused("heap", [](DataSet&) {}), "bad_argument: heap: cannot be written; these can: modelnet-hdf5, part");
+    expect_in(refused("heap", [](DataSet&) {}),
+              "bad_argument: heap: cannot be written; these can: modelnet-hdf5, part");
     expect_in(refused("part-folders", [](DataSet& set) { set.parts.clear(); }), "needs parts");
     expect_in(refused("class-folders", [](DataSet& set) { set.labels.clear(); }), "needs classes");
     expect_in(refused("class-folders", [](DataSet& set) { set.classes[0] = "../up"; }), "cannot be a folder");
@@ -145,7 +148,8 @@ TEST_F(SaveDataSet, LabelledCloudsNeedLabels) {
     EXPECT_EQ(recognise_data_set(folder.path()).layout, "part-folders");
     expect_in(error(), "its points have no label");
     EXPECT_EQ(load({.layout = "class-folders"}).size(), 1);
-    const std::string header = "ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\n";
+    const std::string header =
+        "ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\n";
     std::filesystem::remove(folder / "Cup/a.xyz");
     write("Cup/a.ply", header + "property int label\nend_header\n0 0 0 1\n1 0 0 0\n");
     EXPECT_EQ(load().parts, (std::vector<int32_t>{1, 0}));
