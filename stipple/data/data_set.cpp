@@ -11,7 +11,7 @@ namespace {
 
 // In the order in which they are tried: those that one file tells come first.
 const Layout* const kLayouts[] = {&kPacked,         &kModelNetHdf5, &kModelNetText, &kPartHdf5,    &kPartText,
-                                  &kPartNormalText, &kPatchHdf5,    &kPairFolders,  &kClassFolders};
+                                  &kPartNormalText, &kPatchHdf5,    &kPairFolders,  &kPartFolders, &kClassFolders};
 
 struct Found {
     const Layout* layout = nullptr;

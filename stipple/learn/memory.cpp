@@ -1,6 +1,9 @@
 #include "stipple/learn/memory.h"
 
 #include <cstdio>
+#include <string_view>
+
+#include "stipple/io/text.h"
 
 namespace stipple::learn {
 
@@ -8,10 +11,13 @@ MemoryUse memory_use(torch::Device device) {
     MemoryUse use;
     if (std::FILE* file = std::fopen("/proc/self/status", "re")) {
         char line[256];
-        long long kilobytes = 0;
-        while (std::fgets(line, sizeof line, file)) {
-            if (std::sscanf(line, "VmRSS: %lld", &kilobytes) == 1) use.host_bytes = kilobytes * 1024;
-            if (std::sscanf(line, "VmHWM: %lld", &kilobytes) == 1) use.host_peak_bytes = kilobytes * 1024;
+        while (std::fgets(line, sizeof line, file)) {  // "VmRSS:     1234 kB"
+            std::string_view text = line;
+            const std::string_view name = io::next_word(text);
+            int64_t kilobytes = 0;
+            if (!io::parse_number(io::next_word(text), kilobytes)) continue;
+            if (name == "VmRSS:") use.host_bytes = kilobytes * 1024;
+            if (name == "VmHWM:") use.host_peak_bytes = kilobytes * 1024;
         }
         std::fclose(file);
     }

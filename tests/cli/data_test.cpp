@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "tests/cli/cli.h"
+#include "tests/cli/part_files.h"
 
 namespace stipple::test {
 namespace {
@@ -43,6 +44,58 @@ TEST_F(CliData, InfoTellsWhatThereIs) {
     expect_error(stipple({"data", "info", folder / "none"}), 3, "no such file or folder");
     expect_error(stipple({"data", "info", folder.path()}), 3, "no data set of a known layout");
     expect_error(stipple({"data", "info"}), 2, "DATA is missing");
+}
+
+TEST_F(CliData, ConvertsBetweenLayouts) {
+    const std::string out = folder / "out";
+    const LaunchResult result = stipple({"data", "convert", set(), "--to", "class-folders", "-o", out, "--json"});
+    expect_success(result);
+    const Json json = json_of(result);
+    EXPECT_EQ(json["items"], 7);
+    EXPECT_EQ(json["outputs"][0]["format"], "class-folders");
+    EXPECT_EQ(json_of(stipple({"data", "info", out, "--json"}))["classes"],
+              json_of(stipple({"data", "info", folder / "set", "--json"}))["classes"]);
+    expect_error(stipple({"data", "convert", folder / "set", "--to", "class-folders", "-o", out}), 4, "exists");
+    expect_success(stipple(
+        {"data", "convert", folder / "set", "--to", "class-folders", "-o", out, "--overwrite", "--split", "test"}));
+    expect_error(stipple({"data", "convert", out, "--to", "class-folders", "-o", folder / "set", "--overwrite"}), 4,
+                 "was not written by a conversion");
+    expect_error(stipple({"data", "convert", folder / "set", "--to", "part-folders", "-o", folder / "p"}), 2,
+                 "needs parts");
+    expect_error(stipple({"data", "convert", folder / "set", "--to", "packed", "-o", folder / "p"}), 2, "--to");
+    expect_success(
+        stipple({"data", "convert", folder / "set", "--to", "class-folders", "-o", folder / "p", "--dry-run"}));
+    expect_entries({"out", "set"});
+}
+
+#ifdef STIPPLE_WITH_HDF5
+TEST_F(CliData, PartsThereAndBack) {
+    const std::string parts = save_parts(folder / "parts");
+    expect_success(stipple({"data", "convert", parts, "--to", "part-folders", "-o", folder / "files"}));
+    expect_success(stipple({"data", "convert", folder / "files", "--to", "part-hdf5", "-o", folder / "again"}));
+    const Json before = json_of(stipple({"data", "info", parts, "--json"})),
+               after = json_of(stipple({"data", "info", folder / "again", "--json"}));
+    for (const char* key : {"layout", "splits", "classes", "part_names", "bounds"}) EXPECT_EQ(after[key], before[key]);
+    expect_success(stipple({"data", "pack", folder / "files", "-o", folder / "p.stpk", "--bits", "16"}));
+    EXPECT_EQ(json_of(stipple({"data", "info", folder / "p.stpk", "--json"}))["classes"], before["classes"]);
+    const Json sheet = json_of(stipple(
+        {"data", "preview", parts, "--class", "lamp", "--split", "test", "-o", folder / "lamps.png", "--json"}));
+    EXPECT_EQ(sheet["items"], Json({1, 3}));
+    EXPECT_EQ(read_file(folder / "lamps.png").substr(1, 3), "PNG");
+}
+#endif
+
+TEST_F(CliData, PreviewShowsSomeOfEachClass) {
+    const Json json = json_of(
+        stipple({"data", "preview", set(), "-o", folder / "sheet.png", "--each", "2", "--size", "64", "--json"}));
+    EXPECT_EQ(json["split"], "train");
+    EXPECT_EQ(json["items"], Json({0, 1, 3, 4}));
+    EXPECT_EQ(read_file(folder / "sheet.png").substr(1, 3), "PNG");
+    expect_error(stipple({"data", "preview", folder / "set", "-o", folder / "a.png", "--class", "sofa"}), 2,
+                 "--class sofa: no such class");
+    expect_error(stipple({"data", "preview", folder / "set", "-o", folder / "a.jpg"}), 2, "name it .png");
+    expect_error(stipple({"data", "preview", folder / "set", "-o", folder / "sheet.png"}), 4, "exists");
+    expect_entries({"set", "sheet.png"});
 }
 
 TEST_F(CliData, PackedItIsADataSet) {

@@ -1,13 +1,17 @@
-// Clouds or meshes in a folder for each class, with folders for each split above or below, or without.
+// Clouds or meshes in a folder for each class, with folders for each split above or below, or without; and clouds whose
+// points have a label, with a table of the parts.
 
 #include <algorithm>
 #include <set>
 
 #include "stipple/core/folder.h"
 #include "stipple/data/layouts/cloud_files.h"
+#include "stipple/data/layouts/part_tables.h"
 
 namespace stipple::data {
 namespace {
+
+constexpr const char* kPartTable = "parts.json";
 
 struct ClassFolders {
     enum class Order { split_class, class_split, class_only } order = Order::class_only;
@@ -63,9 +67,14 @@ ClassFolders survey(const std::string& root) {
     return tree;
 }
 
-void load_class_folders(const SetRequest& request, DataSet& set) {
+void load_folders(const SetRequest& request, DataSet& set, bool with_parts) {
     const ClassFolders tree = survey(request.folder);
     set.classes = tree.classes;
+    if (with_parts) {
+        std::vector<CategoryLine> lines;
+        for (const std::string& name : tree.classes) lines.push_back({name, {}});
+        set.categories = load_named_parts(join(request.folder, kPartTable), lines, set.part_names);
+    }
     struct File {
         std::string path, name;
         int64_t label;
@@ -81,8 +90,13 @@ void load_class_folders(const SetRequest& request, DataSet& set) {
     ItemSink sink(request, set);
     for (size_t i = 0; i < files.size(); ++i) {
         request.report(static_cast<int64_t>(i), files.size());
-        const CloudFile file = load_cloud_file(request, files[i].path, true, i);
-        sink.add({file.points, file.normals, {}, files[i].label, files[i].name}, files[i].path);
+        const CloudFile file = load_cloud_file(request, files[i].path, !with_parts, i);
+        if (with_parts && file.parts.empty())
+            fail_at(files[i].path, "its points have no label",
+                    "a whole number for each, by the table " + std::string(kPartTable));
+        sink.add({file.points, file.normals, with_parts ? std::span(file.parts) : std::span<const int32_t>(),
+                  files[i].label, files[i].name},
+                 files[i].path);
     }
     request.report(static_cast<int64_t>(files.size()), files.size());
     sink.finish();
@@ -90,9 +104,17 @@ void load_class_folders(const SetRequest& request, DataSet& set) {
 
 }  // namespace
 
+const Layout kPartFolders = {
+    {"part-folders", "parts.json with CLASS/*, SPLIT/CLASS/* or CLASS/SPLIT/* with labelled clouds",
+     "clouds, classes, parts"},
+    [](const std::string& root) {
+        return is_file(join(root, kPartTable)) ? survey(root).splits : std::vector<std::string>();
+    },
+    [](const SetRequest& request, DataSet& set) { load_folders(request, set, true); }};
+
 const Layout kClassFolders = {{"class-folders", "CLASS/*, SPLIT/CLASS/* or CLASS/SPLIT/* with clouds or meshes",
                                "clouds or samples of meshes, classes"},
                               [](const std::string& root) { return survey(root).splits; },
-                              load_class_folders};
+                              [](const SetRequest& request, DataSet& set) { load_folders(request, set, false); }};
 
 }  // namespace stipple::data

@@ -1,5 +1,7 @@
 #include "stipple/data/layouts/cloud_files.h"
 
+#include <cmath>
+
 #include "stipple/core/folder.h"
 
 namespace stipple::data {
@@ -50,6 +52,18 @@ CloudFile load_cloud_file(const SetRequest& request, const std::string& path, bo
     if (normal && normal->dtype() == DType::f32 && normal->components() == 3) {
         const auto* values = reinterpret_cast<const float*>(normal->data());
         file.normals.assign(values, values + 3 * cloud.size());
+    }
+    const Attribute* label = find(cloud.attributes, "label");
+    if (label && label->components() == 1) {
+        file.parts.reserve(static_cast<size_t>(cloud.size()));
+        for (int64_t i = 0; i < cloud.size(); ++i) {
+            const double value = label->value(i);
+            if (!(std::abs(value) < 1e9) || value != std::floor(value)) {  // a score, not a part
+                file.parts.clear();
+                break;
+            }
+            file.parts.push_back(static_cast<int32_t>(value));
+        }
     }
     return file;
 }

@@ -8,6 +8,7 @@ namespace stipple::data {
 struct CloudFile {
     std::vector<float> points;   // [n, 3], world coordinates in float32
     std::vector<float> normals;  // [n, 3], or empty
+    std::vector<int32_t> parts;  // [n]: whole numbers of the attribute label; or empty
 
     int64_t size() const { return static_cast<int64_t>(points.size() / 3); }
 };
