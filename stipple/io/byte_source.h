@@ -109,7 +109,7 @@ private:
     bool ended_ = false;
 };
 
-using stipple::quoted;
+using stipple::in_quotes;
 
 template <class T>
 T ByteReader::read_number(std::string_view what, bool big_endian) {

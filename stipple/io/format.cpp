@@ -174,7 +174,8 @@ const FormatInfo& info_of(Format format) {
 Format format_by_name(std::string_view name) {
     for (const FormatInfo& info : kFormats)
         if (info.name == name) return info.format;
-    throw Error(ErrorCode::bad_argument, fmt::format("unknown format {}", quoted(name)), "one of: " + format_names());
+    throw Error(ErrorCode::bad_argument, fmt::format("unknown format {}", in_quotes(name)),
+                "one of: " + format_names());
 }
 
 Format format_by_extension(const std::string& path) {

@@ -23,7 +23,7 @@ public:
             const std::string_view key = string("a key");
             expect(':');
             const auto once = [&](bool& have) {
-                if (have) fail(fmt::format("key {} occurs twice", quoted(key)));
+                if (have) fail(fmt::format("key {} occurs twice", in_quotes(key)));
                 have = true;
             };
             if (key == "descr") {
@@ -36,7 +36,7 @@ public:
                 once(have_shape);
                 shape(header);
             } else {
-                fail(fmt::format("unknown key {}", quoted(key)));
+                fail(fmt::format("unknown key {}", in_quotes(key)));
             }
             if (!accept(',')) {
                 expect('}');
@@ -62,13 +62,13 @@ private:
         return true;
     }
     void expect(char c) {
-        if (!accept(c)) fail(fmt::format("expected '{}' at {}", c, quoted(text_.substr(next_))));
+        if (!accept(c)) fail(fmt::format("expected '{}' at {}", c, in_quotes(text_.substr(next_))));
     }
     std::string_view string(const char* what) {
         space();
         const char quote = next_ < text_.size() ? text_[next_] : '\0';
         const size_t end = quote == '\'' || quote == '"' ? text_.find(quote, next_ + 1) : text_.npos;
-        if (end == text_.npos) fail(fmt::format("expected {} in quotes at {}", what, quoted(text_.substr(next_))));
+        if (end == text_.npos) fail(fmt::format("expected {} in quotes at {}", what, in_quotes(text_.substr(next_))));
         const std::string_view result = text_.substr(next_ + 1, end - next_ - 1);
         if (result.find('\\') != result.npos) fail("a backslash in a string");
         next_ = end + 1;
@@ -83,7 +83,7 @@ private:
                 return value;
             }
         }
-        fail(fmt::format("fortran_order must be True or False, got {}", quoted(text_.substr(next_))));
+        fail(fmt::format("fortran_order must be True or False, got {}", in_quotes(text_.substr(next_))));
     }
     void shape(NpyHeader& header) {
         expect('(');
@@ -94,7 +94,7 @@ private:
             const char* end = text_.data() + text_.size();
             const auto [stop, error] = std::from_chars(begin, end, extent);
             if (error != std::errc{} || extent < 0)
-                fail(fmt::format("shape: expected a count at {}", quoted(text_.substr(next_))));
+                fail(fmt::format("shape: expected a count at {}", in_quotes(text_.substr(next_))));
             next_ += static_cast<size_t>(stop - begin);
             if (next_ < text_.size() && text_[next_] == 'L') ++next_;  // Python 2 wrote 3L
             header.shape.push_back(extent);
@@ -132,7 +132,7 @@ private:
                 header.dtype = known.dtype;
                 return;
             }
-        fail(fmt::format("type {} is not read; bool, integers and floats of up to 8 bytes are", quoted(type)));
+        fail(fmt::format("type {} is not read; bool, integers and floats of up to 8 bytes are", in_quotes(type)));
     }
 
     std::string_view text_;

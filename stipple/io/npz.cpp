@@ -53,7 +53,7 @@ size_t find_positions(const NpyArrays& arrays, const ByteReader& reader) {
     std::string names;
     for (size_t i = 0; i < arrays.size(); ++i) {
         const NpyArray& array = arrays[i].second;
-        names += (i ? ", " : "") + quoted(arrays[i].first) + " " + text_of(array.shape);
+        names += (i ? ", " : "") + in_quotes(arrays[i].first) + " " + text_of(array.shape);
         if (is_float(array.dtype) && array.shape.size() == 2 && array.shape[1] >= 3) fit.push_back(i);
     }
     if (fit.size() != 1)
@@ -111,15 +111,15 @@ NpyArrays parse_npz_arrays(ByteReader& reader) {
     while (next_zip_entry(reader, entries)) {
         ZipEntry& entry = entries.back();
         if (entry.name.size() < kSuffix.size() || entry.name.substr(entry.name.size() - kSuffix.size()) != kSuffix)
-            reader.fail(fmt::format("zip: {} is not an array (.npy)", quoted(entry.name)));
-        if (!names.insert(entry.name).second) reader.fail(fmt::format("zip: {} occurs twice", quoted(entry.name)));
+            reader.fail(fmt::format("zip: {} is not an array (.npy)", in_quotes(entry.name)));
+        if (!names.insert(entry.name).second) reader.fail(fmt::format("zip: {} occurs twice", in_quotes(entry.name)));
         try {
             NpyArray array = read_entry(reader, entry, budget);
             arrays.emplace_back(entry.name.substr(0, entry.name.size() - kSuffix.size()), std::move(array));
         } catch (const Error& error) {
             // An offset inside the entry means nothing to the reader of the message; the archive's does.
             if (error.code() != ErrorCode::bad_file) throw;
-            reader.fail(fmt::format("{}: {}", quoted(entry.name), error.message()), error.hint());
+            reader.fail(fmt::format("{}: {}", in_quotes(entry.name), error.message()), error.hint());
         }
     }
     return arrays;
@@ -132,7 +132,7 @@ void write_npz_views(const std::vector<NpyView>& arrays, ByteSink& sink) {
     for (const NpyView& array : arrays) {
         STIPPLE_REQUIRE(names.insert(array.name).second, "npz: two arrays are named {}", array.name);
         STIPPLE_REQUIRE(array.name.size() <= 60'000 && array.name.find('\0') == array.name.npos,
-                        "npz: {} cannot name an array", quoted(array.name));
+                        "npz: {} cannot name an array", in_quotes(array.name));
         int64_t bytes = size_of(array.dtype);
         for (const int64_t extent : array.shape) bytes = checked_mul(bytes, extent);
         const std::string header = npy_header(array.dtype, array.shape);
@@ -193,7 +193,7 @@ Mesh parse_npz(ByteReader& reader, const ReadOptions& options, Warnings& warning
                           add_attribute(mesh.face_attributes, without_prefix(name, kFace), array, mesh.faces())
                     : add_attribute(cloud.attributes, without_prefix(name, kAttribute), array, n))
             continue;
-        unused.push_back(quoted(name) + " " + text_of(array.shape));
+        unused.push_back(in_quotes(name) + " " + text_of(array.shape));
     }
     if (!unused.empty()) {
         std::string list;

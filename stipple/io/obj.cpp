@@ -54,7 +54,7 @@ private:
         else if (keyword == "usemtl")
             has_materials_ = true;
         else if (!keyword.empty() && !is_known(keyword))
-            reader_.fail_line(fmt::format("unknown keyword {}", quoted(keyword)));
+            reader_.fail_line(fmt::format("unknown keyword {}", in_quotes(keyword)));
     }
 
     static bool is_known(std::string_view keyword) {
@@ -72,7 +72,7 @@ private:
         for (std::string_view word; !(word = next_word(text)).empty(); ++count) {
             if (count == most) reader_.fail_line(fmt::format("more than {} numbers", most));
             if (!parse_number(word, values[count]))
-                reader_.fail_line(fmt::format("expected a number, found {}", quoted(word)));
+                reader_.fail_line(fmt::format("expected a number, found {}", in_quotes(word)));
         }
         return count;
     }
@@ -100,7 +100,7 @@ private:
     int64_t resolve(std::string_view token, int64_t have, HighestUse& highest, std::string_view what) {
         int64_t index = 0;
         if (!parse_number(token, index) || index == 0)
-            reader_.fail_line(fmt::format("expected the index of a {}, found {}", what, quoted(token)));
+            reader_.fail_line(fmt::format("expected the index of a {}, found {}", what, in_quotes(token)));
         const int64_t resolved = index > 0 ? index - 1 : have + index;
         if (resolved < 0) reader_.fail_line(fmt::format("{} {} of the {} before it", what, index, have));
         if (resolved > highest.index) highest = {resolved, reader_.line_number()};

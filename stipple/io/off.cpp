@@ -27,7 +27,7 @@ struct Header {
 int64_t parse_count(ByteReader& reader, std::string_view word, std::string_view what) {
     int64_t count = 0;
     if (!parse_number(word, count) || count < 0)
-        reader.fail_line(fmt::format("expected the number of {}, found {}", what, quoted(word)));
+        reader.fail_line(fmt::format("expected the number of {}, found {}", what, in_quotes(word)));
     if (count > reader.limits().max_points)
         reader.fail_line(fmt::format("{} {}, at most {} are read", count, what, reader.limits().max_points));
     return count;
@@ -37,7 +37,7 @@ Header parse_header(ByteReader& reader) {
     if (reader.at_end()) reader.fail("empty");
     std::string_view text = next_line(reader, "the keyword OFF");
     const size_t at = text.find("OFF");
-    if (at == std::string_view::npos) reader.fail_line(fmt::format("expected \"OFF\", found {}", quoted(text)));
+    if (at == std::string_view::npos) reader.fail_line(fmt::format("expected \"OFF\", found {}", in_quotes(text)));
     Header header;
     for (char c : text.substr(0, at)) {
         if (c == 'C' && !header.colors)
@@ -45,7 +45,7 @@ Header parse_header(ByteReader& reader) {
         else if (c == 'N' && !header.normals)
             header.normals = true;
         else
-            reader.fail_line(fmt::format("OFF variant {} is not read", quoted(text.substr(0, at + 3))),
+            reader.fail_line(fmt::format("OFF variant {} is not read", in_quotes(text.substr(0, at + 3))),
                              "OFF, COFF, NOFF and CNOFF are");
     }
     text.remove_prefix(at + 3);
@@ -56,7 +56,7 @@ Header parse_header(ByteReader& reader) {
     header.vertices = parse_count(reader, next_word(rest), "vertices");
     header.faces = parse_count(reader, next_word(rest), "faces");
     next_word(rest);  // edges: often 0, never needed
-    if (!trimmed(rest).empty()) reader.fail_line(fmt::format("expected three counts, found more: {}", quoted(rest)));
+    if (!trimmed(rest).empty()) reader.fail_line(fmt::format("expected three counts, found more: {}", in_quotes(rest)));
     return header;
 }
 
@@ -119,14 +119,14 @@ Mesh parse_off(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
         int64_t count = 0;
         const std::string_view word = next_word(text);
         if (!parse_number(word, count) || count < 0 || count > reader.limits().max_polygon)
-            reader.fail_line(fmt::format("expected the number of corners, found {}", quoted(word)));
+            reader.fail_line(fmt::format("expected the number of corners, found {}", in_quotes(word)));
         corners.clear();
         for (int64_t i = 0; i < count; ++i) {
             const std::string_view item = next_word(text);
             int64_t index = 0;
             if (!parse_number(item, index))
                 reader.fail_line(fmt::format("expected {} vertex indices, found {}", count,
-                                             item.empty() ? std::to_string(i) : quoted(item)));
+                                             item.empty() ? std::to_string(i) : in_quotes(item)));
             if (index < 0 || index >= mesh.vertices.size())
                 reader.fail_line(
                     fmt::format("vertex {} of {} (0 to {})", index, mesh.vertices.size(), mesh.vertices.size() - 1));

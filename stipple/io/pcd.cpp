@@ -82,7 +82,7 @@ private:
                 if (!parse_number(next_word(rest), value)) reader_.fail_line("expected seven numbers for VIEWPOINT");
             if (viewpoint != kPcdIdentity) header_.viewpoint = viewpoint;  // which says as much as none
         } else {
-            reader_.fail_line(fmt::format("expected a header keyword, found {}", quoted(key)));
+            reader_.fail_line(fmt::format("expected a header keyword, found {}", in_quotes(key)));
         }
     }
 
@@ -94,7 +94,7 @@ private:
         else if (word == "binary_compressed")
             header_.data = Data::compressed;
         else
-            reader_.fail_line(fmt::format("unknown DATA {}", quoted(word)));
+            reader_.fail_line(fmt::format("unknown DATA {}", in_quotes(word)));
     }
 
     std::vector<int64_t> integers(std::string_view text, std::string_view what) {
@@ -102,7 +102,7 @@ private:
         for (std::string_view word; !(word = next_word(text)).empty();) {
             values.emplace_back();
             if (!parse_number(word, values.back()))
-                reader_.fail_line(fmt::format("expected an integer for {}, found {}", what, quoted(word)));
+                reader_.fail_line(fmt::format("expected an integer for {}, found {}", what, in_quotes(word)));
         }
         return values;
     }
@@ -122,11 +122,11 @@ private:
         for (size_t i = 0; i < names_.size(); ++i) {
             const auto dtype = type_of(types_[i].size() == 1 ? types_[i][0] : '?', sizes_[i]);
             if (!dtype)
-                reader_.fail_line(
-                    fmt::format("field {}: no type {} of {} bytes", quoted(names_[i]), quoted(types_[i]), sizes_[i]));
+                reader_.fail_line(fmt::format("field {}: no type {} of {} bytes", in_quotes(names_[i]),
+                                              in_quotes(types_[i]), sizes_[i]));
             if (counts_[i] < 1 ||
                 counts_[i] > reader_.limits().max_properties - static_cast<int64_t>(header_.fields.size()))
-                reader_.fail_line(fmt::format("field {}: COUNT {}", quoted(names_[i]), counts_[i]));
+                reader_.fail_line(fmt::format("field {}: COUNT {}", in_quotes(names_[i]), counts_[i]));
             for (int64_t c = 0; c < counts_[i]; ++c) {
                 header_.fields.push_back({counts_[i] > 1 ? fmt::format("{}_{}", names_[i], c) : names_[i], *dtype, 0});
                 header_.counts.push_back(c == 0 ? counts_[i] : 0);

@@ -58,7 +58,7 @@ std::optional<DType> type_by_name(std::string_view name) {
 
 DType parse_type(ByteReader& reader, std::string_view word) {
     const auto dtype = type_by_name(word);
-    if (!dtype) reader.fail_line(fmt::format("unknown property type {}", quoted(word)));
+    if (!dtype) reader.fail_line(fmt::format("unknown property type {}", in_quotes(word)));
     return *dtype;
 }
 
@@ -76,7 +76,7 @@ void parse_property(ByteReader& reader, std::string_view text, Element& element)
     if (static_cast<int64_t>(property.name.size()) > reader.limits().max_token)
         reader.fail_line("property name too long");
     for (const Property& other : element.properties)
-        if (other.name == property.name) reader.fail_line(fmt::format("property {} twice", quoted(property.name)));
+        if (other.name == property.name) reader.fail_line(fmt::format("property {} twice", in_quotes(property.name)));
     if (static_cast<int64_t>(element.properties.size()) >= reader.limits().max_properties)
         reader.fail_line(fmt::format("more than {} properties", reader.limits().max_properties));
     element.properties.push_back(std::move(property));
@@ -93,7 +93,7 @@ void parse_origin(std::string_view text, Header& header) {
 Header parse_header(ByteReader& reader) {
     auto line = reader.line();
     if (!line) reader.fail("empty");
-    if (trimmed(*line) != "ply") reader.fail_line(fmt::format("expected \"ply\", found {}", quoted(*line)));
+    if (trimmed(*line) != "ply") reader.fail_line(fmt::format("expected \"ply\", found {}", in_quotes(*line)));
     Header header;
     bool has_format = false;
     for (;;) {
@@ -115,26 +115,27 @@ Header parse_header(ByteReader& reader) {
             else if (name == "binary_big_endian")
                 header.encoding = Encoding::big;
             else
-                reader.fail_line(fmt::format("unknown format {}", quoted(name)));
+                reader.fail_line(fmt::format("unknown format {}", in_quotes(name)));
             has_format = true;
         } else if (word == "element") {
             Element element;
             element.name = next_word(text);
             const std::string_view count = next_word(text);
             if (!parse_number(count, element.count) || element.count < 0)
-                reader.fail_line(fmt::format("expected a count of elements, found {}", quoted(count)));
+                reader.fail_line(fmt::format("expected a count of elements, found {}", in_quotes(count)));
             if (element.count > reader.limits().max_points)
                 reader.fail_line(
                     fmt::format("{} elements, at most {} are read", element.count, reader.limits().max_points));
             for (const Element& other : header.elements)
-                if (other.name == element.name) reader.fail_line(fmt::format("element {} twice", quoted(element.name)));
+                if (other.name == element.name)
+                    reader.fail_line(fmt::format("element {} twice", in_quotes(element.name)));
             if (header.elements.size() >= 256) reader.fail_line("more than 256 elements");
             header.elements.push_back(std::move(element));
         } else if (word == "property") {
             if (header.elements.empty()) reader.fail_line("property before any element");
             parse_property(reader, text, header.elements.back());
         } else {
-            reader.fail_line(fmt::format("expected a header keyword, found {}", quoted(word)));
+            reader.fail_line(fmt::format("expected a header keyword, found {}", in_quotes(word)));
         }
     }
     if (!has_format) reader.fail_line("the header has no format line");
@@ -216,7 +217,7 @@ private:
         std::optional<std::string_view> line;
         do {
             line = reader_.line();
-            if (!line) reader_.fail_line(fmt::format("the file ends inside element {}", quoted(element_.name)));
+            if (!line) reader_.fail_line(fmt::format("the file ends inside element {}", in_quotes(element_.name)));
         } while (trimmed(*line).empty());
         std::string_view text = *line;
         size_t field = 0;
@@ -231,7 +232,8 @@ private:
             int64_t count = 0;
             const std::string_view word = next_word(text);
             if (!parse_number(word, count) || count < 0 || count > reader_.limits().max_polygon)
-                reader_.fail_line(fmt::format("expected the count of list {}, found {}", property.name, quoted(word)));
+                reader_.fail_line(
+                    fmt::format("expected the count of list {}, found {}", property.name, in_quotes(word)));
             const bool is_corners = is_corner_list(property);
             if (is_corners) corners_.clear();
             for (int64_t i = 0; i < count; ++i) {
@@ -243,7 +245,7 @@ private:
             }
         }
         if (const std::string_view rest = trimmed(text); !rest.empty())
-            reader_.fail_line(fmt::format("more values than properties: {}", quoted(rest)));
+            reader_.fail_line(fmt::format("more values than properties: {}", in_quotes(rest)));
     }
 
     void add_corner(double value) {
@@ -265,7 +267,7 @@ private:
 void require_room(ByteReader& reader, const Element& element, Encoding encoding) {
     int64_t bytes = checked_mul(element.count, element.min_row_bytes(encoding));
     if (encoding == Encoding::ascii && bytes > 0) --bytes;  // the last line may lack its end
-    reader.require_remaining(bytes, fmt::format("{} rows of element {}", element.count, quoted(element.name)));
+    reader.require_remaining(bytes, fmt::format("{} rows of element {}", element.count, in_quotes(element.name)));
 }
 
 PointCloud read_vertices(ByteReader& reader, const Element& element, const Header& header, Warnings& warnings) {

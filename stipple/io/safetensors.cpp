@@ -34,23 +34,23 @@ void check_bool(const TensorHeader::Entry& entry, const Buffer& data, int64_t of
     const auto* bad = std::find_if(bytes, end, [](unsigned char value) { return value > 1; });
     if (bad != end)
         throw Error(ErrorCode::bad_file, Place{{}, {}, offset + (bad - bytes)},
-                    fmt::format("tensor {}: a BOOL must be 0 or 1, found {}", io::quoted(entry.name), *bad));
+                    fmt::format("tensor {}: a BOOL must be 0 or 1, found {}", io::in_quotes(entry.name), *bad));
 }
 
 void check(const TensorFile& file) {
     std::set<std::string_view> names;
     for (const Tensor& tensor : file.tensors) {
         STIPPLE_REQUIRE(tensor.name != "__metadata__", "a tensor may not be named __metadata__");
-        STIPPLE_REQUIRE(names.insert(tensor.name).second, "two tensors are named {}", io::quoted(tensor.name));
-        STIPPLE_REQUIRE(tensor.data.device().type == DeviceType::cpu, "tensor {} is on {}", io::quoted(tensor.name),
+        STIPPLE_REQUIRE(names.insert(tensor.name).second, "two tensors are named {}", io::in_quotes(tensor.name));
+        STIPPLE_REQUIRE(tensor.data.device().type == DeviceType::cpu, "tensor {} is on {}", io::in_quotes(tensor.name),
                         tensor.data.device());
         int64_t bytes = size_of(tensor.dtype);
         for (int64_t extent : tensor.shape) {
-            STIPPLE_REQUIRE(extent >= 0, "tensor {}: negative shape", io::quoted(tensor.name));
+            STIPPLE_REQUIRE(extent >= 0, "tensor {}: negative shape", io::in_quotes(tensor.name));
             bytes = checked_mul(bytes, extent);
         }
         STIPPLE_REQUIRE(bytes == tensor.data.bytes(), "tensor {}: its shape needs {} bytes, it has {}",
-                        io::quoted(tensor.name), bytes, tensor.data.bytes());
+                        io::in_quotes(tensor.name), bytes, tensor.data.bytes());
     }
 }
 
@@ -120,7 +120,7 @@ TensorFile parse_safetensors(ByteReader& reader) {
     for (size_t index : order) {
         TensorHeader::Entry& entry = header.tensors[index];
         Tensor& tensor = file.tensors[index];
-        const std::string what = fmt::format("tensor {}", io::quoted(entry.name));
+        const std::string what = fmt::format("tensor {}", io::in_quotes(entry.name));
         tensor.data = reader.read_buffer(entry.end - entry.begin, what);
         if (entry.dtype == DType::boolean) check_bool(entry, tensor.data, header.data_offset + entry.begin);
         tensor.name = std::move(entry.name);

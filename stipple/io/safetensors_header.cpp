@@ -69,7 +69,7 @@ public:
                 metadata_key_ = std::move(text);
                 count_metadata(metadata_key_.size());
                 if (header_.metadata.count(metadata_key_))
-                    fail(fmt::format("two metadata entries are named {}", io::quoted(metadata_key_)));
+                    fail(fmt::format("two metadata entries are named {}", io::in_quotes(metadata_key_)));
                 state_ = State::metadata_text;
                 return true;
             case State::tensor:
@@ -80,9 +80,9 @@ public:
                 else if (text == "data_offsets" && !has_offsets_)
                     state_ = State::offsets_value;
                 else if (text == "dtype" || text == "shape" || text == "data_offsets")
-                    fail_tensor(fmt::format("{} is there twice", io::quoted(text)));
+                    fail_tensor(fmt::format("{} is there twice", io::in_quotes(text)));
                 else
-                    fail_tensor(fmt::format("unknown key {}", io::quoted(text)));
+                    fail_tensor(fmt::format("unknown key {}", io::in_quotes(text)));
                 return true;
             default: STIPPLE_ASSERT(!"a key outside an object");
         }
@@ -150,7 +150,7 @@ public:
         } else if (state_ == State::dtype) {
             const auto* found =
                 std::find_if(kDTypes.begin(), kDTypes.end(), [&](const DTypeName& d) { return d.name == text; });
-            if (found == kDTypes.end()) fail_tensor(fmt::format("unknown dtype {}", io::quoted(text)));
+            if (found == kDTypes.end()) fail_tensor(fmt::format("unknown dtype {}", io::in_quotes(text)));
             header_.tensors.back().dtype = found->dtype;
             has_dtype_ = true;
             state_ = State::tensor;
@@ -192,13 +192,13 @@ private:
         throw Error(ErrorCode::bad_file, Place{{}, {}, kHeaderStart}, std::move(message));
     }
     [[noreturn]] void fail_tensor(const std::string& message) const {
-        fail(fmt::format("tensor {}: {}", io::quoted(header_.tensors.back().name), message));
+        fail(fmt::format("tensor {}: {}", io::in_quotes(header_.tensors.back().name), message));
     }
     [[noreturn]] void refuse(const char* found) const {
         switch (state_) {
             case State::metadata_value: fail(fmt::format("__metadata__ must be an object, found {}", found));
             case State::metadata_text:
-                fail(fmt::format("metadata {} must be a string, found {}", io::quoted(metadata_key_), found));
+                fail(fmt::format("metadata {} must be a string, found {}", io::in_quotes(metadata_key_), found));
             case State::tensor_value: fail_tensor(fmt::format("expected an object, found {}", found));
             case State::dtype: fail_tensor(fmt::format("\"dtype\" must be a string, found {}", found));
             case State::shape_value: fail_tensor(fmt::format("\"shape\" must be an array, found {}", found));
@@ -233,7 +233,7 @@ void check_names(const TensorHeader& header) {
     for (const auto& tensor : header.tensors) names.push_back(tensor.name);
     std::sort(names.begin(), names.end());
     const auto twin = std::adjacent_find(names.begin(), names.end());
-    if (twin != names.end()) fail_at(kHeaderStart, fmt::format("two tensors are named {}", io::quoted(*twin)));
+    if (twin != names.end()) fail_at(kHeaderStart, fmt::format("two tensors are named {}", io::in_quotes(*twin)));
 }
 
 // Byte ranges follow from shapes, and each other without hole or overlap. Returns the bytes of all data.
@@ -244,10 +244,11 @@ int64_t check_ranges(const TensorHeader& header) {
         int64_t bytes = size_of(tensor.dtype);
         for (int64_t extent : tensor.shape)
             if (__builtin_mul_overflow(bytes, extent, &bytes))
-                fail_at(kHeaderStart, fmt::format("tensor {}: the shape overflows 64 bits", io::quoted(tensor.name)));
+                fail_at(kHeaderStart,
+                        fmt::format("tensor {}: the shape overflows 64 bits", io::in_quotes(tensor.name)));
         if (tensor.begin > tensor.end || tensor.end - tensor.begin != bytes)
             fail_at(kHeaderStart, fmt::format("tensor {}: shape and dtype need {} bytes, data_offsets are {} to {}",
-                                              io::quoted(tensor.name), bytes, tensor.begin, tensor.end));
+                                              io::in_quotes(tensor.name), bytes, tensor.begin, tensor.end));
         order.push_back(&tensor);
     }
     std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
@@ -257,7 +258,7 @@ int64_t check_ranges(const TensorHeader& header) {
     for (const auto* tensor : order) {
         if (tensor->begin != end)
             fail_at(kHeaderStart, fmt::format("tensor {}: data start at {}, {} the data before, which end at {}",
-                                              io::quoted(tensor->name), tensor->begin,
+                                              io::in_quotes(tensor->name), tensor->begin,
                                               tensor->begin < end ? "overlapping" : "leaving a hole behind", end));
         end = tensor->end;
     }

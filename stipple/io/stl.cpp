@@ -210,22 +210,23 @@ private:
         float value = 0;
         const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         if (stop != text.data() + text.size() || text.empty() || error == std::errc::invalid_argument)
-            reader_.fail_line(fmt::format("{}: expected a number, got {}", what, quoted(whole)));
+            reader_.fail_line(fmt::format("{}: expected a number, got {}", what, in_quotes(whole)));
         // Out of float32's range: double decides between 0 and infinity.
         if (error == std::errc::result_out_of_range) {
             double wide = 0;
             const auto second = std::from_chars(text.data(), text.data() + text.size(), wide);
-            if (second.ec != std::errc{}) reader_.fail_line(fmt::format("{}: {} is out of range", what, quoted(whole)));
+            if (second.ec != std::errc{})
+                reader_.fail_line(fmt::format("{}: {} is out of range", what, in_quotes(whole)));
             value = static_cast<float>(wide);
         }
         return value;
     }
     void end_of_line() {
         skip_space();
-        if (!rest_.empty()) reader_.fail_line(fmt::format("unexpected {}", quoted(rest_)));
+        if (!rest_.empty()) reader_.fail_line(fmt::format("unexpected {}", in_quotes(rest_)));
     }
     [[noreturn]] void fail(std::string_view expected, std::string_view found) const {
-        reader_.fail_line(fmt::format("expected {}, got {}", expected, quoted(found)));
+        reader_.fail_line(fmt::format("expected {}, got {}", expected, in_quotes(found)));
     }
 
     ByteReader& reader_;

@@ -265,7 +265,7 @@ Mesh parse_pts(ByteReader& reader, const ReadOptions&, Warnings&) {
     TextRows rows = rows_of_numbers();
     const auto line = reader.line();
     if (!parse_number(trimmed(*line), rows.count) || rows.count < 0)
-        reader.fail_line(fmt::format("expected the number of points, found {}", quoted(*line)),
+        reader.fail_line(fmt::format("expected the number of points, found {}", in_quotes(*line)),
                          "a file without it is an .xyz");
     if (rows.count > reader.limits().max_points)
         reader.fail_line(fmt::format("more than {} points", reader.limits().max_points));

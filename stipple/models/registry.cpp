@@ -85,7 +85,7 @@ Network build_model(std::string_view name, const Config& config) {
     }
     const std::string near = nearest_name(std::string(name), names);
     throw Error(
-        ErrorCode::bad_config, fmt::format("there is no model {}", io::quoted(name)),
+        ErrorCode::bad_config, fmt::format("there is no model {}", io::in_quotes(name)),
         near.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : fmt::format("did you mean {}?", near));
 }
 

@@ -127,7 +127,7 @@ void check_names(const Network& network, const std::vector<Parameter>& parameter
     for (const Parameter& parameter : parameters) names.insert(parameter.name);
     for (const auto& [name, tensor] : weights.tensors)
         if (!names.count(name))
-            refuse(fmt::format("tensor {} of shape {} belongs to no layer of '{}'", io::quoted(name),
+            refuse(fmt::format("tensor {} of shape {} belongs to no layer of '{}'", io::in_quotes(name),
                                shape_of(tensor.shape), network.name));
 }
 

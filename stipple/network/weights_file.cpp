@@ -22,7 +22,7 @@ constexpr std::string_view kStorages[] = {"f32", "f16", "bf16", "int8-rows"};  /
 constexpr std::string_view kScale = ".scale";
 
 [[noreturn]] void refuse_tensor(std::string_view name, const std::string& reason) {
-    throw Error(ErrorCode::bad_file, fmt::format("tensor {}: {}", io::quoted(name), reason));
+    throw Error(ErrorCode::bad_file, fmt::format("tensor {}: {}", io::in_quotes(name), reason));
 }
 
 std::string shape_in_words(const std::vector<int64_t>& shape) {
@@ -60,7 +60,7 @@ void check_scales(const io::Tensor& rows, const io::Tensor& scales) {
     if (scales.shape != expected)
         refuse_tensor(scales.name,
                       fmt::format("should be {}, a scale for each row of {}, found {}", shape_in_words(expected),
-                                  io::quoted(rows.name), shape_in_words(scales.shape)));
+                                  io::in_quotes(rows.name), shape_in_words(scales.shape)));
     const auto* values = reinterpret_cast<const float*>(scales.data.data());
     for (int64_t row = 0; row < rows.shape[0]; ++row)
         if (!(values[row] >= 0 && std::isfinite(values[row])))
@@ -70,7 +70,7 @@ void check_scales(const io::Tensor& rows, const io::Tensor& scales) {
 WeightTensor from_rows(const io::Tensor& rows, const io::Tensor* scales) {
     if (!scales)
         refuse_tensor(rows.name,
-                      fmt::format("int8 rows need their scales, {} of float32", io::quoted(rows.name + ".scale")));
+                      fmt::format("int8 rows need their scales, {} of float32", io::in_quotes(rows.name + ".scale")));
     if (rows.shape.empty()) refuse_tensor(rows.name, "int8 rows have a shape, found a single number");
     check_scales(rows, *scales);
     const auto* stored = reinterpret_cast<const int8_t*>(rows.data.data());
@@ -100,7 +100,7 @@ bool has_int8_rows(const TensorsByName& tensors, const io::Tensor& tensor, bool 
     const io::Tensor* rows = find_tensor(tensors, owner);
     if (rows && rows->dtype == DType::i8) return true;
     if (must_have && tensor.dtype == DType::f32)
-        refuse_tensor(name, fmt::format("scales of int8 rows {}, which are not there", io::quoted(owner)));
+        refuse_tensor(name, fmt::format("scales of int8 rows {}, which are not there", io::in_quotes(owner)));
     return false;
 }
 
@@ -216,7 +216,7 @@ WeightStorage parse_weight_storage(std::string_view name) {
     for (size_t i = 0; i < std::size(kStorages); ++i)
         if (kStorages[i] == name) return static_cast<WeightStorage>(i);
     throw Error(ErrorCode::bad_argument,
-                fmt::format("weights are stored as {}, not {}", fmt::join(kStorages, ", "), io::quoted(name)));
+                fmt::format("weights are stored as {}, not {}", fmt::join(kStorages, ", "), io::in_quotes(name)));
 }
 
 void write_weights(const Weights& weights, WeightStorage storage, ByteSink& sink) {
@@ -251,7 +251,7 @@ std::map<std::string, std::string> config_of(const Weights& weights) {
     };
     if (!walk_json(text->second, visit, 1) || !is_of_texts)
         throw Error(ErrorCode::bad_file, fmt::format("'{}' in the metadata is no JSON object of texts: {}", kConfig,
-                                                     io::quoted(text->second)));
+                                                     io::in_quotes(text->second)));
     return config;
 }
 

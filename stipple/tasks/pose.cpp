@@ -9,7 +9,7 @@ Axis parse_axis(const std::string& text) {
     const bool negative = !text.empty() && text[0] == '-';
     const std::string letter = text.substr(negative ? 1 : 0);
     STIPPLE_REQUIRE(letter == "x" || letter == "y" || letter == "z", "{} is no axis: x, y, z, -x, -y, -z",
-                    quoted(text));
+                    in_quotes(text));
     return {letter[0] - 'x', negative ? -1 : 1};
 }
 

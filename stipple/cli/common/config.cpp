@@ -34,7 +34,7 @@ std::vector<std::string> names_of(const std::vector<Option>& options) {
 void set_option(const Option& option, const std::vector<std::string>& values, const Place& place) {
     if (option.set(values)) return;
     std::string given;
-    for (const std::string& value : values) given += (given.empty() ? "" : ", ") + io::quoted(value);
+    for (const std::string& value : values) given += (given.empty() ? "" : ", ") + io::in_quotes(value);
     throw Error(
         ErrorCode::bad_config, place,
         fmt::format("{} = {}: expected {}", option.name(), given.empty() ? "nothing" : given, option.expected()));

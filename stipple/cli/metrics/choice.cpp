@@ -65,7 +65,7 @@ void require_word(const std::string& option, const std::string& word, Protocol p
     const std::string near = nearest_name(word, words);
     std::string list;
     for (const std::string& known : words) list += (list.empty() ? "" : ", ") + known;
-    throw Error(ErrorCode::bad_argument, fmt::format("{}: no metric is called {}", option, io::quoted(word)),
+    throw Error(ErrorCode::bad_argument, fmt::format("{}: no metric is called {}", option, io::in_quotes(word)),
                 (near.empty() ? "" : fmt::format("did you mean {}? ", near)) + "Metrics: " + list);
 }
 
@@ -75,7 +75,7 @@ std::vector<std::string> split(const std::string& option, const std::string& tex
     for (size_t begin = 0; begin <= text.size();) {
         const size_t end = std::min(text.find(',', begin), text.size());
         const std::string_view part = io::trimmed(std::string_view(text).substr(begin, end - begin));
-        STIPPLE_REQUIRE(!part.empty(), "{} {}: a name is missing between commas", option, io::quoted(text));
+        STIPPLE_REQUIRE(!part.empty(), "{} {}: a name is missing between commas", option, io::in_quotes(text));
         parts.emplace_back(part);
         begin = end + 1;
     }
@@ -115,7 +115,7 @@ std::vector<MetricsLimit> parse_limits(const std::string& option, const std::str
         MetricsLimit limit{part.substr(0, equals), 0, below};
         const bool valid = equals != std::string::npos && io::parse_number(part.substr(equals + 1), limit.limit) &&
                            limit.limit == limit.limit;
-        STIPPLE_REQUIRE(valid, "{} {}: expected METRIC=NUMBER", option, io::quoted(part));
+        STIPPLE_REQUIRE(valid, "{} {}: expected METRIC=NUMBER", option, io::in_quotes(part));
         require_word(option, limit.word, protocol);
         const MetricInfo* metric = protocol_score(limit.word);
         if (!metric) metric = metric_by_name(limit.word == "emd" ? "emd_auction" : limit.word);

@@ -43,7 +43,7 @@ std::string json_string(std::string_view text) {
     try {
         return nlohmann::json(text).dump();
     } catch (const nlohmann::json::exception&) {
-        throw Error(ErrorCode::bad_argument, fmt::format("{} is not UTF-8", quoted(text)));
+        throw Error(ErrorCode::bad_argument, fmt::format("{} is not UTF-8", in_quotes(text)));
     }
 }
 

@@ -89,7 +89,7 @@ size_t JsonField::take_word(std::span<const std::string_view> words) const {
 }
 
 void JsonField::fail(std::string_view reason) const {
-    throw Error(ErrorCode::bad_file, fmt::format("{}: {} {}", what_, quoted(path_), reason));
+    throw Error(ErrorCode::bad_file, fmt::format("{}: {} {}", what_, in_quotes(path_), reason));
 }
 
 void read_json(std::string_view what, std::string_view text, const std::function<void(JsonField&)>& visit) {

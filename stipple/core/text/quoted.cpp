@@ -2,7 +2,7 @@
 
 namespace stipple {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     std::string result = "\"";
     for (char c : text.substr(0, 40)) {
         const auto byte = static_cast<unsigned char>(c);

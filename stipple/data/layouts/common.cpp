@@ -87,7 +87,7 @@ Rows load_rows(const std::string& path, int columns, int64_t rows, const io::Lim
                 const char* const before = at;
                 if (!io::scan_number(at, end, value) || (at < end && !io::is_blank(*at) && *at != ','))
                     reader.fail_line(fmt::format("expected {} number{}, found {}", columns, columns == 1 ? "" : "s",
-                                                 quoted({before, static_cast<size_t>(end - before)})));
+                                                 in_quotes({before, static_cast<size_t>(end - before)})));
                 if (!std::isfinite(value)) reader.fail_line("a number is not finite");
                 if (keep) result.values.push_back(value);
                 skip();
@@ -108,10 +108,10 @@ std::vector<std::string> listed_files(const std::string& folder, const std::stri
     if (is_file(list_path)) {
         for (const std::string& line : load_names(list_path)) {
             const std::string name = line.substr(line.rfind('/') + 1);
-            if (!is_plain_name(name)) fail_at(list_path, fmt::format("{} names no file", quoted(line)));
+            if (!is_plain_name(name)) fail_at(list_path, fmt::format("{} names no file", in_quotes(line)));
             files.push_back(join(folder, name));
             if (!is_file(files.back()))
-                fail_at(list_path, fmt::format("names {}, which is not beside it", quoted(line)));
+                fail_at(list_path, fmt::format("names {}, which is not beside it", in_quotes(line)));
         }
         return files;
     }

@@ -35,10 +35,10 @@ void load_modelnet_text(const SetRequest& request, DataSet& set) {
         const std::string name = shapes[i].substr(0, bar);
         const auto found = std::find(set.classes.begin(), set.classes.end(), name);
         if (bar == std::string::npos || found == set.classes.end() || !is_plain_name(shapes[i]))
-            fail_at(list,
-                    fmt::format("expected CLASS_NUMBER with a class of {}, found {}", kShapeNames, quoted(shapes[i])));
+            fail_at(list, fmt::format("expected CLASS_NUMBER with a class of {}, found {}", kShapeNames,
+                                      in_quotes(shapes[i])));
         if (!is_plain_name(name))
-            fail_at(join(request.folder, kShapeNames), fmt::format("{} is no class", quoted(name)));
+            fail_at(join(request.folder, kShapeNames), fmt::format("{} is no class", in_quotes(name)));
         const std::string path = fmt::format("{}/{}/{}.txt", request.folder, name, shapes[i]);
         const Rows rows = load_rows(path, 6, request.taken(INT64_MAX), request.options.limits);
         std::vector<float> points, normals;

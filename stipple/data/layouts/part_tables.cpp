@@ -43,12 +43,12 @@ std::vector<CategoryLine> load_categories(const std::string& path, bool with_syn
         std::string_view rest = line;
         const std::string_view name = io::next_word(rest), synset = io::next_word(rest);
         if (!io::next_word(rest).empty() || (with_synsets && synset.empty()))
-            fail_at(path, fmt::format("expected a name and a synset, found {}", quoted(line)));
+            fail_at(path, fmt::format("expected a name and a synset, found {}", in_quotes(line)));
         if (!synset.empty() && !is_plain_name(synset))
-            fail_at(path, fmt::format("{} is no name of a folder", quoted(synset)));
+            fail_at(path, fmt::format("{} is no name of a folder", in_quotes(synset)));
         if (find_line(categories, name, &CategoryLine::name) != kNoOwner ||
             (!synset.empty() && find_line(categories, synset, &CategoryLine::synset) != kNoOwner))
-            fail_at(path, fmt::format("{} is there twice", quoted(line)));
+            fail_at(path, fmt::format("{} is there twice", in_quotes(line)));
         categories.push_back({std::string(name), std::string(synset)});
     }
     if (categories.empty()) fail_at(path, "names no categories");
@@ -81,7 +81,7 @@ std::vector<PartCategory> load_overall_ids(const std::string& path, const std::v
         if (at != fmt::format("a/{}/0", owners.size()) || value.kind != JsonValue::Kind::string) fail();
         const int64_t owner = find_line(categories, value.text, &CategoryLine::synset);
         if (owner == kNoOwner)
-            fail_at(path, fmt::format("part {} is of {}, which is no category", owners.size(), quoted(value.text)));
+            fail_at(path, fmt::format("part {} is of {}, which is no category", owners.size(), in_quotes(value.text)));
         owners.push_back(owner);
         wants_part = true;
     });
@@ -106,7 +106,7 @@ std::vector<PartCategory> load_named_parts(const std::string& path, const std::v
         }
         if (at.substr(column) != "/0" || value.kind != JsonValue::Kind::integer) fail();
         const int64_t owner = find_line(categories, at.substr(0, row), &CategoryLine::name);
-        if (owner == kNoOwner) fail_at(path, fmt::format("{} is no category", quoted(at.substr(0, row))));
+        if (owner == kNoOwner) fail_at(path, fmt::format("{} is no category", in_quotes(at.substr(0, row))));
         part = value.integer;
         if (part < 0 || part >= kMaxParts) fail_at(path, fmt::format("part {} is out of range", part));
         if (part >= static_cast<int64_t>(owners.size())) {
@@ -128,13 +128,13 @@ std::vector<PartCategory> load_part_counts(const std::string& path, const std::v
         int64_t count = 0;
         if (!io::parse_number(io::next_word(rest), count) || !io::next_word(rest).empty() || count < 1 ||
             count > kMaxParts)
-            fail_at(path, fmt::format("expected a name and a number of parts, found {}", quoted(line)));
+            fail_at(path, fmt::format("expected a name and a number of parts, found {}", in_quotes(line)));
         if (owner != kNoOwner) counts[static_cast<size_t>(owner)] = count;
     }
     std::vector<PartCategory> ranges;
     int64_t next = 0;
     for (size_t c = 0; c < categories.size(); ++c) {
-        if (counts[c] == 0) fail_at(path, fmt::format("does not name {}", quoted(categories[c].name)));
+        if (counts[c] == 0) fail_at(path, fmt::format("does not name {}", in_quotes(categories[c].name)));
         ranges.push_back({categories[c].name, next, next + counts[c]});
         next += counts[c];
     }

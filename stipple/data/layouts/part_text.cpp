@@ -38,14 +38,14 @@ std::vector<Shape> load_shapes(const std::string& path, const std::vector<Catego
     for (const std::string& text : load_json_names(path, "a list of shapes")) {
         const size_t slash = text.rfind('/');
         if (slash == std::string::npos || slash == 0)
-            fail_at(path, fmt::format("expected shape_data/SYNSET/NAME, found {}", quoted(text)));
+            fail_at(path, fmt::format("expected shape_data/SYNSET/NAME, found {}", in_quotes(text)));
         const size_t before = text.rfind('/', slash - 1);
         const size_t begin = before == std::string::npos ? 0 : before + 1;
         Shape shape{0, text.substr(begin, slash - begin), text.substr(slash + 1)};
         const auto found = std::find_if(categories.begin(), categories.end(),
                                         [&](const CategoryLine& c) { return c.synset == shape.synset; });
         if (found == categories.end() || !is_plain_name(shape.name))
-            fail_at(path, fmt::format("{} is no shape of a category of {}", quoted(text), kSynsetFile));
+            fail_at(path, fmt::format("{} is no shape of a category of {}", in_quotes(text), kSynsetFile));
         shape.category = found - categories.begin();
         shapes.push_back(std::move(shape));
     }

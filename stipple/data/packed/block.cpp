@@ -100,7 +100,7 @@ void take_parts(const PackedHeader& header, Fields& fields, DataSet& set) {
         const PartCategory& category = header.categories[static_cast<size_t>(set.labels[static_cast<size_t>(item)])];
         for (const uint8_t part : fields.raw(static_cast<uint64_t>(set.clouds.size_of(item)))) {
             if (part >= category.end - category.begin)
-                fail(fmt::format("part {} of {}, which has {}", part, quoted(category.name),
+                fail(fmt::format("part {} of {}, which has {}", part, in_quotes(category.name),
                                  category.end - category.begin));
             set.parts.push_back(static_cast<int32_t>(category.begin + part));
         }

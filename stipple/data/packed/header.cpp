@@ -84,13 +84,13 @@ void check_names(const PackedHeader& header, const io::ByteReader& reader) {
     for (const PartCategory& category : header.categories)
         if (category.begin < 0 || category.begin >= category.end || category.end > kMaxParts ||
             category.end - category.begin > 256)
-            reader.fail(fmt::format("{} has parts {} to {}", quoted(category.name), category.begin, category.end));
+            reader.fail(fmt::format("{} has parts {} to {}", in_quotes(category.name), category.begin, category.end));
     if (header.splits.empty()) reader.fail("names no splits");
     std::set<std::string> names;
     for (const PackedSplit& split : header.splits) {
         if (split.name.empty() || !names.insert(split.name).second)
-            reader.fail(fmt::format("the split {} is there twice or has no name", quoted(split.name)));
-        if (split.blocks.empty()) reader.fail(fmt::format("the split {} has no items", quoted(split.name)));
+            reader.fail(fmt::format("the split {} is there twice or has no name", in_quotes(split.name)));
+        if (split.blocks.empty()) reader.fail(fmt::format("the split {} has no items", in_quotes(split.name)));
     }
 }
 

@@ -168,7 +168,7 @@ DataSet parse_packed(io::ByteReader& reader, const std::string& split, int64_t p
         if (checksum_of(bytes_of(stored.back(), 0, block.deflated),
                         bytes_of(stored.back(), block.deflated, block.coded)) != block.crc32)
             reader.fail(fmt::format("block {} of the split {} is damaged: its checksum differs", stored.size() - 1,
-                                    quoted(split)));
+                                    in_quotes(split)));
     }
     std::vector<DataSet> decoded(stored.size());
     parallel_for(static_cast<int64_t>(stored.size()), 1, [&](int64_t begin, int64_t end) {
@@ -181,7 +181,7 @@ DataSet parse_packed(io::ByteReader& reader, const std::string& split, int64_t p
                                            bytes_of(stored[at], block.deflated, block.coded));
             } catch (const Error& error) {
                 throw Error(error.code(),
-                            fmt::format("block {} of the split {}: {}", b, quoted(split), error.message()));
+                            fmt::format("block {} of the split {}: {}", b, in_quotes(split), error.message()));
             }
         }
     });

@@ -42,7 +42,7 @@ std::string file_name(const DataSet& set, int64_t item, std::set<std::string>& t
 void save_folders(const SaveRequest& request, bool with_parts) {
     const std::vector<std::string>& classes = request.splits[0].classes;
     for (const std::string& name : classes)
-        STIPPLE_REQUIRE(is_plain_name(name) && name[0] != '.', "the class {} cannot be a folder", quoted(name));
+        STIPPLE_REQUIRE(is_plain_name(name) && name[0] != '.', "the class {} cannot be a folder", in_quotes(name));
     for (const DataSet& set : request.splits) {
         std::vector<std::string> folders(classes.size());
         std::vector<std::set<std::string>> taken(classes.size());

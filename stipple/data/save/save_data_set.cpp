@@ -115,7 +115,7 @@ void require_line_names(const std::vector<std::string>& classes, bool is_word) {
         const bool reads_back =
             !name.empty() && io::trimmed(name) == name && name.find_first_of("\r\n") == std::string::npos;
         STIPPLE_REQUIRE(reads_back && (!is_word || name.find_first_of(" \t") == std::string::npos),
-                        "the class {} cannot be a {} of a list", quoted(name), is_word ? "word" : "line");
+                        "the class {} cannot be a {} of a list", in_quotes(name), is_word ? "word" : "line");
     }
 }
 

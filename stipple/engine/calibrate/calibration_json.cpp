@@ -48,7 +48,7 @@ public:
             throw Error(ErrorCode::bad_file, fmt::format("{} lacks its precision, method or clouds", kWhat));
         for (const auto& [name, fields] : layer_fields_)
             if (fields != kAllFields)
-                throw Error(ErrorCode::bad_file, fmt::format("{}: layer {} lacks a field", kWhat, quoted(name)));
+                throw Error(ErrorCode::bad_file, fmt::format("{}: layer {} lacks a field", kWhat, in_quotes(name)));
         return std::move(calibration_);
     }
 

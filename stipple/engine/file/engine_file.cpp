@@ -124,7 +124,7 @@ void take_weights(Program& program, io::TensorFile& file) {
     if (used == tensors.size()) return;
     for (const auto& [name, tensor] : tensors)
         if (tensor->data.bytes() > 0 || tensor->shape == std::vector<int64_t>{0})
-            fail(fmt::format("tensor {} belongs to no layer of the plan", io::quoted(name)));
+            fail(fmt::format("tensor {} belongs to no layer of the plan", io::in_quotes(name)));
     fail("a tensor belongs to no layer of the plan");
 }
 
@@ -140,14 +140,14 @@ int64_t count_of(const io::TensorFile& file, const char* key) {
     int64_t value = 0;
     const std::string& text = text_of(file, key);
     if (!io::parse_number(text, value) || value < 1 || value > kMaxOption)
-        fail(fmt::format("{} is {}, must be a count from 1", key, io::quoted(text)));
+        fail(fmt::format("{} is {}, must be a count from 1", key, io::in_quotes(text)));
     return value;
 }
 
 void require_version(const io::TensorFile& file, const char* key, const char* what, int64_t ours) {
     const std::string& text = text_of(file, key);
     int64_t version = 0;
-    if (!io::parse_number(text, version)) fail(fmt::format("{} is {}, must be a number", key, io::quoted(text)));
+    if (!io::parse_number(text, version)) fail(fmt::format("{} is {}, must be a number", key, io::in_quotes(text)));
     if (version != ours)
         fail(fmt::format("{} version {}, this program reads version {}", what, version, ours),
              "build it again from its model: stipple engine build");
@@ -162,7 +162,7 @@ Options options_of(const io::TensorFile& file) {
     }
     const std::string& device = text_of(file, kDevice);
     if (device != "cpu" && device != "cuda")
-        fail(fmt::format("{} is {}, must be cpu or cuda", kDevice, io::quoted(device)));
+        fail(fmt::format("{} is {}, must be cpu or cuda", kDevice, io::in_quotes(device)));
     options.device.type = device == "cpu" ? DeviceType::cpu : DeviceType::cuda;
     options.max_batch = count_of(file, kMaxBatch);
     options.max_points = count_of(file, kMaxPoints);
@@ -183,7 +183,7 @@ uint64_t source_of(const io::TensorFile& file) {
         valid = valid && (digit || letter);
         value = value << 4 | static_cast<uint64_t>(digit ? c - '0' : c - 'a' + 10) % 16;
     }
-    if (!valid) fail(fmt::format("{} is {}, must be 16 hexadecimal digits", kSource, io::quoted(text)));
+    if (!valid) fail(fmt::format("{} is {}, must be 16 hexadecimal digits", kSource, io::in_quotes(text)));
     return value;
 }
 
@@ -202,8 +202,8 @@ EngineFile engine_of(io::TensorFile tensors) {
     file.source = source_of(tensors);
     file.program = parse_plan(text_of(tensors, kPlan));
     if (file.program.name != text_of(tensors, kModel))
-        fail(fmt::format("the plan is of {}, {} says {}", io::quoted(file.program.name), kModel,
-                         io::quoted(text_of(tensors, kModel))));
+        fail(fmt::format("the plan is of {}, {} says {}", io::in_quotes(file.program.name), kModel,
+                         io::in_quotes(text_of(tensors, kModel))));
     const std::string sum = checksum_of(tensors);
     take_weights(file.program, tensors);
     try {

@@ -178,7 +178,7 @@ PointTable::PointTable(const std::vector<Field>& fields, int64_t row_bytes, int6
     std::set<std::string_view> names;
     for (const Field& field : fields)
         if (!names.insert(field.name).second)
-            throw Error(ErrorCode::bad_file, fmt::format("two columns are named {}", quoted(field.name)));
+            throw Error(ErrorCode::bad_file, fmt::format("two columns are named {}", in_quotes(field.name)));
     plan(fields);
     if (expected_rows_ > 0)
         for (Group& group : groups_) group.data.reserve_exactly(checked_mul(expected_rows_, group.row_bytes()));

@@ -47,7 +47,7 @@ std::string store_number(const char*& at, const char* end, const Field& field, b
         } else if (field.dtype == DType::i64 && parse_number(text, value)) {
             std::memcpy(to, &value, sizeof value);
         } else {
-            return fmt::format("expected a {} for {}, found {}", name_of(field.dtype), field.name, quoted(text));
+            return fmt::format("expected a {} for {}, found {}", name_of(field.dtype), field.name, in_quotes(text));
         }
         at = text.data() + text.size();
         return {};
@@ -56,7 +56,7 @@ std::string store_number(const char*& at, const char* end, const Field& field, b
     if (!scan_number(at, end, value) || !ends(at)) {
         const std::string_view text = token();
         at = begin;
-        return fmt::format("expected a number for {}, found {}", field.name, quoted(text));
+        return fmt::format("expected a number for {}, found {}", field.name, in_quotes(text));
     }
     bool fits = true;
     switch (field.dtype) {
@@ -74,7 +74,7 @@ std::string store_number(const char*& at, const char* end, const Field& field, b
         case DType::i32: fits = store_integer<int32_t>(value, to); break;
         default: fits = false;
     }
-    if (!fits) return fmt::format("{} is no {} for {}", quoted(token()), name_of(field.dtype), field.name);
+    if (!fits) return fmt::format("{} is no {} for {}", in_quotes(token()), name_of(field.dtype), field.name);
     return {};
 }
 
@@ -199,7 +199,7 @@ std::string parse_text_row(std::string_view line, const TextRows& rows, std::byt
     if (column < rows.fields.size()) return fmt::format("expected {} numbers, found {}", rows.fields.size(), column);
     if (at < end && !rows.extra_columns) {
         const std::string_view rest(at, static_cast<size_t>(end - at));
-        return fmt::format("expected {} numbers, found more: {}", rows.fields.size(), quoted(rest));
+        return fmt::format("expected {} numbers, found more: {}", rows.fields.size(), in_quotes(rest));
     }
     return {};
 }

@@ -56,10 +56,10 @@ std::string zip64_field(ByteReader& reader, const std::string& extra) {
 }
 
 void check_flags(ByteReader& reader, uint16_t flags, uint16_t method, const std::string& name) {
-    if (flags & (kEncrypted | kStrongEncryption)) reader.fail(fmt::format("zip: {} is encrypted", quoted(name)));
+    if (flags & (kEncrypted | kStrongEncryption)) reader.fail(fmt::format("zip: {} is encrypted", in_quotes(name)));
     if (method != 0 && method != 8)
         reader.fail(
-            fmt::format("zip: {} is compressed by method {}; stored and deflated are read", quoted(name), method),
+            fmt::format("zip: {} is compressed by method {}; stored and deflated are read", in_quotes(name), method),
             "write it with numpy.savez or numpy.savez_compressed");
 }
 
@@ -80,15 +80,15 @@ void check_central_entry(ByteReader& reader, const ZipEntry& entry) {
     const int64_t bytes = widen(24), stored = widen(20), offset = widen(42);
     if (name != entry.name || bytes != entry.bytes || stored != entry.stored || offset != entry.offset ||
         number_at<uint32_t>(fixed, 16) != entry.crc)
-        reader.fail(fmt::format("zip: the directory's entry {} does not match the {} found in the file", quoted(name),
-                                quoted(entry.name)));
+        reader.fail(fmt::format("zip: the directory's entry {} does not match the {} found in the file",
+                                in_quotes(name), in_quotes(entry.name)));
 }
 
 void check_directory(ByteReader& reader, const std::vector<ZipEntry>& entries) {
     const int64_t begin = reader.offset();
     for (const ZipEntry& entry : entries) {
         if (peek_signature(reader, "the zip directory") != kCentral)
-            reader.fail(fmt::format("zip: the directory does not list {}", quoted(entry.name)));
+            reader.fail(fmt::format("zip: the directory does not list {}", in_quotes(entry.name)));
         check_central_entry(reader, entry);
     }
     const int64_t end = reader.offset();
@@ -157,10 +157,10 @@ bool next_zip_entry(ByteReader& reader, std::vector<ZipEntry>& entries) {
     if (entry.zip64 && entry.sizes_known && entry.stored == kSaturated)
         entry.stored = signed_size(reader, number_at<uint64_t>(large, 8));
     if (entry.sizes_known) {
-        reader.require_remaining(entry.stored, fmt::format("the bytes of {}", quoted(entry.name)));
+        reader.require_remaining(entry.stored, fmt::format("the bytes of {}", in_quotes(entry.name)));
         if (!entry.deflated && entry.stored != entry.bytes)
-            reader.fail(
-                fmt::format("zip: {} is stored in {} bytes and has {}", quoted(entry.name), entry.stored, entry.bytes));
+            reader.fail(fmt::format("zip: {} is stored in {} bytes and has {}", in_quotes(entry.name), entry.stored,
+                                    entry.bytes));
     }
     entries.push_back(std::move(entry));
     return true;
@@ -203,14 +203,15 @@ int64_t InflateSource::read(std::byte* to, int64_t capacity) {
         budget_ -= made;
         ended_ = status == Z_STREAM_END;
         if (!ended_ && (status != Z_OK || used + made == 0))
-            reader_.fail(fmt::format("zip: {} is not a deflate stream: {}", quoted(entry_.name),
+            reader_.fail(fmt::format("zip: {} is not a deflate stream: {}", in_quotes(entry_.name),
                                      stream_.msg ? stream_.msg : "no progress"));
         if (budget_ < 0) reader_.fail(fmt::format("zip: inflates to more than {} bytes", limits.max_inflated));
         if (given_ / limits.max_inflation > taken_)
-            reader_.fail(fmt::format("zip: {} inflates to more than {} times its size", quoted(entry_.name),
+            reader_.fail(fmt::format("zip: {} inflates to more than {} times its size", in_quotes(entry_.name),
                                      limits.max_inflation));
         if (entry_.sizes_known && given_ > entry_.bytes)
-            reader_.fail(fmt::format("zip: {} inflates to more than its {} bytes", quoted(entry_.name), entry_.bytes));
+            reader_.fail(
+                fmt::format("zip: {} inflates to more than its {} bytes", in_quotes(entry_.name), entry_.bytes));
         crc_ = crc_of(crc_, to, made);
         if (made > 0) return made;
     }
@@ -230,11 +231,11 @@ void finish_zip_entry(ByteReader& reader, ZipEntry& entry, int64_t stored, int64
         entry.bytes = size();
     }
     if (stored != entry.stored || bytes != entry.bytes)
-        reader.fail(fmt::format("zip: {} has {} bytes inflated to {}, its header says {} and {}", quoted(entry.name),
+        reader.fail(fmt::format("zip: {} has {} bytes inflated to {}, its header says {} and {}", in_quotes(entry.name),
                                 stored, bytes, entry.stored, entry.bytes));
     if (crc != entry.crc)
         reader.fail(
-            fmt::format("zip: {} is damaged: its CRC-32 is {:08x}, not {:08x}", quoted(entry.name), crc, entry.crc));
+            fmt::format("zip: {} is damaged: its CRC-32 is {:08x}, not {:08x}", in_quotes(entry.name), crc, entry.crc));
 }
 
 uint32_t crc_of(uint32_t crc, const void* data, int64_t bytes) {

@@ -144,11 +144,11 @@ void read_extra(const std::vector<std::byte>& bytes, int64_t place, const Header
         }
         if (offset > header.record)
             fail_at(place + static_cast<int64_t>(i),
-                    fmt::format("extra bytes {} end at byte {} of point records of {} bytes", quoted(column.name),
+                    fmt::format("extra bytes {} end at byte {} of point records of {} bytes", in_quotes(column.name),
                                 offset, header.record));
         if (type > 30) {
             warnings.push_back(fmt::format("LAS: extra bytes from {} on have the unknown type {}: dropped",
-                                           quoted(column.name), type));
+                                           in_quotes(column.name), type));
             return;
         }
         if (type == 0 || column.name.empty()) {
@@ -228,7 +228,7 @@ Records read_records(ByteReader& reader, const Header& header, Warnings& warning
         const int64_t length = number_at<uint16_t>(v, 20);
         if (length > header.points_at - reader.offset())
             fail_at(place, fmt::format("variable length record {} of {} bytes reaches into the points at byte {}",
-                                       quoted(user), length, header.points_at));
+                                       in_quotes(user), length, header.points_at));
         if (user == "laszip encoded") fail_compressed(place);
         const bool extra = user == "LASF_Spec" && id == 4, own = user == kOwnUser && id == kOwnRecord;
         const bool projection = user == kProjectionUser;

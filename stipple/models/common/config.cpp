@@ -34,7 +34,7 @@ const std::string* ConfigReader::find(const std::string& key) {
 
 void ConfigReader::refuse(const std::string& key, const std::string& text, const std::string& expected) const {
     throw Error(ErrorCode::bad_config,
-                fmt::format("{}: {} must be {}, got {}", model_, key, expected, io::quoted(text)));
+                fmt::format("{}: {} must be {}, got {}", model_, key, expected, io::in_quotes(text)));
 }
 
 void ConfigReader::read(const std::string& key, int64_t& value) {
@@ -70,7 +70,7 @@ void ConfigReader::finish() const {
         if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
         const std::string near = nearest_name(key, known_);
         throw Error(
-            ErrorCode::bad_config, fmt::format("{} has no option {}", model_, io::quoted(key)),
+            ErrorCode::bad_config, fmt::format("{} has no option {}", model_, io::in_quotes(key)),
             near.empty() ? fmt::format("it has {}", fmt::join(known_, ", ")) : fmt::format("did you mean {}?", near));
     }
 }
