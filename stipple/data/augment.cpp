@@ -123,7 +123,7 @@ bool thin_points(const Rng& rng, const AugmentOptions& options, AugmentScratch& 
         scratch.keys.resize(source.size());
         for (size_t row = 0; row < source.size(); ++row) {
             const double u = rng.uniform(4 + static_cast<uint64_t>(source[row]));
-            scratch.keys[row] = {static_cast<uint64_t>(u * 0x1p53), static_cast<int32_t>(row)};
+            scratch.keys[row] = {static_cast<uint64_t>(u * 0x1p24), static_cast<int32_t>(row)};
         }
         std::nth_element(scratch.keys.begin(), scratch.keys.begin() + (n - 1), scratch.keys.end(), is_before);
         std::sort(scratch.keys.begin(), scratch.keys.begin() + n,

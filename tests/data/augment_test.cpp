@@ -110,6 +110,51 @@ TEST(Augment, OnePointIsAlwaysLeft) {
     EXPECT_EQ(augmented_cloud(stored_cloud(1), all, 3, 0, 0).size(), 1);
 }
 
+TEST(Augment, KeptRowsAreRepeated) {
+    AugmentOptions removes, repeats;
+    removes.dropout_ratio = repeats.dropout_ratio = 0.9;
+    removes.dropout_form = DropoutForm::remove, repeats.dropout_form = DropoutForm::repeat;
+    for (int64_t item = 0; item < 30; ++item) {
+        const std::vector<int32_t> kept = augmented_cloud(stored_cloud(100), removes, 5, 2, item).source;
+        const std::vector<int32_t> again = augmented_cloud(stored_cloud(100), repeats, 5, 2, item).source;
+        ASSERT_EQ(again.size(), 100u);
+        for (size_t row = 0; row < 100; ++row) ASSERT_EQ(again[row], kept[row % kept.size()]);
+    }
+}
+
+TEST(Augment, ThinnedCloudsHaveEverySizeAlike) {
+    AugmentOptions options;
+    options.thin_share = 1, options.thin_min = 16, options.thin_max = 256, options.dropout_form = DropoutForm::remove;
+    int64_t below_64 = 0, firsts = 0;
+    for (int64_t item = 0; item < 400; ++item) {
+        const AugmentedCloud any = augmented_cloud(stored_cloud(1000), options, 5, 2, item);
+        ASSERT_GE(any.size(), 16);
+        ASSERT_LE(any.size(), 256);
+        const Rng numbers = numbers_of(5, 2, item, 10);
+        ASSERT_NEAR(static_cast<double>(any.size()), 16 * std::pow(16, numbers.uniform(1)), 1);
+        below_64 += any.size() < 64;
+        // Those with the smallest numbers, in stored order.
+        ASSERT_TRUE(std::is_sorted(any.source.begin(), any.source.end()));
+        float largest_kept = 0;
+        for (const int32_t s : any.source) largest_kept = std::max(largest_kept, numbers.uniform(4 + s));
+        int64_t not_larger = 0;
+        for (uint64_t s = 0; s < 1000; ++s) not_larger += numbers.uniform(4 + s) <= largest_kept;
+        ASSERT_EQ(not_larger, any.size());
+        AugmentOptions half = options;
+        half.thin_first = 0.5;
+        const AugmentedCloud mixed = augmented_cloud(stored_cloud(1000), half, 5, 2, item);
+        const bool is_first = mixed.source.back() == mixed.size() - 1;
+        ASSERT_EQ(is_first, numbers.uniform(2) < 0.5);
+        firsts += is_first;
+    }
+    EXPECT_NEAR(static_cast<double>(below_64), 200, 40);  // log-uniform: half of them, four deviations
+    EXPECT_NEAR(static_cast<double>(firsts), 200, 40);
+    options.thin_share = 0;
+    EXPECT_EQ(augmented_cloud(stored_cloud(50), options, 5, 2, 0).size(), 50);
+    options.thin_share = 1;
+    EXPECT_EQ(augmented_cloud(stored_cloud(5), options, 5, 2, 0).size(), 5);  // fewer than the fewest
+}
+
 TEST(Augment, SwitchingOneOnLeavesTheNumbersOfTheOthers) {
     const AugmentedCloud stored = stored_cloud(900);
     const AugmentOptions all = all_augmentations();
@@ -206,6 +251,10 @@ TEST(Augment, RefusesWhatIsOutOfRange) {
         {"choose 11 of 10", [](AugmentOptions& o) { o.choose = 11; }},
         {"dropout_ratio must be 0 to 1", [](AugmentOptions& o) { o.dropout_ratio = 1.5; }},
         {"dropout_share", [](AugmentOptions& o) { o.dropout_share = -0.1; }},
+        {"thin_share", [](AugmentOptions& o) { o.thin_share = 2; }},
+        {"thin_first", [](AugmentOptions& o) { o.thin_first = -1; }},
+        {"thin_min must be 1", [](AugmentOptions& o) { o.thin_min = 0; }},
+        {"thin_max must be 0", [](AugmentOptions& o) { o.thin_min = 4, o.thin_max = 3; }},
         {"rotation_angle", [](AugmentOptions& o) { o.rotation_angle = 4; }},
         {"rotation_axis has no direction",
          [](AugmentOptions& o) {
