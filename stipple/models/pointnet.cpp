@@ -40,10 +40,10 @@ Trunk trunk(Builder& build, const PointNetOptions& options) {
     return result;
 }
 
-Network finish(Builder& build, const PointNetOptions& options, Tensor logits, const Trunk& trunk) {
+Network finish(Builder& build, const PointNetOptions& options, PointNetModel model, Tensor logits, const Trunk& trunk) {
     build.output("logits", logits);
     if (options.feature_transform) build.output("feature_transform", trunk.feature_transform);
-    return build.finish(config_of(options, false));
+    return build.finish(config_of(options, model));
 }
 
 }  // namespace
@@ -56,11 +56,13 @@ Network pointnet_classifier(const PointNetOptions& options) {
     Builder build("pointnet-classifier");
     const Trunk features = trunk(build, options);
     Tensor x = build.linear("head.fc1", features.global_feature, 512, layer);
-    if (is_tf && has_transforms) x = build.dropout("head.dropout1", x, options.dropout);
+    std::optional<float> dropout1 = options.dropout1;
+    if (!dropout1 && is_tf && has_transforms) dropout1 = options.dropout;
+    if (dropout1) x = build.dropout("head.dropout1", x, *dropout1);
     x = build.linear("head.fc2", x, 256, layer);
     x = build.dropout("head.dropout2", x, options.dropout);
     x = build.linear("head.fc3", x, options.classes, {.weights = layer.weights});
-    return finish(build, options, x, features);
+    return finish(build, options, PointNetModel::classifier, x, features);
 }
 
 Network pointnet_segmenter(const PointNetOptions& options) {
@@ -77,7 +79,7 @@ Network pointnet_segmenter(const PointNetOptions& options) {
     x = build.linear("head.conv3", x, 128, layer);
     if (is_tf) x = build.linear("head.conv4", x, 128, layer);
     x = build.linear(is_tf ? "head.conv5" : "head.conv4", x, options.classes, {.weights = layer.weights});
-    return finish(build, options, x, features);
+    return finish(build, options, PointNetModel::segmenter, x, features);
 }
 
 }  // namespace stipple::models

@@ -7,6 +7,7 @@
 #include "stipple/core/error.h"
 #include "stipple/core/nearest_name.h"
 #include "stipple/models/common/config.h"
+#include "stipple/models/common/pointnet_blocks.h"
 #include "stipple/models/pointnet.h"
 #include "stipple/models/puflow.h"
 
@@ -17,31 +18,16 @@ using network::Weights;
 
 namespace {
 
-PointNetOptions pointnet_options(const char* model, const Config& config, bool with_categories) {
-    PointNetOptions options;
-    ConfigReader reader(model, config);
-    int64_t variant = 0;
-    reader.read("variant", {"torch", "tf"}, variant);
-    options.variant = variant == 1 ? PointNetVariant::tf : PointNetVariant::torch;
-    reader.read("classes", options.classes);
-    reader.read("input_transform", options.input_transform);
-    reader.read("feature_transform", options.feature_transform);
-    reader.read("dropout", options.dropout);
-    if (with_categories) reader.read("categories", options.categories);
-    reader.finish();
-    return options;
-}
-
 Network build_classifier(const Config& config) {
-    return pointnet_classifier(pointnet_options("pointnet-classifier", config, false));
+    return pointnet_classifier(pointnet_options("pointnet-classifier", config, PointNetModel::classifier));
 }
 
 Network build_segmenter(const Config& config) {
-    return pointnet_segmenter(pointnet_options("pointnet-segmenter", config, false));
+    return pointnet_segmenter(pointnet_options("pointnet-segmenter", config, PointNetModel::segmenter));
 }
 
 Network build_part_segmenter(const Config& config) {
-    return pointnet_part_segmenter(pointnet_options("pointnet-part-segmenter", config, true));
+    return pointnet_part_segmenter(pointnet_options("pointnet-part-segmenter", config, PointNetModel::part_segmenter));
 }
 
 Network build_puflow(const Config& config) {

@@ -68,6 +68,19 @@ TEST_P(OnnxPointNet, PartSegmenter) {
     expect_onnx_equal(network, random_weights(network, 3), {}, 1e-5, {{2, 12}, {1, 7}});
 }
 
+TEST(OnnxModels, PartSegmenterOfNeighbours) {
+    STIPPLE_NEEDS_ONNX_RUNTIME();
+    for (const bool input_transform : {false, true}) {
+        const Network network = pointnet_part_segmenter({.classes = 11,
+                                                         .input_transform = input_transform,
+                                                         .feature_transform = false,
+                                                         .categories = 5,
+                                                         .width = 128,
+                                                         .neighbours = 6});
+        expect_onnx_equal(network, random_weights(network, 3), {}, 1e-5, {{2, 12}, {1, 7}});
+    }
+}
+
 TEST(OnnxModels, BatchNormMayStay) {
     STIPPLE_NEEDS_ONNX_RUNTIME();
     const Network network = pointnet_classifier({.classes = 11});

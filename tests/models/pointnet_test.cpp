@@ -50,6 +50,20 @@ Array<float, 2> random_points(int64_t n, uint64_t seed) {
     return points;
 }
 
+/// Weights whose T-nets and batch norms do something.
+network::Weights lively_weights(const Network& network) {
+    network::Weights weights = initial_weights(network, 3);
+    for (const network::Parameter& parameter : parameters_of(network)) {
+        std::vector<float>& values = weights.tensors.at(parameter.name).values;
+        const Rng rng(4, std::hash<std::string>{}(parameter.name));
+        for (size_t i = 0; i < values.size(); ++i) {
+            if (parameter.initialiser == network::Initialiser::zeros) values[i] = 0.05f * rng.normal(i);
+            if (parameter.initialiser == network::Initialiser::ones) values[i] = 0.5f + rng.uniform(i);
+        }
+    }
+    return weights;
+}
+
 TEST(PointNet, CostsWhatIsPublished) {
     const auto cost = [](PointNetVariant variant, bool input, bool feature) {
         return million(multiply_adds(pointnet_classifier(with_transforms(variant, input, feature)), 1024));
@@ -117,6 +131,70 @@ TEST(PointNet, VariantsDifferWhereThePublishedOnesDo) {
     EXPECT_EQ(find(tf_parts, "feature_transform.conv1")->type.channels, 256);
 }
 
+TEST(PointNet, DropoutAfterTheFirstLayerOfTheHeadIsAnOption) {
+    for (const PointNetVariant variant : kVariants)
+        for (const bool transforms : {false, true}) {
+            PointNetOptions options = with_transforms(variant, transforms, transforms);
+            options.dropout = 0.5f;
+            options.dropout1 = 0.125f;
+            const Network network = pointnet_classifier(options);
+            ASSERT_NE(find(network, "head.dropout1"), nullptr);
+            EXPECT_EQ(find(network, "head.dropout1")->options.rate, 0.125f);
+            EXPECT_EQ(find(network, "head.dropout2")->options.rate, 0.5f);
+        }
+}
+
+TEST(PointNet, PartSegmenterOfNeighbours) {
+    const PointNetOptions options = {.classes = 94,
+                                     .input_transform = false,
+                                     .feature_transform = false,
+                                     .categories = 19,
+                                     .width = 1024,
+                                     .neighbours = 16};
+    const Network network = pointnet_part_segmenter(options);
+    EXPECT_EQ(trained_parameters(network), 1500382);  // 3.0 MB at half precision
+    EXPECT_EQ(find(network, "neighbours")->type.width, 16);
+    EXPECT_EQ(find(network, "local1.conv1")->type.width, 16);
+    EXPECT_EQ(find(network, "conv1.input")->type, network::points_of(3 + 64 + 64));
+    EXPECT_EQ(find(network, "head.input")->type.channels, 1024 + 19 + 64 + 128 + 128 + 512 + 1024);
+    EXPECT_EQ(find(pointnet_part_segmenter({}), "neighbours"), nullptr);
+
+    // Edges are of the points as they come: a transform does not choose the neighbours.
+    PointNetOptions transformed = options;
+    transformed.input_transform = true;
+    const Network with_transform = pointnet_part_segmenter(transformed);
+    EXPECT_EQ(with_transform[find(with_transform, "neighbours")->inputs[0]].name, "points");
+    EXPECT_EQ(with_transform[find(with_transform, "conv1.input")->inputs[0]].name, "input_transform.apply");
+}
+
+// What a point is told about its surroundings: moving a near point changes it, moving a far one does not.
+TEST(PointNet, LocalFeaturesAreOfTheNeighbours) {
+    const int64_t n = 12, k = 3;
+    Array<float, 2> points({n, 3});
+    for (int64_t i = 0; i < 3 * n; ++i) points.data()[i] = i % 3 == 0 ? static_cast<float>(i / 3) : 0;  // on a line
+    Array<float, 2> category({1, 2});
+    category.data()[0] = 1;
+    category.data()[1] = 0;
+    const Network network = pointnet_part_segmenter({.classes = 4, .categories = 2, .width = 32, .neighbours = k});
+    const network::Weights weights = lively_weights(network);
+    const auto local = [&](const char* layer) {
+        const ReferenceTensor features =
+            test::run_reference(network, weights, ops::Batch::single(n),
+                                {{"points", points.view()}, {"category", category.view()}}, test::Keep::all)
+                .layer(layer);
+        return std::vector<double>(features.row(0), features.row(1));
+    };
+    const auto before1 = local("local1.pool"), before2 = local("local2.pool");
+    points.data()[3 * (n - 1) + 1] = 5;
+    EXPECT_EQ(local("local1.pool"), before1);
+    EXPECT_EQ(local("local2.pool"), before2);
+    points.data()[3 * 3 + 1] = 0.5f;  // neighbour of point 2, which is one of point 0
+    EXPECT_EQ(local("local1.pool"), before1);
+    EXPECT_NE(local("local2.pool"), before2);
+    points.data()[3 * 1 + 1] = 0.5f;
+    EXPECT_NE(local("local1.pool"), before1);
+}
+
 TEST(PointNet, TransformsBeginAsTheIdentity) {
     const Array<float, 2> points = random_points(20, 1);
     for (const PointNetVariant variant : kVariants) {
@@ -129,20 +207,6 @@ TEST(PointNet, TransformsBeginAsTheIdentity) {
         const ReferenceTensor& moved = run.layer("input_transform.apply");
         for (int64_t i = 0; i < 60; ++i) ASSERT_EQ(moved.values[i], points.data()[i]);
     }
-}
-
-/// Weights whose T-nets and batch norms do something.
-network::Weights lively_weights(const Network& network) {
-    network::Weights weights = initial_weights(network, 3);
-    for (const network::Parameter& parameter : parameters_of(network)) {
-        std::vector<float>& values = weights.tensors.at(parameter.name).values;
-        const Rng rng(4, std::hash<std::string>{}(parameter.name));
-        for (size_t i = 0; i < values.size(); ++i) {
-            if (parameter.initialiser == network::Initialiser::zeros) values[i] = 0.05f * rng.normal(i);
-            if (parameter.initialiser == network::Initialiser::ones) values[i] = 0.5f + rng.uniform(i);
-        }
-    }
-    return weights;
 }
 
 TEST(PointNet, TheOrderOfPointsDoesNotMatter) {
@@ -195,7 +259,10 @@ TEST(PointNet, RefusesOptionsOutOfRange) {
         EXPECT_NE(test::bad_argument_of([&] { builder({.classes = 0}); }).find("classes"), std::string::npos);
         EXPECT_NE(test::bad_argument_of([&] { builder({.dropout = 1}); }).find("dropout"), std::string::npos);
         EXPECT_NE(test::bad_argument_of([&] { builder({.dropout = NAN}); }).find("dropout"), std::string::npos);
+        EXPECT_NE(test::bad_argument_of([&] { builder({.dropout1 = -1}); }).find("dropout1"), std::string::npos);
         EXPECT_NE(test::bad_argument_of([&] { builder({.categories = -1}); }).find("categories"), std::string::npos);
+        EXPECT_NE(test::bad_argument_of([&] { builder({.width = 0}); }).find("width"), std::string::npos);
+        EXPECT_NE(test::bad_argument_of([&] { builder({.neighbours = 129}); }).find("neighbours"), std::string::npos);
     }
 }
 

@@ -73,12 +73,19 @@ TEST(Registry, ConfigurationsRoundTrip) {
                                  .input_transform = false,
                                  .feature_transform = true,
                                  .dropout = 0.1f,
-                                 .categories = 5};
+                                 .dropout1 = 0.2f,
+                                 .categories = 5,
+                                 .width = 96,
+                                 .neighbours = 7};
     for (const auto builder : {pointnet_classifier, pointnet_segmenter, pointnet_part_segmenter}) {
         expect_round_trip(builder(odd));
         EXPECT_EQ(builder(odd).config.at("dropout"), "0.1");
     }
+    EXPECT_EQ(pointnet_classifier(odd).config.at("dropout1"), "0.2");
+    EXPECT_EQ(pointnet_classifier({}).config.count("dropout1"), 0u);  // as published
     EXPECT_EQ(pointnet_part_segmenter(odd).config.at("categories"), "5");
+    EXPECT_EQ(pointnet_part_segmenter(odd).config.at("width"), "96");
+    EXPECT_EQ(pointnet_part_segmenter(odd).config.at("neighbours"), "7");
     expect_round_trip(puflow({.ratio = 7, .neighbours = 9, .interpolation_neighbours = 5, .stages = true}));
     EXPECT_NE(all_of(build_model("pointnet-classifier", {{"classes", "3"}})),
               all_of(build_model("pointnet-classifier", {})));
@@ -91,6 +98,8 @@ TEST(Registry, RefusesWhatItDoesNotKnow) {
     expect_refused("pointnet-classifier", {{"clases", "4"}}, "pointnet-classifier has no option \"clases\"",
                    "did you mean classes?");
     expect_refused("pointnet-classifier", {{"categories", "4"}}, "no option \"categories\"");
+    expect_refused("pointnet-classifier", {{"neighbours", "4"}}, "no option \"neighbours\"");
+    expect_refused("pointnet-part-segmenter", {{"dropout1", "0.4"}}, "no option \"dropout1\"", "dropout?");
     expect_refused("puflow", {{"classes", "4"}}, "puflow has no option \"classes\"");
 }
 
@@ -103,6 +112,9 @@ TEST(Registry, RefusesValuesThatDoNotParse) {
     expect_refused("pointnet-classifier", {{"dropout", "half"}}, "dropout must be a number, got \"half\"");
     expect_refused("pointnet-classifier", {{"dropout", "nan"}}, "dropout must be a number");
     expect_refused("pointnet-classifier", {{"dropout", "1.5"}}, "dropout must be at least 0 and below 1");
+    expect_refused("pointnet-classifier", {{"dropout1", "1"}}, "dropout1 must be at least 0 and below 1");
+    expect_refused("pointnet-part-segmenter", {{"neighbours", "129"}}, "neighbours must be 0 to 128, got 129");
+    expect_refused("pointnet-part-segmenter", {{"width", "0"}}, "width must be 1 to 65536, got 0");
     expect_refused("pointnet-classifier", {{"variant", "keras"}}, "variant must be torch or tf, got \"keras\"");
     expect_refused("pointnet-classifier", {{"input_transform", "1"}}, "input_transform must be true or false");
     expect_refused("puflow", {{"ratio", "33"}}, "ratio must be 1 to 32, got 33");

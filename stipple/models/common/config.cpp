@@ -57,6 +57,12 @@ void ConfigReader::read(const std::string& key, float& value) {
     value = static_cast<float>(number);
 }
 
+void ConfigReader::read(const std::string& key, std::optional<float>& value) {
+    float number = 0;
+    read(key, number);
+    if (config_.count(key)) value = number;
+}
+
 void ConfigReader::read(const std::string& key, const std::vector<std::string>& words, int64_t& value) {
     const std::string* text = find(key);
     if (!text) return;

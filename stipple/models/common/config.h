@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ public:
     void read(const std::string& key, int64_t& value);
     void read(const std::string& key, bool& value);
     void read(const std::string& key, float& value);
+    void read(const std::string& key, std::optional<float>& value);
     /// The position in `words`.
     void read(const std::string& key, const std::vector<std::string>& words, int64_t& value);
 

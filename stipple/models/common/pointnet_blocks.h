@@ -24,7 +24,14 @@ Tensor transform_net(Builder& build, const std::string& name, Tensor x, std::ini
 /// Throws Error{bad_argument} for options out of range.
 void check_options(const PointNetOptions& options);
 
-/// Options as a weights file keeps them; `categories` for the part segmenter alone.
-std::map<std::string, std::string> config_of(const PointNetOptions& options, bool with_categories);
+/// Which options a model has beside those of all three.
+enum class PointNetModel { classifier, segmenter, part_segmenter };
+
+/// Options as a weights file keeps them.
+std::map<std::string, std::string> config_of(const PointNetOptions& options, PointNetModel model);
+
+/// The other way: Error{bad_config} as build_model().
+PointNetOptions pointnet_options(const std::string& name, const std::map<std::string, std::string>& config,
+                                 PointNetModel model);
 
 }  // namespace stipple::models

@@ -168,5 +168,31 @@ TEST(EngineLowerPointNet, PartSegmenters) {
     EXPECT_LT(test::difference(tf, test::random_weights(tf, 14), Batch::ragged({0, 3, 5})), kRounded);
 }
 
+// Products of [x_i, x_j, x_j - x_i] are taken point by point and added edge by edge.
+TEST(EngineLowerPointNet, PartSegmenterOfNeighbours) {
+    const Network network = models::pointnet_part_segmenter({.classes = 94,
+                                                             .input_transform = false,
+                                                             .feature_transform = false,
+                                                             .categories = 19,
+                                                             .width = 1024,
+                                                             .neighbours = 4});
+    EXPECT_EQ(test::outline(lowered(network)),
+              "knn\n"
+              "chain 3 -> 64\n"
+              "chain 3 -> 64\n"
+              "chain [point][neighbour] -> 64 -> 64 max_rows\n"
+              "chain 64 -> 64\n"
+              "chain 64 -> 64\n"
+              "chain [point][neighbour] -> 64 max_rows\n"
+              "chain 3+64+64 -> 64\n"
+              "chain 64 -> 128\n"
+              "chain 128 -> 128\n"
+              "chain 128 -> 512\n"
+              "chain 512 -> 1024 max_points\n"
+              "cloud chain 1024+19 -> 256\n"
+              "chain 64+128+128+512[cloud] -> 256 -> 256 -> 128 -> 94\n");
+    EXPECT_LT(test::difference(network, test::random_weights(network, 15), Batch::ragged({0, 5, 9})), kRounded);
+}
+
 }  // namespace
 }  // namespace stipple::engine

@@ -86,6 +86,15 @@ const PointNetCase kClassifier = {"classifier", models::pointnet_classifier, {1,
 const PointNetCase kSegmenter = {"segmenter", models::pointnet_segmenter, {1, 7, 64, 33, 33}};
 const PointNetCase kPartSegmenter = {"part segmenter", models::pointnet_part_segmenter, {1, 5, 40, 17, 17}, true};
 
+/// As small as the shipped one in its last layer, with edges to neighbours: every cloud has that many points.
+Network narrow_part_segmenter(const PointNetOptions& options) {
+    PointNetOptions narrow = options;
+    narrow.width = 96;
+    narrow.neighbours = 16;
+    return models::pointnet_part_segmenter(narrow);
+}
+const PointNetCase kNeighbours = {"part segmenter of neighbours", narrow_part_segmenter, {16, 23, 70, 33, 33}, true};
+
 /// Calls f for every variant, choice of transforms and kind of weights, with the reference's answer.
 template <class F>
 void for_each_case(const PointNetCase& pointnet, const F& f) {
@@ -168,6 +177,10 @@ TEST_P(Parity, EverySegmenter) {
 
 TEST_P(Parity, EveryPartSegmenter) {
     expect_parity(kPartSegmenter);
+}
+
+TEST_P(Parity, EveryPartSegmenterOfNeighbours) {
+    expect_parity(kNeighbours);
 }
 
 }  // namespace
