@@ -1,11 +1,20 @@
 #include "stipple/learn/memory.h"
 
 #include <cstdio>
+#include <malloc.h>
 #include <string_view>
 
 #include "stipple/io/text.h"
 
 namespace stipple::learn {
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+    ::mallopt(M_MMAP_MAX, 0);
+    ::mallopt(M_TRIM_THRESHOLD, 2147483647);
+    ::mallopt(M_TOP_PAD, 64 << 20);
+#endif
+}
 
 MemoryUse memory_use(torch::Device device) {
     MemoryUse use;

@@ -8,6 +8,7 @@
 #include "stipple/learn/fine_tune.h"
 #include "stipple/learn/finish.h"
 #include "stipple/learn/labels.h"
+#include "stipple/learn/memory.h"
 #include "stipple/learn/train.h"
 #include "stipple/tasks/weights.h"
 
@@ -87,6 +88,7 @@ Result report(const learn::Recipe& recipe, const learn::TrainReport& trained, co
 
 Result run_train(const TrainArguments& arguments, const Common& common, bool seed_given) {
     if (common.threads > 0) torch::set_num_threads(common.threads);
+    learn::keep_freed_memory();
     const bool is_resumed = !arguments.resume.empty();
     learn::TrainOptions options;
     options.device = torch_device(common.device);
