@@ -31,10 +31,9 @@ int main(int argc, char** argv) {
     for (int64_t step = 0; step < steps; ++step) {
         const auto begin = std::chrono::steady_clock::now();
         optimizer.zero_gradients();
-        const torch::Tensor logits = module
-                                         .run(ops::Batch::dense(batch, points), {{"points", cloud}},
-                                              {.is_training = true, .step = step})
-                                         .at("logits");
+        const torch::Tensor logits =
+            module.run(ops::Batch::dense(batch, points), {{"points", cloud}}, {.is_training = true, .step = step})
+                .at("logits");
         learn::cross_entropy(logits, labels, smoothing).backward();
         const double norm = learn::gradient_norm(trained).item<double>();
         if (norm > 1) learn::scale_gradients(trained, 1 / norm);

@@ -226,6 +226,7 @@ std::map<std::string, std::string> LabelObjective::metadata() const {
         metadata["stipple.classes"] = list(set_.classes);
         return metadata;
     }
+    metadata["stipple.points"] = std::to_string(recipe_.data.points);  // local features depend on the density
     if (has_category_) {
         JsonWriter json;
         json.begin_object();

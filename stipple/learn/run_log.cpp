@@ -74,6 +74,7 @@ void RunLog::read_history() {
 }
 
 void RunLog::remember(int64_t epoch, const Scores& scores) {
+    last_scores_ = scores;
     for (const auto& [name, value] : scores) {
         std::vector<picture::TrainingCurve>& curves = is_loss(name) ? curves_.losses : curves_.scores;
         auto curve = std::find_if(curves.begin(), curves.end(), [&](const auto& c) { return c.name == name; });

@@ -23,6 +23,9 @@ public:
     void add_epoch(int64_t step, int64_t epoch, const Scores& scores, double rate, double clouds_per_second,
                    const MemoryUse& memory);
 
+    /// Of the last epoch that was logged, by this process or one before; empty where there is none.
+    const Scores& last_scores() const { return last_scores_; }
+
     /// On the disk. Before a checkpoint.
     void sync();
 
@@ -34,6 +37,7 @@ private:
     RunFolder& folder_;
     std::unique_ptr<io::EventWriter> events_;
     picture::TrainingCurves curves_;
+    Scores last_scores_;
 };
 
 }  // namespace stipple::learn

@@ -283,7 +283,6 @@ void Training::end_epoch() {
     for (const auto& [name, value] : scores) line += fmt::format(", {} {:.4f}", name, value);
     if (options_.progress != ProgressMode::never)
         log_info("epoch {} of {}{}, {:.0f} clouds/s", epoch + 1, recipe_.run.epochs, line, rate);
-    report_.scores = std::move(scores);
     std::fill(counters_.sums.begin(), counters_.sums.end(), 0);
     counters_.summed_steps = 0;
     failpoint("train.epoch");
@@ -327,6 +326,7 @@ TrainReport Training::run() {
                         fmt::format("go on with: stipple train --resume {}", folder_.path()));
         }
     }
+    report_.scores = log_->last_scores();
     report_.epochs = loader_.state().epoch;
     report_.steps = counters_.step;
     report_.skipped = counters_.skipped;

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "stipple/core/interrupt.h"
+#include "stipple/core/quoted.h"
 #include "stipple/engine/program.h"
+#include "stipple/io/text.h"
 #include "stipple/ops/knn.h"
 
 namespace stipple::tasks {
@@ -50,7 +52,12 @@ Segmenter::Segmenter(ModelOrEngine source, RunnerOptions options, int64_t batch)
                     "stipple engine inspect shows what it does");
     parts_ = logits->channels;
     if (category) categories_ = data::part_categories(runner_.source().metadata(), category->channels, parts_);
-    up_ = up_of(runner_.source().metadata());
+    const std::map<std::string, std::string>& metadata = runner_.source().metadata();
+    up_ = up_of(metadata);
+    if (const auto told = metadata.find("stipple.points"); told != metadata.end())
+        if (!io::parse_number(told->second, points_) || points_ < 1)
+            throw Error(ErrorCode::bad_file, Place{runner_.source().path},
+                        fmt::format("stipple.points of the metadata: {}", in_quotes(told->second)));
 }
 
 data::PartCategory Segmenter::parts_of(size_t category) const {
@@ -103,7 +110,9 @@ Segments Segmenter::run(const Array<float, 2>& points, size_t category) {
 Segments segment(Segmenter& segmenter, const PointCloud& cloud, const CloudOptions& options, size_t category,
                  const Pose& pose) {
     std::vector<int32_t> chosen;
-    Array<float, 2> points = network_points(cloud, options, &chosen);
+    CloudOptions seen = options;
+    if (seen.points == 0) seen.points = segmenter.points();
+    Array<float, 2> points = network_points(cloud, seen, &chosen);
     turn_points(points, pose);
     Segments segments = segmenter.run(points, category);
     if (points.size(0) < cloud.size()) segments = spread(cloud, chosen, segments);
@@ -113,9 +122,9 @@ Segments segment(Segmenter& segmenter, const PointCloud& cloud, const CloudOptio
 PartsView choose_view(Segmenter& segmenter, const PointCloud& cloud, const CloudOptions& options,
                       const std::vector<size_t>& categories, const std::vector<Pose>& poses) {
     STIPPLE_REQUIRE(!categories.empty() && !poses.empty(), "choose_view: nothing to choose from");
-    constexpr int64_t kPoints = 512;
+    const int64_t enough = segmenter.points() > 0 ? segmenter.points() : 512;
     CloudOptions few = options;
-    if (few.points == 0 || few.points > kPoints) few.points = kPoints;
+    if (few.points == 0 || few.points > enough) few.points = enough;
     const Array<float, 2> points = network_points(cloud, few);
     PartsView best{categories[0], 0, -1};
     for (const size_t category : categories)

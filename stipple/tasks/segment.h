@@ -33,6 +33,8 @@ public:
     data::PartCategory parts_of(size_t category) const;
     /// The upward axis of the clouds that it was trained on.
     Axis up() const { return up_; }
+    /// Points of these clouds, which a network with local features wants to see again; 0: any number.
+    int64_t points() const { return points_; }
 
     /// The likeliest part of each of the points [n, 3], of those that the category has; `category` is 0 where there are
     /// none. Ties go to the lower part.
@@ -44,12 +46,13 @@ public:
 
 private:
     NetworkRunner runner_;
-    int64_t parts_ = 0;
+    int64_t parts_ = 0, points_ = 0;
     std::vector<data::PartCategory> categories_;
     Axis up_;
 };
 
 /// A label for every point of a cloud of finite points: where the network sees fewer, that of the nearest one it saw.
+/// options.points 0: as many as segmenter.points(), or all.
 Segments segment(Segmenter& segmenter, const PointCloud& cloud, const CloudOptions& options, size_t category = 0,
                  const Pose& pose = {});
 
@@ -59,7 +62,8 @@ struct PartsView {
     double confidence = 0;  // 0 for parts at random, 1 for parts without doubt
 };
 /// The most confident view of a cloud, of all pairs of these categories and poses: the mean probability of its labels
-/// between 1 / parts and 1. Ties go to the earlier category, then the earlier pose. Looks at no more than 512 points.
+/// between 1 / parts and 1. Ties go to the earlier category, then the earlier pose. Looks at no more than
+/// 512 points, or segmenter.points().
 PartsView choose_view(Segmenter& segmenter, const PointCloud& cloud, const CloudOptions& options,
                       const std::vector<size_t>& categories, const std::vector<Pose>& poses);
 

@@ -111,7 +111,7 @@ TEST(TrainProgram, KilledAtAnyMomentItEndsInTheSameBits) {
                 std::filesystem::remove_all(path);
         }
         ASSERT_TRUE(is_done);
-        ASSERT_EQ(read_file(path + "/weights.safetensors"), weights) << run;
+        ASSERT_TRUE(read_file(path + "/weights.safetensors") == weights) << run;  // not printed: megabytes
     }
 }
 
@@ -169,7 +169,7 @@ TEST(TrainProgram, AFullDiskLeavesTheLastCheckpoint) {
     std::filesystem::remove(disk + "/filler");
     const LaunchResult resumed = run_launch(train_launch({"--resume", disk + "/run", "--threads", "1"}));
     EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
-    EXPECT_EQ(read_file(disk + "/run/weights.safetensors"), read_file(folder / "whole/weights.safetensors"));
+    EXPECT_TRUE(read_file(disk + "/run/weights.safetensors") == read_file(folder / "whole/weights.safetensors"));
 }
 
 TEST(TrainProgram, MistakesAreOneLine) {

@@ -74,10 +74,10 @@ TEST(Train, TwoRunsEndInTheSameBits) {
     Recipe threads = toy_recipe();
     const ToyRun b = run_toy(folder / "b", threads);
     EXPECT_EQ(a.losses, b.losses);
-    EXPECT_EQ(a.weights, b.weights);
+    EXPECT_TRUE(a.weights == b.weights);
     Recipe other = toy_recipe();
     other.run.seed = 1;
-    EXPECT_NE(run_toy(folder / "c", other).weights, a.weights);
+    EXPECT_FALSE(run_toy(folder / "c", other).weights == a.weights);
 }
 
 TEST(Train, ResumedAfterAnyStepEndsInTheSameBits) {
@@ -99,7 +99,7 @@ TEST(Train, ResumedAfterAnyStepEndsInTheSameBits) {
         TrainOptions second;
         second.is_resumed = true;
         const ToyRun rest = run_toy(path, recipe, second);
-        EXPECT_EQ(rest.weights, whole.weights) << k;
+        EXPECT_TRUE(rest.weights == whole.weights) << k;
         EXPECT_EQ(losses_of(read_file(path + "/metrics.jsonl")), losses_of(metrics)) << k;
         EXPECT_TRUE(rest.report.warnings.empty()) << k;
     }
@@ -112,8 +112,9 @@ TEST(Train, ARunThatIsCompleteWritesItsWeightsAgain) {
     TrainOptions again;
     again.is_resumed = true;
     const ToyRun resumed = run_toy(folder / "run", toy_recipe(), again);
-    EXPECT_EQ(resumed.weights, whole.weights);
+    EXPECT_TRUE(resumed.weights == whole.weights);
     EXPECT_TRUE(resumed.losses.empty());
+    EXPECT_EQ(resumed.report.scores, whole.report.scores);
 }
 
 TEST(Train, StepsThatAreNotFiniteAreSkippedAndNamed) {
@@ -188,7 +189,7 @@ TEST(Train, ACheckpointWithAFlippedBitIsSkipped) {
     const ToyRun rest = run_toy(folder / "run", recipe, second);
     ASSERT_EQ(rest.report.warnings.size(), 1u);
     EXPECT_NE(rest.report.warnings[0].find("step-00000025"), std::string::npos);
-    EXPECT_EQ(rest.weights, whole.weights);
+    EXPECT_TRUE(rest.weights == whole.weights);
 }
 
 TEST(Train, AFullDiskEndsItWithTheLastCheckpointIntact) {
@@ -201,12 +202,12 @@ TEST(Train, AFullDiskEndsItWithTheLastCheckpointIntact) {
     set_failpoints("");
     TrainOptions second;
     second.is_resumed = true;
-    EXPECT_EQ(run_toy(folder / "run", recipe, second).weights, whole.weights);
+    EXPECT_TRUE(run_toy(folder / "run", recipe, second).weights == whole.weights);
 
     set_failpoints("ckpt.mid_write:enospc:7,ckpt.mid_write:enospc:8");
     TrainOptions warn;
     warn.survives_save_errors = true;
-    EXPECT_EQ(run_toy(folder / "warned", recipe, warn).weights, whole.weights);
+    EXPECT_TRUE(run_toy(folder / "warned", recipe, warn).weights == whole.weights);
     set_failpoints("");
 }
 

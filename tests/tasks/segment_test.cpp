@@ -39,6 +39,24 @@ TEST(Segment, LabelsEveryPointAndGrows) {
     EXPECT_NE(message_of([&] { segmenter.run(network_points(cloud, few), 1); }), "");
 }
 
+TEST(Segment, SeesAsManyPointsAsItWasTrainedOn) {
+    const test::TemporaryFolder folder;
+    const std::string path = save_model(folder / "s.safetensors", "pointnet-segmenter", 6);
+    ModelOrEngine source = load_model_or_engine(path);
+    source.model->weights.metadata["stipple.points"] = "30";
+    Segmenter segmenter(std::move(source), {.device = "cpu"});
+    EXPECT_EQ(segmenter.points(), 30);
+    const PointCloud cloud = random_cloud(90).vertices;
+    EXPECT_EQ(segment(segmenter, cloud, {.points = 0, .seed = 2}).labels,
+              segment(segmenter, cloud, {.points = 30, .seed = 2}).labels);
+    EXPECT_NE(segment(segmenter, cloud, {.points = 0, .seed = 2}).probabilities,
+              segment(segmenter, cloud, {.points = 90, .seed = 2}).probabilities);
+    source = load_model_or_engine(path);
+    source.model->weights.metadata["stipple.points"] = "many";
+    EXPECT_NE(message_of([&] { Segmenter(std::move(source), {.device = "cpu"}); }).find("stipple.points"),
+              std::string::npos);
+}
+
 TEST(Segment, CategoriesRestrictParts) {
     const test::TemporaryFolder folder;
     Segmenter segmenter(load_model_or_engine(save_model(folder / "p.safetensors", "pointnet-part-segmenter", 50)),
