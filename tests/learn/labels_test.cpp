@@ -27,8 +27,9 @@ std::string make_part_folders(const test::TemporaryFolder& folder, int64_t cloud
         for (int64_t i = 0; i < clouds; ++i) {
             const std::string of_category = data + (category == 0 ? "/lamp" : "/mug");
             std::filesystem::create_directories(of_category);
-            std::string text = "ply\nformat ascii 1.0\nelement vertex " + std::to_string(kPartPoints) +
-                               "\nproperty float x\nproperty float y\nproperty float z\nproperty int label\nend_header\n";
+            std::string text =
+                "ply\nformat ascii 1.0\nelement vertex " + std::to_string(kPartPoints) +
+                "\nproperty float x\nproperty float y\nproperty float z\nproperty int label\nend_header\n";
             for (int64_t p = 0; p < kPartPoints; ++p) {
                 float xyz[3];
                 for (float& value : xyz) value = 2 * rng.uniform(next++) - 1;
@@ -48,7 +49,8 @@ Recipe part_recipe(const std::string& data) {
     recipe.name = "parts";
     recipe.task = "segmentation";
     recipe.model = "pointnet-part-segmenter";
-    recipe.options = {{"input_transform", "false"}, {"feature_transform", "false"}, {"width", "64"}, {"neighbours", "4"}};
+    recipe.options = {
+        {"input_transform", "false"}, {"feature_transform", "false"}, {"width", "64"}, {"neighbours", "4"}};
     recipe.data.folder = data;
     recipe.data.points = kPartPoints;
     recipe.data.held_out = 0.25;

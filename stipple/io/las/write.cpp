@@ -246,10 +246,10 @@ void put(std::string& to, int64_t offset, T value) {
 
 std::string vlr(std::string_view user, uint16_t id, std::string_view description, const std::string& payload) {
     std::string out(kVlrHeader, '\0');
-    out.replace(2, user.size(), user);
+    std::copy(user.begin(), user.end(), out.begin() + 2);
     put<uint16_t>(out, 18, id);
     put<uint16_t>(out, 20, static_cast<uint16_t>(payload.size()));
-    out.replace(22, description.size(), description);
+    std::copy(description.begin(), description.end(), out.begin() + 22);
     return out + payload;
 }
 
