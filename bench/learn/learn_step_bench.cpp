@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <torch/torch.h>
 
+#include "stipple/learn/loop/memory.h"
 #include "stipple/learn/losses.h"
-#include "stipple/learn/memory.h"
 #include "stipple/learn/module.h"
 #include "stipple/learn/optimizer.h"
 #include "stipple/models/pointnet.h"

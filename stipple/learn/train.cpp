@@ -10,10 +10,10 @@
 #include "stipple/core/failpoint.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/log.h"
+#include "stipple/learn/loop/run_log.h"
+#include "stipple/learn/loop/run_state.h"
+#include "stipple/learn/loop/trouble.h"
 #include "stipple/learn/optimizer.h"
-#include "stipple/learn/run_log.h"
-#include "stipple/learn/run_state.h"
-#include "stipple/learn/trouble.h"
 
 namespace stipple::learn {
 namespace {

@@ -8,7 +8,7 @@
 #include "stipple/learn/fine_tune.h"
 #include "stipple/learn/finish.h"
 #include "stipple/learn/labels.h"
-#include "stipple/learn/memory.h"
+#include "stipple/learn/loop/memory.h"
 #include "stipple/learn/train.h"
 #include "stipple/tasks/weights.h"
 

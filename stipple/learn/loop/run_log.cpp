@@ -1,4 +1,4 @@
-#include "stipple/learn/run_log.h"
+#include "stipple/learn/loop/run_log.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "stipple/learn/memory.h"
+#include "stipple/learn/loop/memory.h"
 
 #include <cstdio>
 #include <malloc.h>

@@ -1,4 +1,4 @@
-#include "stipple/learn/trouble.h"
+#include "stipple/learn/loop/trouble.h"
 
 #include <new>
 #include <torch/torch.h>

@@ -1,4 +1,4 @@
-#include "stipple/learn/run_state.h"
+#include "stipple/learn/loop/run_state.h"
 
 #include <cstring>
 #include <torch/torch.h>

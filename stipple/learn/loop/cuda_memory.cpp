@@ -1,6 +1,6 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 
-#include "stipple/learn/memory.h"
+#include "stipple/learn/loop/memory.h"
 
 namespace stipple::learn::cuda {
 

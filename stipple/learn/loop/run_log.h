@@ -6,7 +6,7 @@
 
 #include "stipple/core/run_folder.h"
 #include "stipple/io/event_file.h"
-#include "stipple/learn/memory.h"
+#include "stipple/learn/loop/memory.h"
 #include "stipple/learn/objective.h"
 #include "stipple/picture/training_chart.h"
 
