@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "stipple/core/folder.h"
 #include "stipple/data/layouts/common.h"
@@ -52,6 +53,26 @@ std::string choose_split(const std::string& folder, const std::string& wanted, c
 }
 
 }  // namespace
+
+void to_unit_spheres(Clouds& clouds) {
+    for (int64_t cloud = 0; cloud < clouds.size(); ++cloud) {
+        float* points = clouds.points.data() + 3 * clouds.offsets[static_cast<size_t>(cloud)];
+        const int64_t n = clouds.size_of(cloud);
+        double centre[3] = {};
+        for (int64_t i = 0; i < 3 * n; ++i) centre[i % 3] += points[i] / static_cast<double>(n);
+        double largest = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            double square = 0;
+            for (int axis = 0; axis < 3; ++axis) {
+                const double offset = points[3 * i + axis] - centre[axis];
+                square += offset * offset;
+            }
+            largest = std::max(largest, square);
+        }
+        const double radius = largest > 0 ? std::sqrt(largest) : 1;
+        for (int64_t i = 0; i < 3 * n; ++i) points[i] = static_cast<float>((points[i] - centre[i % 3]) / radius);
+    }
+}
 
 int64_t Clouds::common_size() const {
     if (size() == 0) return -1;

@@ -31,6 +31,10 @@ struct Clouds {
     int64_t common_size() const;
 };
 
+/// Every cloud centred at the mean of its points, its largest radius 1 (all points equal: left in place of the mean).
+/// Points are finite. In float64, rounded once.
+void to_unit_spheres(Clouds& clouds);
+
 struct DataSet {
     std::string layout;                // name of its row in layouts()
     std::string split;                 // "train", "val", "test"; "all" for a set that is not split

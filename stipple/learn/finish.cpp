@@ -2,7 +2,7 @@
 
 #include <ctime>
 
-#include "stipple/data/data_set.h"
+#include "stipple/learn/label_data.h"
 #include "stipple/network/card.h"
 #include "stipple/tasks/fit_confidence.h"
 
@@ -38,18 +38,15 @@ network::Card card_for(const Recipe& recipe, const TrainReport& report, const Fi
 
 void add_confidence(const Recipe& recipe, const TrainReport& report, const FinishOptions& options,
                     network::Weights& weights) {
-    data::DataSetOptions how;
-    how.split = recipe.data.split;
-    how.layout = recipe.data.layout;
-    if (recipe.data.subset == "first") how.points = recipe.data.points;
     io::Warnings told_before;
-    const data::DataSet set = data::load_data_set(recipe.data.folder, how, told_before);
+    LabelData data = load_label_data(recipe, told_before, options.progress);
     tasks::Classifier classifier(tasks::load_model_or_engine(report.weights),
                                  {.device = options.device, .batch = 32, .points = recipe.data.points});
     const tasks::ConfidenceSizes sizes;
-    Progress progress("fit confidence", set.size() * 2 * static_cast<int64_t>(sizes.points.size()), options.progress,
-                      "clouds");
-    tasks::set_confidence(weights.metadata, tasks::fit_confidence(classifier, set, sizes, {}, [&] { progress.add(); }));
+    Progress progress("fit confidence", data.set.size() * 2 * static_cast<int64_t>(sizes.points.size()),
+                      options.progress, "clouds");
+    tasks::set_confidence(weights.metadata,
+                          tasks::fit_confidence(classifier, data.set, sizes, {}, [&] { progress.add(); }));
     progress.finish();
 }
 

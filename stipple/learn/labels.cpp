@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <torch/torch.h>
 
 #include "stipple/core/json_writer.h"
 #include "stipple/data/data_set.h"
-#include "stipple/geometry/sample_surface.h"
+#include "stipple/learn/label_data.h"
 #include "stipple/learn/losses.h"
 #include "stipple/metrics/classification.h"
 #include "stipple/metrics/segmentation.h"
@@ -28,51 +27,11 @@ constexpr int64_t kEvaluatedPoints = 1 << 18;  // at a time
     throw Error(ErrorCode::bad_config, message);
 }
 
-DataSet load(const Recipe& recipe, const std::string& split, std::vector<std::string>& warnings, ProgressMode mode) {
-    data::DataSetOptions options;
-    options.split = split;
-    options.layout = recipe.data.layout;
-    if (recipe.data.subset == "first") options.points = recipe.data.points;
-    options.seed = recipe.run.seed;
-    options.sampler = [&](const Mesh& mesh, int64_t, uint64_t seed) {
-        return geometry::cloud_of_samples(mesh, geometry::sample_surface(mesh, recipe.data.mesh_points, seed));
-    };
-    std::optional<Progress> progress;
-    options.on_progress = [&](int64_t done, int64_t total) {
-        if (!progress) progress.emplace("read " + (split.empty() ? "data" : split), total, mode, "files");
-        if (done > 0) progress->add();
-    };
-    return data::load_data_set(recipe.data.folder, options, warnings);
-}
-
-/// Centred, largest radius 1, as the classifiers see clouds (tasks/network_clouds.h).
-void normalise(float* points, int64_t n) {
-    double centre[3] = {};
-    for (int64_t i = 0; i < n; ++i)
-        for (int c = 0; c < 3; ++c) centre[c] += points[3 * i + c];
-    for (double& coordinate : centre) coordinate /= static_cast<double>(n);
-    double largest = 0;
-    for (int64_t i = 0; i < n; ++i) {
-        double square = 0;
-        for (int c = 0; c < 3; ++c) square += std::pow(points[3 * i + c] - centre[c], 2);
-        largest = std::max(largest, square);
-    }
-    const double factor = largest > 0 ? 1 / std::sqrt(largest) : 1;
-    for (int64_t i = 0; i < n; ++i)
-        for (int c = 0; c < 3; ++c) points[3 * i + c] = static_cast<float>((points[3 * i + c] - centre[c]) * factor);
-}
-
-std::vector<int64_t> all_items(int64_t n) {
-    std::vector<int64_t> items(static_cast<size_t>(n));
-    for (int64_t i = 0; i < n; ++i) items[static_cast<size_t>(i)] = i;
-    return items;
-}
-
 class LabelObjective : public Objective {
 public:
     LabelObjective(const Recipe& recipe, std::vector<std::string>& warnings, ProgressMode mode);
 
-    int64_t items() const override { return static_cast<int64_t>(train_.size()); }
+    int64_t items() const override { return static_cast<int64_t>(data_.train.size()); }
     network::Network network() const override { return network_; }
     std::map<std::string, std::string> metadata() const override;
     void prepare(int64_t batch, int buffers, int threads, torch::Device device) override;
@@ -82,7 +41,7 @@ public:
     Scores scores(std::span<const double> sums) const override {
         return {{"loss", sums[0]}, {"accuracy", sums[1] / std::max(sums[2], 1.0)}};
     }
-    bool has_validation() const override { return !held_out_.empty(); }
+    bool has_validation() const override { return !data_.held_out.empty(); }
     Scores evaluate(Module& module) override;
     std::string describe(std::span<const int64_t> items) const override;
 
@@ -100,10 +59,7 @@ private:
     };
 
     bool is_segmentation() const { return recipe_.task == "segmentation"; }
-    const DataSet& validation() const { return validation_ ? *validation_ : set_; }
     int64_t label_of(const DataSet& set, int64_t item) const { return set.labels.empty() ? 0 : set.labels[item]; }
-    void keep_named_classes(std::vector<int64_t>& items) const;
-    void split(std::vector<std::string>& warnings, ProgressMode mode);
     void build();
     /// The labels of a batch's rows as the network counts them.
     Tensor logits_of(Module& module, const ops::Batch& batch, const Tensor& points, const Tensor& categories,
@@ -111,9 +67,8 @@ private:
     CrossEntropyOptions entropy(const ops::Batch& batch, const Tensor& categories) const;
 
     Recipe recipe_;
-    DataSet set_;
-    std::optional<DataSet> validation_;      // of another split
-    std::vector<int64_t> train_, held_out_;  // items of set_; the latter of validation()
+    LabelData data_;
+    const DataSet& set_;  // that is trained on
     network::Network network_;
     std::vector<View> views_;
     int64_t part_begin_ = 0, part_end_ = 0;  // of the parts that are learned
@@ -132,59 +87,11 @@ private:
 };
 
 LabelObjective::LabelObjective(const Recipe& recipe, std::vector<std::string>& warnings, ProgressMode mode)
-    : recipe_(recipe) {
-    if (recipe.data.folder.empty())
-        throw Error(ErrorCode::bad_argument, "no data to train on", "name a folder with --data");
-    set_ = load(recipe, recipe.data.split, warnings, mode);
-    if (is_segmentation() && set_.parts.empty())
-        misfit(fmt::format("{}: segmentation needs parts; layout {} has none", recipe.data.folder, set_.layout));
-    if (!is_segmentation() && set_.labels.empty())
-        misfit(fmt::format("{}: classification needs classes; layout {} has none", recipe.data.folder, set_.layout));
-    split(warnings, mode);
+    : recipe_(recipe), data_(load_label_data(recipe, warnings, mode)), set_(data_.set) {
     build();
     views_.push_back({recipe.data.points, recipe.augment, 1, recipe.run.seed});
     if (recipe.view.weight > 0)
         views_.push_back({recipe.view.points, recipe.view.augment, recipe.view.weight, recipe.run.seed ^ kViewSeed});
-}
-
-void LabelObjective::keep_named_classes(std::vector<int64_t>& items) const {
-    if (recipe_.data.classes.empty()) return;
-    std::vector<char> is_kept(set_.classes.size());
-    std::string names = recipe_.data.classes + ",";
-    for (size_t begin = 0, end = 0; (end = names.find(',', begin)) != std::string::npos; begin = end + 1) {
-        const std::string name = names.substr(begin, end - begin);
-        const auto found = std::find(set_.classes.begin(), set_.classes.end(), name);
-        if (found == set_.classes.end()) misfit(fmt::format("data.classes: the set has no class {}", name));
-        is_kept[static_cast<size_t>(found - set_.classes.begin())] = 1;
-    }
-    std::erase_if(items, [&](int64_t item) { return !is_kept[static_cast<size_t>(set_.labels[item])]; });
-}
-
-void LabelObjective::split(std::vector<std::string>& warnings, ProgressMode mode) {
-    std::vector<int64_t> items = all_items(set_.size());
-    keep_named_classes(items);
-    if (!recipe_.data.validation.empty()) {
-        validation_ = load(recipe_, recipe_.data.validation, warnings, mode);
-        if (validation_->classes != set_.classes)
-            misfit(fmt::format("{}: split {} has other classes", recipe_.data.folder, recipe_.data.validation));
-        held_out_ = all_items(validation_->size());
-        if (!recipe_.data.classes.empty())
-            std::erase_if(held_out_, [&](int64_t item) {
-                const std::string& name = set_.classes[static_cast<size_t>(validation_->labels[item])];
-                return ("," + recipe_.data.classes + ",").find("," + name + ",") == std::string::npos;
-            });
-        train_ = std::move(items);
-    } else {
-        // Every n-th of each class, so that rare ones are in both.
-        const int64_t every =
-            recipe_.data.held_out > 0 ? std::max<int64_t>(2, std::llround(1 / recipe_.data.held_out)) : 0;
-        std::map<int64_t, int64_t> seen;
-        for (const int64_t item : items) {
-            const int64_t rank = seen[label_of(set_, item)]++;
-            (every > 0 && rank % every == every / 2 ? held_out_ : train_).push_back(item);
-        }
-    }
-    if (train_.size() < 2) misfit(fmt::format("{}: {} items to train on", recipe_.data.folder, train_.size()));
 }
 
 void LabelObjective::build() {
@@ -195,8 +102,8 @@ void LabelObjective::build() {
         part_end_ = 0;
         for (const data::PartCategory& category : set_.categories) part_end_ = std::max(part_end_, category.end);
         if (model == "pointnet-segmenter") {  // of one category: its parts are counted from 0
-            const int64_t label = label_of(set_, train_.front());
-            for (const int64_t item : train_)
+            const int64_t label = label_of(set_, data_.train.front());
+            for (const int64_t item : data_.train)
                 if (label_of(set_, item) != label)
                     misfit("pointnet-segmenter is of one category: name it with data.classes");
             part_begin_ = set_.categories[static_cast<size_t>(label)].begin;
@@ -255,7 +162,7 @@ void LabelObjective::prepare(int64_t batch, int buffers, int threads, torch::Dev
 }
 
 void LabelObjective::make(int64_t epoch, int64_t number, const LoaderSlot& slot) {
-    const int64_t item = train_[static_cast<size_t>(number)];
+    const int64_t item = data_.train[static_cast<size_t>(number)];
     Scratch& scratch = scratch_[static_cast<size_t>(slot.thread)];
     Buffer& buffer = buffers_[static_cast<size_t>(slot.buffer)];
     const int64_t size = set_.clouds.size_of(item), first = set_.clouds.offsets[static_cast<size_t>(item)];
@@ -263,7 +170,6 @@ void LabelObjective::make(int64_t epoch, int64_t number, const LoaderSlot& slot)
     for (const View& view : views_) {
         const float* stored = set_.clouds.points.data() + 3 * first;
         scratch.points.assign(stored, stored + 3 * size);
-        if (recipe_.data.normalise) normalise(scratch.points.data(), size);
         data::AugmentCloud cloud{{scratch.points.data(), {size, 3}}};
         if (is_segmentation()) {
             scratch.parts.assign(set_.parts.begin() + first, set_.parts.begin() + first + size);
@@ -347,7 +253,7 @@ StepOutput LabelObjective::step(Module& module, const LoadedBatch& loaded, const
 
 Scores LabelObjective::evaluate(Module& module) {
     const torch::NoGradGuard no_gradients;
-    const DataSet& set = validation();
+    const DataSet& set = data_.evaluated();
     std::vector<int32_t> found, truth;
     std::vector<int64_t> sizes;
     std::vector<float> points;
@@ -374,10 +280,9 @@ Scores LabelObjective::evaluate(Module& module) {
         sizes.clear(), points.clear(), categories.clear();
     };
     std::vector<int64_t> shape_sizes;
-    for (const int64_t item : held_out_) {
+    for (const int64_t item : data_.held_out) {
         const int64_t size = set.clouds.size_of(item), first = set.clouds.offsets[static_cast<size_t>(item)];
         scratch.points.assign(set.clouds.points.data() + 3 * first, set.clouds.points.data() + 3 * (first + size));
-        if (recipe_.data.normalise) normalise(scratch.points.data(), size);
         int64_t rows = size;
         if (!is_segmentation() && size > recipe_.data.points) {  // the same choice each time
             data::AugmentOptions choose;
@@ -411,8 +316,8 @@ Scores LabelObjective::evaluate(Module& module) {
     }
     std::vector<metrics::SegmentedShape> shapes;
     int64_t begin = 0;
-    for (size_t i = 0; i < held_out_.size(); begin += shape_sizes[i++])
-        shapes.push_back({static_cast<int32_t>(label_of(set, held_out_[i])),
+    for (size_t i = 0; i < data_.held_out.size(); begin += shape_sizes[i++])
+        shapes.push_back({static_cast<int32_t>(label_of(set, data_.held_out[i])),
                           std::span(found).subspan(static_cast<size_t>(begin), static_cast<size_t>(shape_sizes[i])),
                           std::span(truth).subspan(static_cast<size_t>(begin), static_cast<size_t>(shape_sizes[i]))});
     const metrics::PartIou iou = metrics::part_iou(shapes, parts);
@@ -425,7 +330,7 @@ Scores LabelObjective::evaluate(Module& module) {
 std::string LabelObjective::describe(std::span<const int64_t> numbers) const {
     std::string text;
     for (size_t i = 0; i < numbers.size() && i < 4; ++i) {
-        const int64_t item = train_[static_cast<size_t>(numbers[i])];
+        const int64_t item = data_.train[static_cast<size_t>(numbers[i])];
         text +=
             (i > 0 ? ", " : "") + (set_.names.empty() ? std::to_string(item) : set_.names[static_cast<size_t>(item)]);
     }

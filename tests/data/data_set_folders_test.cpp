@@ -184,5 +184,13 @@ TEST_F(PatchSet, RefusesWhatIsWrong) {
 }
 #endif
 
+TEST(DataSetClouds, UnitSpheres) {
+    Clouds clouds;
+    clouds.points = {1, 2, 3, 3, 2, 3, 5, 5, 5};
+    clouds.offsets = {0, 2, 3};
+    to_unit_spheres(clouds);
+    EXPECT_EQ(clouds.points, (std::vector<float>{-1, 0, 0, 1, 0, 0, 0, 0, 0}));
+}
+
 }  // namespace
 }  // namespace stipple::data
