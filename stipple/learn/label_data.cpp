@@ -67,7 +67,8 @@ LabelData load_label_data(const Recipe& recipe, std::vector<std::string>& warnin
     if (is_segmentation && data.set.parts.empty())
         misfit(fmt::format("{}: segmentation needs parts; layout {} has none", recipe.data.folder, data.set.layout));
     if (!is_segmentation && data.set.labels.empty())
-        misfit(fmt::format("{}: classification needs classes; layout {} has none", recipe.data.folder, data.set.layout));
+        misfit(
+            fmt::format("{}: classification needs classes; layout {} has none", recipe.data.folder, data.set.layout));
     const std::vector<char> is_named = named_classes(recipe, data.set);
     const std::vector<int64_t> items = items_of(data.set, is_named);
     if (!recipe.data.validation.empty()) {

@@ -246,7 +246,12 @@ StepOutput LabelObjective::step(Module& module, const LoadedBatch& loaded, const
                                                                : TransformConvention::torch);
     const torch::NoGradGuard no_gradients;
     const int64_t rows = is_segmentation() ? n * views_[0].points : n;
-    const Tensor right = logits.narrow(0, 0, rows).argmax(1).eq(truth.narrow(0, 0, rows)).sum().to(torch::kFloat64);
+    Tensor first = logits.narrow(0, 0, rows);  // scored as evaluate() does
+    if (allowed_.defined())
+        first = first.masked_fill(
+            allowed_parts(ops::Batch::dense(n, views_[0].points), labels.narrow(0, 0, n), allowed_).logical_not(),
+            -INFINITY);
+    const Tensor right = first.argmax(1).eq(truth.narrow(0, 0, rows)).sum().to(torch::kFloat64);
     return {loss, torch::stack({loss.detach().to(torch::kFloat64), right,
                                 torch::full({}, static_cast<double>(rows), right.options())})};
 }
