@@ -172,7 +172,7 @@ TEST(CliStructure, CallsThatNoSourceMayMake) {
          {"cli/train_command.cpp"}},
         {R"(\b(system_clock|high_resolution_clock)\b|\bCLOCK_REALTIME\b|\bgettimeofday\b|(^|[^\w.>])time\s*\()",
          "a clock that jumps: use steady_clock; events and cards tell the date",
-         {"learn/run_log.cpp", "learn/finish.cpp"}},
+         {"learn/loop/run_log.cpp", "learn/finish.cpp"}},
         {R"(\b(sprintf|strcpy|strcat|gets|alloca|tmpnam|mktemp)\s*\()", "writes past its end, or races", {}},
         {R"(\bstd::(views|ranges)::)", "clang 14 cannot", {}},
         {R"(\b(rand|srand|random_device)\s*[({])", "not reproducible: core/rng.h", {}},
