@@ -2,7 +2,6 @@
 
 #include <ctime>
 
-#include "stipple/learn/label_data.h"
 #include "stipple/network/card.h"
 #include "stipple/tasks/fit_confidence.h"
 
@@ -36,28 +35,26 @@ network::Card card_for(const Recipe& recipe, const TrainReport& report, const Fi
     return card;
 }
 
-void add_confidence(const Recipe& recipe, const TrainReport& report, const FinishOptions& options,
-                    network::Weights& weights) {
-    io::Warnings told_before;
-    LabelData data = load_label_data(recipe, told_before, options.progress);
+void add_confidence(const Recipe& recipe, const data::DataSet& set, const TrainReport& report,
+                    const FinishOptions& options, network::Weights& weights) {
     tasks::Classifier classifier(tasks::load_model_or_engine(report.weights),
                                  {.device = options.device, .batch = 32, .points = recipe.data.points});
     const tasks::ConfidenceSizes sizes;
-    Progress progress("fit confidence", data.set.size() * 2 * static_cast<int64_t>(sizes.points.size()),
-                      options.progress, "clouds");
-    tasks::set_confidence(weights.metadata,
-                          tasks::fit_confidence(classifier, data.set, sizes, {}, [&] { progress.add(); }));
+    Progress progress("fit confidence", set.size() * 2 * static_cast<int64_t>(sizes.points.size()), options.progress,
+                      "clouds");
+    tasks::set_confidence(weights.metadata, tasks::fit_confidence(classifier, set, sizes, {}, [&] { progress.add(); }));
     progress.finish();
 }
 
 }  // namespace
 
-void finish_weights(const Recipe& recipe, TrainReport& report, const FinishOptions& options) {
+void finish_weights(const Recipe& recipe, const data::DataSet& trained_on, TrainReport& report,
+                    const FinishOptions& options) {
     network::Weights weights = network::load_weights(report.weights);
     network::set_card(weights, card_for(recipe, report, options));
     if (recipe.task == "classification" && recipe.run.confidence) {
         try {
-            add_confidence(recipe, report, options, weights);
+            add_confidence(recipe, trained_on, report, options, weights);
         } catch (const Error& error) {
             if (error.code() != ErrorCode::bad_argument && error.code() != ErrorCode::bad_file) throw;
             report.warnings.push_back(fmt::format("no measure of confidence: {}", error.message()));

@@ -2,6 +2,7 @@
 // What trained weights carry beside their numbers: the card that says where they come from, and, of classifiers, how
 // much their answers are worth.
 
+#include "stipple/data/data_set.h"
 #include "stipple/learn/recipe.h"
 #include "stipple/learn/train.h"
 
@@ -15,6 +16,7 @@ struct FinishOptions {
 
 /// Adds both to report.weights, which is replaced at once. The confidence is fitted on the clouds that were trained on
 /// (tasks/fit_confidence.h); where that cannot be, a warning says why.
-void finish_weights(const Recipe& recipe, TrainReport& report, const FinishOptions& options);
+void finish_weights(const Recipe& recipe, const data::DataSet& trained_on, TrainReport& report,
+                    const FinishOptions& options);
 
 }  // namespace stipple::learn

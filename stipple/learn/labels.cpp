@@ -29,7 +29,7 @@ constexpr int64_t kEvaluatedPoints = 1 << 18;  // at a time
 
 class LabelObjective : public Objective {
 public:
-    LabelObjective(const Recipe& recipe, std::vector<std::string>& warnings, ProgressMode mode);
+    LabelObjective(const Recipe& recipe, const LabelData& data);
 
     int64_t items() const override { return static_cast<int64_t>(data_.train.size()); }
     network::Network network() const override { return network_; }
@@ -67,7 +67,7 @@ private:
     CrossEntropyOptions entropy(const ops::Batch& batch, const Tensor& categories) const;
 
     Recipe recipe_;
-    LabelData data_;
+    const LabelData& data_;
     const DataSet& set_;  // that is trained on
     network::Network network_;
     std::vector<View> views_;
@@ -86,8 +86,8 @@ private:
     std::vector<Scratch> scratch_;
 };
 
-LabelObjective::LabelObjective(const Recipe& recipe, std::vector<std::string>& warnings, ProgressMode mode)
-    : recipe_(recipe), data_(load_label_data(recipe, warnings, mode)), set_(data_.set) {
+LabelObjective::LabelObjective(const Recipe& recipe, const LabelData& data)
+    : recipe_(recipe), data_(data), set_(data.set) {
     build();
     views_.push_back({recipe.data.points, recipe.augment, 1, recipe.run.seed});
     if (recipe.view.weight > 0)
@@ -227,13 +227,14 @@ StepOutput LabelObjective::step(Module& module, const LoadedBatch& loaded, const
     Tensor transform;
     const Tensor logits = logits_of(module, batch, points, labels, options, &transform);
 
-    Tensor loss;
+    Tensor loss, first_allowed;
     double weights = 0;
     int64_t begin = 0;
     for (const View& view : views_) {
         const int64_t rows = is_segmentation() ? n * view.points : n;
-        const Tensor term = cross_entropy(logits.narrow(0, begin, rows), truth.narrow(0, begin, rows),
-                                          entropy(ops::Batch::dense(n, view.points), labels.narrow(0, 0, n)));
+        const CrossEntropyOptions how = entropy(ops::Batch::dense(n, view.points), labels.narrow(0, 0, n));
+        if (begin == 0) first_allowed = how.allowed;
+        const Tensor term = cross_entropy(logits.narrow(0, begin, rows), truth.narrow(0, begin, rows), how);
         loss = loss.defined() ? loss + view.weight * term : view.weight * term;
         weights += view.weight;
         begin += rows;
@@ -247,10 +248,7 @@ StepOutput LabelObjective::step(Module& module, const LoadedBatch& loaded, const
     const torch::NoGradGuard no_gradients;
     const int64_t rows = is_segmentation() ? n * views_[0].points : n;
     Tensor first = logits.narrow(0, 0, rows);  // scored as evaluate() does
-    if (allowed_.defined())
-        first = first.masked_fill(
-            allowed_parts(ops::Batch::dense(n, views_[0].points), labels.narrow(0, 0, n), allowed_).logical_not(),
-            -INFINITY);
+    if (first_allowed.defined()) first = first.masked_fill(first_allowed.logical_not(), -INFINITY);
     const Tensor right = first.argmax(1).eq(truth.narrow(0, 0, rows)).sum().to(torch::kFloat64);
     return {loss, torch::stack({loss.detach().to(torch::kFloat64), right,
                                 torch::full({}, static_cast<double>(rows), right.options())})};
@@ -344,9 +342,8 @@ std::string LabelObjective::describe(std::span<const int64_t> numbers) const {
 
 }  // namespace
 
-std::unique_ptr<Objective> make_label_objective(const Recipe& recipe, std::vector<std::string>& warnings,
-                                                ProgressMode progress) {
-    return std::make_unique<LabelObjective>(recipe, warnings, progress);
+std::unique_ptr<Objective> make_label_objective(const Recipe& recipe, const LabelData& data) {
+    return std::make_unique<LabelObjective>(recipe, data);
 }
 
 }  // namespace stipple::learn

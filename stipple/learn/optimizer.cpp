@@ -91,17 +91,6 @@ std::map<std::string, Tensor> Optimizer::state() const {
     return state;
 }
 
-void Optimizer::set_state(const std::map<std::string, Tensor>& state, int64_t steps) {
-    const torch::NoGradGuard no_gradients;
-    for (auto& [name, tensor] : this->state()) {
-        const auto found = state.find(name);
-        if (found == state.end() || found->second.sizes() != tensor.sizes())
-            throw Error(ErrorCode::bad_file, fmt::format("the optimiser's {} is missing or has another shape", name));
-        tensor.copy_(found->second);
-    }
-    steps_ = steps;
-}
-
 Tensor gradient_norm(const std::vector<Tensor>& parameters) {
     const torch::NoGradGuard no_gradients;
     const std::vector<Tensor> gradients = gradients_of(parameters);

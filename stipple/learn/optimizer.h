@@ -27,8 +27,8 @@ public:
     /// The tensors of the state by name ("first.conv1.weight"), which stay the optimiser's own, and the steps made.
     std::map<std::string, torch::Tensor> state() const;
     int64_t steps() const { return steps_; }
-    /// Copies. Throws Error{bad_file} for a tensor that is missing or has another shape.
-    void set_state(const std::map<std::string, torch::Tensor>& state, int64_t steps);
+    /// For one whose state was filled from a checkpoint.
+    void set_steps(int64_t steps) { steps_ = steps; }
 
 private:
     OptimizerOptions options_;

@@ -170,6 +170,7 @@ std::vector<Key> keys_of(Recipe& r) {
     k.add("", "about", r.about);
     k.add("", "task", r.task);
     k.add("", "model", r.model);
+    k.add("", "init", r.init);
     k.add("data", "folder", r.data.folder);
     k.add("data", "layout", r.data.layout);
     k.add("data", "split", r.data.split);

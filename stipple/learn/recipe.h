@@ -67,6 +67,7 @@ struct Recipe {
     std::string name, about;
     std::string task = "classification";         // or "segmentation"
     std::string model = "pointnet-classifier";   // of models/registry.h
+    std::string init;                            // weights to start from; empty: initial ones
     std::map<std::string, std::string> options;  // of the model; classes, parts and categories come from the data
     DataRecipe data;
     data::AugmentOptions augment;

@@ -143,7 +143,7 @@ void Training::resume() {
     } catch (const Error& error) {
         throw error.at_path(checkpoint->file(kState));
     }
-    optimizer_.set_state(optimizer_.state(), counters_.optimizer_steps);
+    optimizer_.set_steps(counters_.optimizer_steps);
     average_.set_updates(counters_.average_updates);
     loader_.set_state({counters_.epoch, counters_.batch});
 }

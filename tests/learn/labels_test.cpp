@@ -66,7 +66,8 @@ TEST(LearnLabels, PartsAreLearnedAndTheEngineAgrees) {
     const test::TemporaryFolder folder(test::Where::memory);
     const Recipe recipe = part_recipe(make_part_folders(folder, 16));
     std::vector<std::string> warnings;
-    const std::unique_ptr<Objective> objective = make_label_objective(recipe, warnings, ProgressMode::never);
+    const LabelData data = load_label_data(recipe, warnings, ProgressMode::never);
+    const std::unique_ptr<Objective> objective = make_label_objective(recipe, data);
     EXPECT_EQ(objective->items(), 24);  // of 32, a quarter of each category held out
     RunFolder run = RunFolder::create(folder / "run", to_toml(recipe));
     TrainOptions options;
@@ -102,13 +103,15 @@ TEST(LearnLabels, OneCategoryCountsItsPartsFromZero) {
     recipe.model = "pointnet-segmenter";
     recipe.options = {{"input_transform", "false"}, {"feature_transform", "false"}};
     std::vector<std::string> warnings;
-    EXPECT_ERROR(make_label_objective(recipe, warnings, ProgressMode::never), bad_config, "name it with data.classes");
+    const LabelData both = load_label_data(recipe, warnings, ProgressMode::never);
+    EXPECT_ERROR(make_label_objective(recipe, both), bad_config, "name it with data.classes");
     recipe.data.classes = "mug";
-    const std::unique_ptr<Objective> objective = make_label_objective(recipe, warnings, ProgressMode::never);
+    const LabelData data = load_label_data(recipe, warnings, ProgressMode::never);
+    const std::unique_ptr<Objective> objective = make_label_objective(recipe, data);
     EXPECT_EQ(objective->items(), 6);
     EXPECT_EQ(objective->metadata().at("stipple.parts"), R"(["body","handle"])");
     recipe.data.classes = "cup";
-    EXPECT_ERROR(make_label_objective(recipe, warnings, ProgressMode::never), bad_config, "no class cup");
+    EXPECT_ERROR(load_label_data(recipe, warnings, ProgressMode::never), bad_config, "no class cup");
 }
 
 TEST(LearnLabels, TasksThatTheDataDoNotHaveAreRefused) {
@@ -121,9 +124,9 @@ TEST(LearnLabels, TasksThatTheDataDoNotHaveAreRefused) {
     }
     Recipe recipe = part_recipe(data);
     std::vector<std::string> warnings;
-    EXPECT_ERROR(make_label_objective(recipe, warnings, ProgressMode::never), bad_config, "segmentation needs parts");
+    EXPECT_ERROR(load_label_data(recipe, warnings, ProgressMode::never), bad_config, "segmentation needs parts");
     recipe.data.folder = "";
-    EXPECT_ERROR(make_label_objective(recipe, warnings, ProgressMode::never), bad_argument, "no data to train on");
+    EXPECT_ERROR(load_label_data(recipe, warnings, ProgressMode::never), bad_argument, "no data to train on");
 }
 
 TEST(LearnLabels, TwoViewsAreTheSameForAnyNumberOfThreads) {
@@ -141,7 +144,8 @@ TEST(LearnLabels, TwoViewsAreTheSameForAnyNumberOfThreads) {
     for (const int threads : {1, 3}) {
         recipe.run.loader_threads = threads;
         std::vector<std::string> warnings;
-        const std::unique_ptr<Objective> objective = make_label_objective(recipe, warnings, ProgressMode::never);
+        const LabelData data = load_label_data(recipe, warnings, ProgressMode::never);
+        const std::unique_ptr<Objective> objective = make_label_objective(recipe, data);
         RunFolder run = RunFolder::create(folder / ("run" + std::to_string(threads)), to_toml(recipe));
         TrainOptions options;
         options.progress = ProgressMode::never;

@@ -8,6 +8,7 @@
 #include <numbers>
 #include <torch/torch.h>
 
+#include "stipple/learn/loop/run_state.h"
 #include "stipple/learn/schedule.h"
 #include "tests/support/expect_error.h"
 
@@ -73,12 +74,13 @@ TEST(LearnOptimizer, GoesOnFromItsState) {
             copies.emplace(name, tensor.detach().clone().set_requires_grad(true));
         for (const auto& [name, tensor] : optimizer.state()) state.emplace(name, tensor.clone());
         Optimizer second(options, copies);
-        second.set_state(state, optimizer.steps());
+        copy_tensors(state, "", second.state());
+        second.set_steps(optimizer.steps());
         steps(optimizer, parameters, 5);
         steps(second, copies, 5);
         for (const auto& [name, tensor] : parameters) EXPECT_TRUE(torch::equal(tensor, copies.at(name))) << name;
         state.erase(state.begin());
-        EXPECT_ERROR(second.set_state(state, 5), bad_file, "missing");
+        EXPECT_ERROR(copy_tensors(state, "", second.state()), bad_file, "missing");
     }
 }
 

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include "stipple/cli/common/json.h"
+#include "stipple/core/checkpoint.h"
 #include "stipple/learn/fine_tune.h"
 #include "stipple/learn/finish.h"
 #include "stipple/learn/labels.h"
@@ -47,15 +48,16 @@ torch::Device torch_device(const std::string& name) {
 }
 
 /// That makes the same run again, for the card: without the places of files on this machine.
-std::string command_line(const learn::Recipe& recipe, const TrainArguments& arguments) {
+std::string command_line(const learn::Recipe& recipe) {
     std::string line = fmt::format("stipple train {} --data DIR", recipe.name);
-    if (!arguments.init.empty()) line += " --init WEIGHTS";
+    if (!recipe.init.empty()) line += " --init WEIGHTS";
     learn::Recipe shipped = recipe;
     try {
         shipped = learn::load_recipe(learn::find_recipe(recipe.name));
     } catch (const Error&) {  // a recipe of the user's: its name must do
     }
     shipped.data.folder = recipe.data.folder;
+    shipped.init = recipe.init;
     for (const learn::Difference& difference : learn::differences(shipped, recipe))
         line += fmt::format(" --set {}={}", difference.key, difference.second);
     return line;
@@ -116,8 +118,13 @@ Result run_train(const TrainArguments& arguments, const Common& common, bool see
         STIPPLE_REQUIRE(!arguments.recipe.empty(), "a recipe or --resume is needed; recipes: {}",
                         fmt::join(learn::list_recipes(), ", "));
         recipe = resolved(arguments, common, seed_given);
-        if (!arguments.init.empty())
-            recipe = learn::recipe_for(recipe, network::load_weights(tasks::find_weights(arguments.init)));
+        if (!arguments.init.empty()) recipe.init = tasks::find_weights(arguments.init);
+    }
+    std::optional<network::Weights> init;
+    std::vector<std::string> told_later;  // by train()
+    if (!recipe.init.empty() && !(folder && find_checkpoint(folder->path(), Damaged::skip, told_later))) {
+        init = network::load_weights(recipe.init);
+        recipe = learn::recipe_for(recipe, *init);
     }
     if (arguments.prints_recipe) {
         Result result;
@@ -125,12 +132,12 @@ Result run_train(const TrainArguments& arguments, const Common& common, bool see
         result.fields["recipe_toml"] = result.text;
         return result;
     }
-    const std::unique_ptr<learn::Objective> objective = learn::make_label_objective(recipe, warnings, options.progress);
-    if (!arguments.init.empty()) {
-        learn::FineTuned start = learn::start_from(network::load_weights(tasks::find_weights(arguments.init)),
-                                                   objective->network(), recipe.run.seed);
-        warnings.push_back(start.fresh.empty() ? fmt::format("{}: all tensors are taken", arguments.init)
-                                               : fmt::format("{}: {} tensors are taken; new are {}", arguments.init,
+    const learn::LabelData data = learn::load_label_data(recipe, warnings, options.progress);
+    const std::unique_ptr<learn::Objective> objective = learn::make_label_objective(recipe, data);
+    if (init) {
+        learn::FineTuned start = learn::start_from(*init, objective->network(), recipe.run.seed);
+        warnings.push_back(start.fresh.empty() ? fmt::format("{}: all tensors are taken", recipe.init)
+                                               : fmt::format("{}: {} tensors are taken; new are {}", recipe.init,
                                                              start.taken, fmt::join(start.fresh, ", ")));
         options.initial = std::move(start.weights);
     }
@@ -146,8 +153,8 @@ Result run_train(const TrainArguments& arguments, const Common& common, bool see
                                    learn::to_toml(recipe));
     learn::TrainReport trained = learn::train(recipe, *objective, *folder, options);
     if (trained.is_complete)
-        learn::finish_weights(recipe, trained,
-                              {.command = command_line(recipe, arguments),
+        learn::finish_weights(recipe, data.set, trained,
+                              {.command = command_line(recipe),
                                .commit = STIPPLE_COMMIT,
                                .device = common.device,
                                .progress = options.progress});
