@@ -12,8 +12,8 @@ learn:  ## install LibTorch where it is missing, build what trains and run its t
 	@scripts/bootstrap.sh learn && cmake --preset learn && cmake --build --preset learn -j $$(nproc) --target stipple_program stipple_learn_program learn_test && \
 		build/learn/bin/learn_test --gtest_brief=1 && echo "built: build/learn/bin/stipple train --help; install: cmake --install build/learn --component learn"
 
-kills:  ## a hundred random kills of stipple train, a quarter of an hour
-	@STIPPLE_KILLS=100 build/learn/bin/learn_test --gtest_filter='TrainProgram.Killed*'
+kills:  ## a hundred random kills of stipple train and 2,000 steps that may not grow, a quarter of an hour
+	@STIPPLE_KILLS=100 STIPPLE_ITERATIONS=2000 build/learn/bin/learn_test --gtest_filter='TrainProgram.Killed*:Train.MemoryDoesNotGrow'
 
 sanitize:  ## every test of the library under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/sanitize.sh

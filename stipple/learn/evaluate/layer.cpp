@@ -1,7 +1,9 @@
 #include "stipple/learn/evaluate/layer.h"
 
 #include <cmath>
+#include <map>
 #include <numbers>
+#include <string>
 
 #include "stipple/learn/evaluate/clouds.h"
 
@@ -88,17 +90,25 @@ Tensor LayerRun::linear() const {
     return activate(options.activation, y);
 }
 
+/// The thread's generator of a device, started anew. It is made once: torch never frees a clone (its weak count
+/// starts at 0), and one for each layer and step would be a leak of 2.6 kB.
+at::Generator& seeded_generator(torch::Device device, uint64_t seed) {
+    static thread_local std::map<std::string, at::Generator> generators;
+    const auto [found, is_new] = generators.try_emplace(device.str());
+    if (is_new) found->second = torch::globalContext().defaultGenerator(device).clone();
+    found->second.set_current_seed(seed);
+    return found->second;
+}
+
 Tensor LayerRun::dropout() const {
     const double rate = layer_.options.rate;
     if (!context_.options.is_training || rate == 0) return x();
-    // A generator of its own for each layer and step: there is no state to lose between two runs.
+    // A seed of its own for each layer and step: there is no state to lose between two runs.
     uint64_t seed = context_.options.seed;
     for (const uint64_t part : {static_cast<uint64_t>(context_.options.step), static_cast<uint64_t>(context_.position)})
         seed = (seed ^ part) * 0x9E3779B97F4A7C15u + 0xD1B54A32D192ED03u;
-    at::Generator generator = torch::globalContext().defaultGenerator(x().device()).clone();
-    generator.set_current_seed(seed);
-    const Tensor kept =
-        torch::empty_like(x(), torch::TensorOptions().requires_grad(false)).bernoulli_(1 - rate, generator);
+    const Tensor kept = torch::empty_like(x(), torch::TensorOptions().requires_grad(false))
+                            .bernoulli_(1 - rate, seeded_generator(x().device(), seed));
     return x() * kept / (1 - rate);
 }
 
