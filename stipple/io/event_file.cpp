@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "stipple/core/append.h"
 #include "stipple/core/error.h"
 #include "stipple/core/folder.h"
 #include "stipple/io/common/crc32c.h"
@@ -118,9 +119,8 @@ EventWriter::EventWriter(std::string path, double wall_time) : path_(std::move(p
     fd_ = open_to_append(path_, O_CREAT);
     try {
         const EventFile file = load_events(path_);
-        size_ = file.whole_bytes;
-        if (!file.damage.empty() && ::ftruncate(fd_, size_) != 0) fail_writing(path_, "cannot cut", errno);
-        if (size_ == 0) {
+        if (!file.damage.empty() && ::ftruncate(fd_, file.whole_bytes) != 0) fail_writing(path_, "cannot cut", errno);
+        if (file.whole_bytes == 0) {
             Event first;
             first.wall_time = wall_time;
             first.version = kEventVersion;
@@ -138,18 +138,7 @@ EventWriter::~EventWriter() {
 
 void EventWriter::append(const Event& event) {
     const std::vector<std::byte> record = event_record(event);
-    for (size_t done = 0; done < record.size();) {
-        const ssize_t count = ::write(fd_, record.data() + done, record.size() - done);
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) {
-            const int error = errno;
-            if (::ftruncate(fd_, size_) != 0) {  // the next resume repairs it
-            }
-            fail_writing(path_, "cannot write", error);
-        }
-        done += static_cast<size_t>(count);
-    }
-    size_ += static_cast<int64_t>(record.size());
+    append_whole(fd_, path_, {reinterpret_cast<const char*>(record.data()), record.size()});
 }
 
 void EventWriter::add_scalars(int64_t step, std::span<const EventScalar> scalars, double wall_time) {

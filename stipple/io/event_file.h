@@ -98,7 +98,6 @@ private:
 
     std::string path_;
     int fd_ = -1;
-    int64_t size_ = 0;
 };
 
 }  // namespace stipple::io

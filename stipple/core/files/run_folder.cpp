@@ -14,6 +14,7 @@
 #include <limits>
 #include <utility>
 
+#include "stipple/core/append.h"
 #include "stipple/core/atomic_file.h"
 #include "stipple/core/checked.h"
 #include "stipple/core/checkpoint.h"
@@ -226,18 +227,7 @@ void RunFolder::append_metrics(std::string_view object) {
                     "metrics must be one JSON object on one line");
     std::string line(object);
     line += '\n';
-    const int64_t before = size_of_file(metrics_, metrics_path());
-    for (size_t done = 0; done < line.size();) {
-        const ssize_t count = ::write(metrics_, line.data() + done, line.size() - done);
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) {
-            const int error = errno;
-            if (::ftruncate(metrics_, before) != 0) {  // the next resume repairs it
-            }
-            fail(ErrorCode::cannot_write, metrics_path(), "cannot write", error);
-        }
-        done += static_cast<size_t>(count);
-    }
+    append_whole(metrics_, metrics_path(), line);
 }
 
 void RunFolder::sync_metrics() {
