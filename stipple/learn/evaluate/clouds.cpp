@@ -12,14 +12,20 @@ constexpr int64_t kIndexChannels = 32;  // what ops::PointIndex takes
 /// other. Dense: one call for all.
 template <class F>
 torch::Tensor for_clouds(const torch::Tensor& rows, const ops::Batch& batch, int64_t width, const F& f) {
+    std::vector<int64_t> firsts, counts;  // of the runs: first cloud, rows
+    for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud) {
+        if (firsts.empty() || batch.size(cloud) != batch.size(firsts.back()))
+            firsts.push_back(cloud), counts.push_back(0);
+        counts.back() += batch.size(cloud) * width;
+    }
+    // Split, not narrowed: the gradients of the parts then are put together in one pass.
+    const std::vector<torch::Tensor> runs =
+        firsts.size() == 1 ? std::vector<torch::Tensor>{rows} : rows.split_with_sizes(counts);
     std::vector<torch::Tensor> answers;
-    for (int64_t first = 0, last = 0; first < batch.clouds(); first = last) {
-        const int64_t size = batch.size(first);
-        last = batch.is_dense() ? batch.clouds() : first + 1;
-        while (last < batch.clouds() && batch.size(last) == size) ++last;
-        const torch::Tensor of_run =
-            rows.narrow(0, batch.begin(first) * width, (batch.end(last - 1) - batch.begin(first)) * width);
-        answers.push_back(f(of_run.reshape({last - first, size * width, rows.size(1)}), first));
+    for (size_t run = 0; run < firsts.size(); ++run) {
+        const int64_t last = run + 1 < firsts.size() ? firsts[run + 1] : batch.clouds();
+        answers.push_back(
+            f(runs[run].reshape({last - firsts[run], batch.size(firsts[run]) * width, rows.size(1)}), firsts[run]));
     }
     return answers.size() == 1 ? answers[0] : torch::cat(answers);
 }
