@@ -203,6 +203,16 @@ TEST(TrainProgram, OwnClassesStartFromWeights) {
     const LaunchResult second = run_launch(train_launch(arguments));
     EXPECT_EQ(second.exit_code, 0) << second.err;
     EXPECT_NE(second.err.find("new are head.fc3.bias, head.fc3.weight"), std::string::npos) << second.err;
+
+    // Killed before its first checkpoint is complete, it starts from the same weights again.
+    arguments = small_run(data, folder / "killed");
+    arguments.insert(arguments.end(), {"--init", folder / "first/weights.safetensors"});
+    Launch killed = train_launch(arguments);
+    killed.environment.emplace_back("STIPPLE_FAILPOINT", "ckpt.mid_write:kill");
+    EXPECT_EQ(run_launch(killed).signal, SIGKILL);
+    const LaunchResult resumed = run_launch(train_launch({"--resume", folder / "killed", "--threads", "1"}));
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_TRUE(read_file(folder / "killed/weights.safetensors") == read_file(folder / "second/weights.safetensors"));
 }
 
 }  // namespace
