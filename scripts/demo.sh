@@ -30,15 +30,8 @@ run info $out/knot.pcd $out/knot.npz --table md
 run picture examples/data/knot.ply examples/data/knot.ply examples/data/knot_mesh.off \
     --captions "scan, by intensity" "scan, by normal" "the mesh that was scanned" --color-by intensity normal "" \
     --inset 0.36 0.62 --elevation 50 --size 640 -o $out/knot.png --overwrite
-pictures=$out/knot.png
-if [ -f weights/pointnet-cls.safetensors ]; then
-    run classify examples/data/shapes examples/data/chair_mesh.off --picture $out/classes.png --overwrite
-    pictures+=" $out/classes.png"
-fi
-if [ -f weights/pointnet-parts.safetensors ]; then
-    run mesh sample examples/data/chair_mesh.off -n 8192 -o $out/chair.ply --overwrite
-    run segment $out/chair.ply --category chair -o $out/chair_parts.ply --picture $out/chair_parts.png --overwrite
-    pictures+=" $out/chair_parts.png"
-fi
+run classify examples/data/shapes examples/data/chair_mesh.off --picture $out/classes.png --overwrite
+run mesh sample examples/data/chair_mesh.off -n 8192 -o $out/chair.ply --overwrite
+run segment $out/chair.ply --category chair -o $out/chair_parts.ply --picture $out/chair_parts.png --overwrite
 echo
-echo "demo: look at $pictures  ($((SECONDS - begin)) s in all)"
+echo "demo: look at $out/knot.png $out/classes.png $out/chair_parts.png  ($((SECONDS - begin)) s in all)"

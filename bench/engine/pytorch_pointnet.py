@@ -11,8 +11,8 @@ Models: pointnet (3 x 3 and 64 x 64 transforms), pointnet-t3 (the small one alon
     folded-half       batch norm folded, transforms folded into the next layer, [B * N, C] products in float16, bias and
                       activation after the maximum
     graph-folded-half the same, replayed as a CUDA graph: the one to beat
-FILE: stipple weights (.safetensors), default weights/pointnet-modelnet40.safetensors beside this repository; random
-weights where there is none. Every variant is compared with float32 (largest difference of logits, share of equal
+FILE: stipple weights (.safetensors), default weights/pointnet-cls.safetensors of this repository; random weights where there
+is none, and for a transform that it has not. Every variant is compared with float32 (largest difference of logits, share of equal
 winners) before it is timed. Prints one JSON object a line. The engine's own times: stipple engine bench.
 """
 import argparse
@@ -92,14 +92,16 @@ class PointNet(nn.Module):
 
 
 def load(model, path):
-    """Fills a model from stipple weights; tensors of parts that it does not have are passed over."""
+    """Fills a model from stipple weights; tensors that either does not have are passed over."""
     from safetensors.torch import load_file
     tensors = load_file(path)
     state = {}
     for name, target in model.state_dict().items():
         if name.endswith("num_batches_tracked"):
             continue
-        state[name] = tensors[name.replace(".conv.", ".").replace(".linear.", ".")].float().reshape(target.shape)
+        stored = tensors.get(name.replace(".conv.", ".").replace(".linear.", "."))
+        if stored is not None:
+            state[name] = stored.float().reshape(target.shape)
     model.load_state_dict(state, strict=False)
 
 
@@ -237,7 +239,7 @@ def build(variant, model, points):
 def main():
     folder = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weights", default=os.path.join(folder, "../../weights/pointnet-modelnet40.safetensors"))
+    parser.add_argument("--weights", default=os.path.join(folder, "../../weights/pointnet-cls.safetensors"))
     parser.add_argument("--batch", default="32,1024")
     parser.add_argument("--points", type=int, default=1024)
     parser.add_argument("--variants", default=",".join(VARIANTS))

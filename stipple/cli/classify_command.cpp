@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "stipple/cli/commands.h"
@@ -20,7 +21,7 @@ struct ClassifyOptions {
     CloudArguments clouds;
     PoseArguments pose;
     PrecisionArgument precision;
-    int64_t top = 1, batch = 32;
+    int64_t top = 1, batch = 32, size = 0;
 };
 
 /// What is said about all clouds of a call.
@@ -63,9 +64,12 @@ void report(const Answers& answers, const ClassifyOptions& options, const Common
     }
     const bool posed = options.pose.all || !options.pose.up.empty();
     if (options.pose.all) table.columns.push_back("pose");
-    if (answers.calibrated) table.columns.push_back("remark");
+    const auto is_unlike = [](const tasks::Classified& answer) { return !answer.error && answer.is_unlike(); };
+    const int64_t unlike = std::count_if(answers.classified.begin(), answers.classified.end(), is_unlike);
+    // For people, only where there is one; what programs read has the same columns each time.
+    const bool remarks = answers.calibrated && (unlike > 0 || !common.table.empty());
+    if (remarks) table.columns.push_back("remark");
     Json list = Json::array();
-    int64_t unlike = 0;
     for (size_t i = 0; i < answers.entries.size(); ++i) {
         const std::string file = answers.entries[i].name();
         const tasks::Classified& answer = answers.classified[i];
@@ -80,8 +84,7 @@ void report(const Answers& answers, const ClassifyOptions& options, const Common
             row.insert(row.end(), {answers.names[static_cast<size_t>(index)], std::round(1e4 * probability) / 1e4});
         }
         if (options.pose.all) row.push_back(describe(answers.poses[answer.pose], answers.up));
-        if (answers.calibrated) row.push_back(answer.is_unlike() ? kUnlike : "");
-        unlike += answer.is_unlike();
+        if (remarks) row.push_back(answer.is_unlike() ? kUnlike : "");
         table.rows.push_back(std::move(row));
         list.push_back(json_of_answer(answers, i, options.top, posed));
     }
@@ -93,7 +96,7 @@ void report(const Answers& answers, const ClassifyOptions& options, const Common
 }
 
 /// A panel for each cloud, as the network saw it lie: what it is taken for, in grey where it is unlike anything.
-Image draw(const Answers& answers, const tasks::CloudOptions& options, const data::ReadClouds& how,
+Image draw(const Answers& answers, const tasks::CloudOptions& options, const data::ReadClouds& how, int64_t size,
            io::Warnings& warnings) {
     constexpr size_t kMostPanels = 64;
     constexpr int64_t kMostPoints = 8192;
@@ -124,7 +127,7 @@ Image draw(const Answers& answers, const tasks::CloudOptions& options, const dat
     if (shown.size() == kMostPanels && answers.entries.size() > kMostPanels)
         warnings.push_back(fmt::format("the picture shows the first {} clouds", kMostPanels));
     picture::FigureStyle style;
-    style.panel_width = style.panel_height = panels.size() == 1 ? 900 : 360;
+    style.panel_width = style.panel_height = size > 0 ? size : panels.size() == 1 ? 900 : 360;
     style.shared_camera = false;
     return picture::draw_figure(panels, style).image;
 }
@@ -134,6 +137,7 @@ Result run_classify(const ClassifyOptions& options, const Common& common) {
     const tasks::CloudOptions clouds = cloud_options(options.clouds, common);
     STIPPLE_REQUIRE(options.batch >= 1 && options.batch <= 65536, "--batch must be 1 to 65536, got {}", options.batch);
     require_picture(options.picture, common);
+    require_picture_size(options.size);
     tasks::Classifier classifier(
         tasks::load_model_or_engine(options.model.empty() ? tasks::shipped_weights(tasks::kClassifierWeights)
                                                           : options.model),
@@ -162,7 +166,7 @@ Result run_classify(const ClassifyOptions& options, const Common& common) {
     report(answers, options, common, result);
     const std::string table = result.text;
     save_picture(
-        options.picture, [&] { return draw(answers, clouds, how, result.warnings); }, common, result);
+        options.picture, [&] { return draw(answers, clouds, how, options.size, result.warnings); }, common, result);
     if (!common.table.empty()) result.text = table;  // and nothing else
     const auto trained = source.metadata().find("stipple.trained");
     if (trained != source.metadata().end() && trained->second == "false")
@@ -180,6 +184,7 @@ Command add_classify(Arguments& root, Common& common) {
                fmt::format("Weights by path or name, or an engine; else {}", tasks::kClassifierWeights));
     app.option("--top", options->top, "The likeliest classes of each").show_default();
     app.option("-o,--picture", options->picture, "Draw the clouds with their classes into this .png");
+    add_picture_size(app, options->size);
     add_pose_options(app, options->pose);
     app.option("--names", options->names, "Names of the classes, one a line; else those in the model").text("FILE");
     add_cloud_options(app, options->clouds);

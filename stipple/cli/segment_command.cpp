@@ -23,6 +23,7 @@ struct SegmentOptions {
     CloudArguments clouds;
     PoseArguments pose;
     PrecisionArgument precision;
+    int64_t size = 0;
 };
 
 /// The categories that the clouds may be of: the one that is named, else all.
@@ -87,13 +88,13 @@ void put_colors(PointCloud& cloud, const std::vector<int32_t>& labels, int64_t f
     cloud.attributes.push_back(std::move(colors));
 }
 
-Image draw(const PointCloud& cloud, const Job& job, const tasks::PartsView& view) {
+Image draw(const PointCloud& cloud, const Job& job, const tasks::PartsView& view, int64_t size) {
     PointCloud shown = upright(cloud, job.poses[view.pose], job.segmenter.up());
     shown.attributes.push_back(find(cloud.attributes, "label")->clone());
     const data::PartCategory parts = job.segmenter.parts_of(view.category);
     const picture::Panel panel{.cloud = &shown, .caption = {}, .color_by = "label"};
     picture::FigureStyle style;
-    style.panel_width = style.panel_height = 1024;
+    style.panel_width = style.panel_height = size > 0 ? size : 1024;
     style.legend_title = parts.name.empty() ? "part" : parts.name;
     for (int64_t part = parts.begin; part < parts.end; ++part) {
         style.labels.push_back(part);
@@ -170,7 +171,7 @@ void segment_entry(Job& job, const data::CloudEntry& entry, const OutputFile& ou
                 fmt::format("{} points in {} parts{}", grouped(mesh.vertices.size()), parts.size(), pose), common,
                 result);
     save_picture(
-        options.picture, [&] { return draw(mesh.vertices, job, view); }, common, result);
+        options.picture, [&] { return draw(mesh.vertices, job, view, options.size); }, common, result);
 }
 
 Result run_segment(const SegmentOptions& options, const Common& common) {
@@ -184,6 +185,7 @@ Result run_segment(const SegmentOptions& options, const Common& common) {
     STIPPLE_REQUIRE(options.picture.empty() || entries.size() == 1, "--picture is for one cloud, not {}",
                     entries.size());
     require_picture(options.picture, common);
+    require_picture_size(options.size);
     FileProgress file_progress(common);
     Job job{.segmenter = tasks::Segmenter(
                 tasks::load_model_or_engine(options.model.empty() ? tasks::shipped_weights(tasks::kPartsWeights)
@@ -232,6 +234,7 @@ Command add_segment(Arguments& root, Common& common) {
                fmt::format("Weights by path or name, or an engine; else {}", tasks::kPartsWeights));
     app.option("--category", options->category, "What the clouds show: chair; else what fits best");
     app.option("--picture", options->picture, "Draw the parts into this .png");
+    add_picture_size(app, options->size);
     add_pose_options(app, options->pose);
     app.option("--names", options->names, "Names of the parts, one a line; else those in the model").text("FILE");
     add_cloud_options(app, options->clouds);

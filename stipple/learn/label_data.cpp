@@ -19,7 +19,6 @@ DataSet load(const Recipe& recipe, const std::string& split, std::vector<std::st
     data::DataSetOptions options;
     options.split = split;
     options.layout = recipe.data.layout;
-    if (recipe.data.subset == "first") options.points = recipe.data.points;
     options.seed = recipe.run.seed;
     options.sampler = [&](const Mesh& mesh, int64_t, uint64_t seed) {
         return geometry::cloud_of_samples(mesh, geometry::sample_surface(mesh, recipe.data.mesh_points, seed));

@@ -10,7 +10,7 @@
 namespace stipple::learn {
 
 struct LabelData {
-    data::DataSet set;
+    data::DataSet set;                        // with all stored points, of which data.points are trained on
     std::optional<data::DataSet> validation;  // a split of its own, where the recipe names one
     std::vector<int64_t> train;               // items of `set`
     std::vector<int64_t> held_out;            // items of evaluated(), which are not trained on; may be none

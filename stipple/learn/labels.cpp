@@ -60,6 +60,11 @@ private:
 
     bool is_segmentation() const { return recipe_.task == "segmentation"; }
     int64_t label_of(const DataSet& set, int64_t item) const { return set.labels.empty() ? 0 : set.labels[item]; }
+    /// Of a cloud, counted from its first one: all, or data.points.
+    int64_t used_points(const DataSet& set, int64_t item) const {
+        const int64_t size = set.clouds.size_of(item);
+        return recipe_.data.subset == "first" ? std::min(size, recipe_.data.points) : size;
+    }
     void build();
     /// The labels of a batch's rows as the network counts them.
     Tensor logits_of(Module& module, const ops::Batch& batch, const Tensor& points, const Tensor& categories,
@@ -165,7 +170,7 @@ void LabelObjective::make(int64_t epoch, int64_t number, const LoaderSlot& slot)
     const int64_t item = data_.train[static_cast<size_t>(number)];
     Scratch& scratch = scratch_[static_cast<size_t>(slot.thread)];
     Buffer& buffer = buffers_[static_cast<size_t>(slot.buffer)];
-    const int64_t size = set_.clouds.size_of(item), first = set_.clouds.offsets[static_cast<size_t>(item)];
+    const int64_t size = used_points(set_, item), first = set_.clouds.offsets[static_cast<size_t>(item)];
     int64_t begin = 0;  // of the view in the batch
     for (const View& view : views_) {
         const float* stored = set_.clouds.points.data() + 3 * first;
@@ -284,7 +289,7 @@ Scores LabelObjective::evaluate(Module& module) {
     };
     std::vector<int64_t> shape_sizes;
     for (const int64_t item : data_.held_out) {
-        const int64_t size = set.clouds.size_of(item), first = set.clouds.offsets[static_cast<size_t>(item)];
+        const int64_t size = used_points(set, item), first = set.clouds.offsets[static_cast<size_t>(item)];
         scratch.points.assign(set.clouds.points.data() + 3 * first, set.clouds.points.data() + 3 * (first + size));
         int64_t rows = size;
         if (!is_segmentation() && size > recipe_.data.points) {  // the same choice each time

@@ -15,7 +15,7 @@ inline constexpr const char* kPartsWeights = "pointnet-parts";
 /// build folder of a checkout, the checkout's weights/.
 std::vector<std::string> weights_folders();
 
-/// Paths of existing files stay as they are; a name without a folder ("pointnet-modelnet40", with or without
+/// Paths of existing files stay as they are; a name without a folder ("pointnet-cls", with or without
 /// .safetensors) is searched in weights_folders(). What is not found comes back unchanged, for its reader to say so.
 std::string find_weights(const std::string& path_or_name);
 

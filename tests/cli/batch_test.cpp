@@ -73,7 +73,7 @@ TEST_F(CliBatch, TheFirstFailureGivesTheStatus) {
 
 TEST_F(CliBatch, ShippedWeightsAreFoundByName) {
     const LaunchResult result =
-        stipple({"classify", "--device", "cpu", "--model", "pointnet-modelnet40", cloud("a.ply", 60), "--json"});
+        stipple({"classify", "--device", "cpu", "--model", "pointnet-cls", cloud("a.ply", 60), "--json"});
     expect_success(result);
     EXPECT_EQ(json_of(result)["model"], "pointnet-classifier");
 }

@@ -220,7 +220,7 @@ TEST_F(CliClassify, UnlikeAnythingIsSaidAndDrawn) {
 }
 
 TEST_F(CliClassify, ShippedWeightsKnowTheirClasses) {
-    const std::string weights = std::string(STIPPLE_SOURCE_DIR) + "/weights/pointnet-modelnet40.safetensors";
+    const std::string weights = std::string(STIPPLE_SOURCE_DIR) + "/weights/pointnet-cls.safetensors";
     const LaunchResult result = classify({"--model", weights, cloud("a.ply", 300), "--json"});
     expect_success(result);
     const Json json = json_of(result);

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "stipple/tasks/classify.h"
 #include "stipple/tasks/weights.h"
 #include "tests/support/data_sets.h"
@@ -17,7 +15,6 @@ class ShippedClassifier : public testing::Test {
 protected:
     void SetUp() override {
         const std::string path = std::string(STIPPLE_SOURCE_DIR) + "/weights/" + kClassifierWeights + ".safetensors";
-        if (find_weights(path) != path || !std::ifstream(path)) GTEST_SKIP() << "no weights " << path;
         classifier.emplace(load_model_or_engine(path), RunnerOptions{.device = "cpu"});
         ASSERT_TRUE(classifier->confidence()) << path << " has no stipple.confidence";
     }
@@ -49,10 +46,10 @@ TEST_F(ShippedClassifier, FewTestCloudsAreUnlikeAnything) {
     const std::vector<data::CloudEntry> all =
         data::list_clouds({folder + "/ply_data_test0.h5", folder + "/ply_data_test1.h5"});
     std::vector<data::CloudEntry> some;  // for the time that it takes; the share of all is in docs/engine.md
-    for (size_t i = 0; i < all.size(); i += 16) some.push_back(all[i]);
+    for (size_t i = 0; i < all.size(); i += 4) some.push_back(all[i]);
     int64_t unlike = 0;
     for (const Classified& answer : answers(some, {.sample = "first"})) unlike += answer.is_unlike();
-    EXPECT_LE(unlike, static_cast<int64_t>(some.size()) * 8 / 100) << "of " << some.size();
+    EXPECT_LE(unlike, static_cast<int64_t>(some.size()) * 5 / 100) << "of " << some.size();
 }
 #endif
 

@@ -49,8 +49,8 @@ TEST_F(Weights, PathsAndUnknownNamesStay) {
 TEST_F(Weights, OfTheCheckoutAreFoundFromItsBuildFolder) {
     ::unsetenv("STIPPLE_WEIGHTS");
     // This test runs as CHECKOUT/build/PRESET/bin/tasks_test.
-    EXPECT_EQ(std::filesystem::weakly_canonical(find_weights("pointnet-modelnet40")),
-              std::filesystem::weakly_canonical(STIPPLE_SOURCE_DIR "/weights/pointnet-modelnet40.safetensors"));
+    EXPECT_EQ(std::filesystem::weakly_canonical(find_weights("pointnet-cls")),
+              std::filesystem::weakly_canonical(STIPPLE_SOURCE_DIR "/weights/pointnet-cls.safetensors"));
 }
 
 }  // namespace

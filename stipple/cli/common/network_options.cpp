@@ -61,6 +61,14 @@ void add_pose_options(Arguments& app, PoseArguments& arguments) {
     app.flag("--poses", arguments.all, "Try all 24 poses, with --up its 4, and take the likeliest");
 }
 
+void add_picture_size(Arguments& app, int64_t& size) {
+    app.option("--size", size, "Pixels of one cloud in the picture; 0 chooses").show_default();
+}
+
+void require_picture_size(int64_t size) {
+    STIPPLE_REQUIRE(size == 0 || (size >= 48 && size <= 2048), "--size must be 48 to 2048, or 0, got {}", size);
+}
+
 std::string describe(const tasks::Pose& pose, const tasks::Axis& network_up) {
     const tasks::Axis direction = tasks::taken_up(pose, network_up);
     const std::vector<tasks::Pose> about = tasks::poses_about(direction, network_up);

@@ -52,6 +52,11 @@ std::string describe(const tasks::Pose& pose, const tasks::Axis& network_up);
 /// A copy of the positions as the pose has them, z up, for pictures.
 PointCloud upright(const PointCloud& cloud, const tasks::Pose& pose, const tasks::Axis& network_up);
 
+/// --size: pixels of one cloud in a picture, 48 to 2048; 0 leaves it to the command. require_picture_size() throws
+/// Error{bad_argument} for others.
+void add_picture_size(Arguments& app, int64_t& size);
+void require_picture_size(int64_t size);
+
 /// --set KEY=VALUE...: options of a model. Throws Error{bad_argument} for one without = and for a key that is set
 /// twice.
 std::map<std::string, std::string> model_options(const std::vector<std::string>& settings);

@@ -1,0 +1,94 @@
+// Weights that were trained, on clouds such as they know: learn, the engine and the reference agree.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "stipple/engine/engine.h"
+#include "stipple/models/registry.h"
+#include "tests/learn/learn.h"
+#include "tests/support/data_sets.h"
+#include "tests/support/puflow_reference.h"
+#include "tests/support/reference_classifier.h"
+
+namespace stipple::learn {
+namespace {
+
+constexpr int64_t kClouds = 3, kPoints = 64;
+
+/// Rows for each input: shapes for points, one-hot rows for categories.
+std::map<std::string, Array<float, 2>> shape_inputs(const network::Network& network) {
+    std::map<std::string, Array<float, 2>> inputs;
+    for (const network::Layer& layer : network.layers) {
+        if (layer.kind != network::Kind::input) continue;
+        const bool is_points = layer.type.level != network::Level::cloud;
+        Array<float, 2> rows({is_points ? kClouds * kPoints : kClouds, layer.type.channels});
+        if (is_points) {
+            const test::ShapeClouds shapes = test::shape_clouds(kClouds, kPoints, 21);
+            std::copy_n(shapes.points.data(), kClouds * kPoints * 3, rows.data());
+        } else {
+            std::fill_n(rows.data(), kClouds * layer.type.channels, 0.0f);
+            for (int64_t i = 0; i < kClouds; ++i) rows.data()[i * layer.type.channels + 5 * i % layer.type.channels] = 1;
+        }
+        inputs.emplace(layer.name, std::move(rows));
+    }
+    return inputs;
+}
+
+/// Largest difference over the largest magnitude of the reference.
+template <class T>
+double relative_difference(const T* found, const std::vector<double>& expected) {
+    double worst = 0, largest = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+        largest = std::max(largest, std::abs(expected[i]));
+        const double d = std::abs(static_cast<double>(found[i]) - expected[i]);
+        worst = std::isnan(d) ? INFINITY : std::max(worst, d);
+    }
+    return worst / largest;
+}
+
+void expect_agreement(const models::Model& model, double tolerance) {
+    SCOPED_TRACE(model.network.name);
+    const ops::Batch batch = ops::Batch::dense(kClouds, kPoints);
+    const std::map<std::string, Array<float, 2>> rows = shape_inputs(model.network);
+    std::vector<test::ReferenceInput> of_reference;
+    std::vector<engine::Input> of_engine;
+    std::map<std::string, torch::Tensor> of_module;
+    for (const auto& [name, array] : rows) {
+        of_reference.push_back({name, array.view()});
+        of_engine.push_back({name, array.view()});
+        of_module.emplace(name, torch::from_blob(const_cast<float*>(array.data()), {array.size(0), array.size(1)}));
+    }
+    const test::ReferenceRun expected = test::run_reference(model.network, model.weights, batch, of_reference);
+
+    Module module(model.network, model.weights, torch::kCPU);
+    const torch::NoGradGuard no_gradients;
+    std::map<std::string, Array<float, 2>> answers;
+    std::vector<engine::Output> of_outputs;
+    for (const auto& [name, tensor] : module.run(batch, of_module)) {
+        const torch::Tensor values = tensor.contiguous();
+        const std::vector<double>& want = expected.output(name).values;
+        ASSERT_EQ(values.numel(), static_cast<int64_t>(want.size())) << name;
+        EXPECT_LE(relative_difference(values.data_ptr<float>(), want), tolerance) << "learn, " << name;
+        answers.emplace(name, Array<float, 2>({tensor.size(0), tensor.size(1)}));
+    }
+    for (auto& [name, array] : answers) of_outputs.push_back({name, array.view()});
+    const engine::Engine compiled =
+        engine::compile(model.network, model.weights, {.max_batch = kClouds, .max_points = kPoints});
+    engine::Context(compiled).run(batch, of_engine, of_outputs);
+    for (const auto& [name, array] : answers)
+        EXPECT_LE(relative_difference(array.data(), expected.output(name).values), tolerance) << "engine, " << name;
+}
+
+TEST(TrainedWeights, LearnEngineAndReferenceAgree) {
+    for (const char* name : {"pointnet-cls", "pointnet-parts"})
+        expect_agreement(models::load_model(std::string(STIPPLE_SOURCE_DIR) + "/weights/" + name + ".safetensors"), 1e-5);
+}
+
+TEST(TrainedWeights, OfThePublishedFlowToo) {  // it magnifies what goes into it
+    STIPPLE_NEEDS_DATA(test::kPuFlowReference);
+    expect_agreement({models::build_model("puflow", {}), test::load_puflow_weights()}, 1e-4);
+}
+
+}  // namespace
+}  // namespace stipple::learn
