@@ -14,6 +14,11 @@ if(STIPPLE_TORCH AND EXISTS ${STIPPLE_TORCH_HEADERS}/fmt)
     target_include_directories(stipple_torch SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/fmt_before_torch)
 endif()
 target_include_directories(stipple_torch SYSTEM INTERFACE ${STIPPLE_TORCH_HEADERS} ${STIPPLE_TORCH_HEADERS}/torch/csrc/api/include)
+if(STIPPLE_TORCH)
+    # A wheel's libraries export std::filesystem functions of the compiler that built them, whose classes are laid out
+    # otherwise: the system's library must be searched first.
+    target_link_libraries(stipple_torch INTERFACE stdc++)
+endif()
 foreach(name torch torch_cpu c10 torch_cuda c10_cuda)
     find_library(STIPPLE_TORCH_${name} ${name} HINTS ${STIPPLE_TORCH}/lib)
     if(STIPPLE_TORCH_${name})
