@@ -28,7 +28,8 @@ std::map<std::string, Array<float, 2>> shape_inputs(const network::Network& netw
             std::copy_n(shapes.points.data(), kClouds * kPoints * 3, rows.data());
         } else {
             std::fill_n(rows.data(), kClouds * layer.type.channels, 0.0f);
-            for (int64_t i = 0; i < kClouds; ++i) rows.data()[i * layer.type.channels + 5 * i % layer.type.channels] = 1;
+            for (int64_t i = 0; i < kClouds; ++i)
+                rows.data()[i * layer.type.channels + 5 * i % layer.type.channels] = 1;
         }
         inputs.emplace(layer.name, std::move(rows));
     }
@@ -82,7 +83,8 @@ void expect_agreement(const models::Model& model, double tolerance) {
 
 TEST(TrainedWeights, LearnEngineAndReferenceAgree) {
     for (const char* name : {"pointnet-cls", "pointnet-parts"})
-        expect_agreement(models::load_model(std::string(STIPPLE_SOURCE_DIR) + "/weights/" + name + ".safetensors"), 1e-5);
+        expect_agreement(models::load_model(std::string(STIPPLE_SOURCE_DIR) + "/weights/" + name + ".safetensors"),
+                         1e-5);
 }
 
 TEST(TrainedWeights, OfThePublishedFlowToo) {  // it magnifies what goes into it
