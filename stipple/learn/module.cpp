@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "stipple/learn/evaluate/layer.h"
+#include "stipple/learn/evaluate/fused.h"
 
 namespace stipple::learn {
 
@@ -58,7 +58,7 @@ torch::Tensor input_of(const Layer& layer, const std::map<std::string, torch::Te
 }  // namespace
 
 Module::Module(Network network, const network::Weights& weights, torch::Device device, torch::Dtype dtype)
-    : network_(std::move(network)), metadata_(weights.metadata) {
+    : network_(std::move(network)), metadata_(weights.metadata), fused_(fused_layers(network_)) {
     network::check_weights(network_, weights);
     for (const Parameter& parameter : network::parameters_of(network_)) {
         const network::WeightTensor& stored = weights.tensors.at(parameter.name);
@@ -78,6 +78,13 @@ std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& 
         for (const network::Tensor input : network_.layers[i].inputs) last_use[static_cast<size_t>(input)] = i;
     for (const network::Output& output : network_.outputs)
         last_use[static_cast<size_t>(output.tensor)] = std::numeric_limits<size_t>::max();
+    std::vector<char> is_left_out(network_.layers.size());  // computed with the maximum over it
+    for (size_t i = 0; i < fused_.size() && options.fuses && !options.watch; ++i) {
+        if (fused_[i] < 0) continue;
+        is_left_out[static_cast<size_t>(fused_[i])] = 1;
+        size_t& last = last_use[static_cast<size_t>(network_.layers[static_cast<size_t>(fused_[i])].inputs[0])];
+        last = std::max(last, i);
+    }
 
     std::vector<torch::Tensor> tensors(network_.layers.size());
     for (size_t i = 0; i < network_.layers.size(); ++i) {
@@ -87,15 +94,19 @@ std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& 
             if (options.watch) options.watch(layer, tensors[i]);
             continue;
         }
+        if (is_left_out[i]) continue;
+        const bool is_fused = fused_[i] >= 0 && is_left_out[static_cast<size_t>(fused_[i])];
+        const Layer& first = is_fused ? network_.layers[static_cast<size_t>(fused_[i])] : layer;
         std::vector<torch::Tensor> of_layer;
-        for (const network::Tensor input : layer.inputs) of_layer.push_back(tensors[static_cast<size_t>(input)]);
+        for (const network::Tensor input : first.inputs) of_layer.push_back(tensors[static_cast<size_t>(input)]);
         const std::function<torch::Tensor&(const char*)> parameter = [&](const char* name) -> torch::Tensor& {
-            return parameters_.at(layer.parameters + "." + name);
+            return parameters_.at(first.parameters + "." + name);
         };
-        tensors[i] = run_layer(layer, of_layer, {network_, batches, parameter, options, static_cast<int64_t>(i)});
+        const LayerContext context = {network_, batches, parameter, options, static_cast<int64_t>(i)};
+        tensors[i] = is_fused ? run_linear_max(first, of_layer[0], context) : run_layer(layer, of_layer, context);
         if (options.watch) options.watch(layer, tensors[i]);
         // What nobody reads any more need not wait for the end; autograd keeps what it wants.
-        for (const network::Tensor input : layer.inputs)
+        for (const network::Tensor input : first.inputs)
             if (last_use[static_cast<size_t>(input)] == i) tensors[static_cast<size_t>(input)].reset();
     }
     std::map<std::string, torch::Tensor> outputs;

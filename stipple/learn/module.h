@@ -34,7 +34,11 @@ struct RunOptions {
     /// Actnorms take mean and deviation of this batch as their start (a flow's first step): outputs of mean 0,
     /// variance 1.
     bool starts_actnorm = false;
-    /// Sees the output of every layer as it is made: how a number that is not finite is traced to its layer.
+    /// Wide layers and the maximum over points behind them as one function (evaluate/fused.h): the same numbers up to
+    /// rounding, in less time and without their memory.
+    bool fuses = true;
+    /// Sees the output of every layer as it is made: how a number that is not finite is traced to its layer. No layers
+    /// are fused then.
     std::function<void(const network::Layer& layer, const torch::Tensor& output)> watch = {};
 };
 
@@ -77,6 +81,7 @@ private:
     network::Network network_;
     std::map<std::string, std::string> metadata_;
     std::map<std::string, torch::Tensor> parameters_;
+    std::vector<int64_t> fused_;  // by layer, as fused_layers() says
 };
 
 }  // namespace stipple::learn

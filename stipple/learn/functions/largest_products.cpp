@@ -1,0 +1,117 @@
+#include "stipple/learn/functions/largest_products.h"
+
+#include <ATen/Parallel.h>
+#include <torch/torch.h>
+
+namespace stipple::learn {
+namespace {
+
+using torch::Tensor;
+
+constexpr int64_t kProducts =
+    int64_t{1} << 21;  // in memory at a time, at least those of one cloud: some MB, for caches
+
+/// Clouds of one size that follow each other.
+struct CloudRun {
+    int64_t first, last, size;
+};
+
+/// As many clouds at a time as kProducts allows.
+std::vector<CloudRun> runs_of(const ops::Batch& batch, int64_t channels) {
+    std::vector<CloudRun> runs;
+    for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud) {
+        const int64_t size = batch.size(cloud);
+        if (!runs.empty() && runs.back().size == size &&
+            (runs.back().last - runs.back().first + 1) * size * channels <= kProducts)
+            ++runs.back().last;
+        else
+            runs.push_back({cloud, cloud + 1, size});
+    }
+    return runs;
+}
+
+/// Column by column of one cloud's products [rows, channels], all columns at once: a row is read as it lies in memory.
+template <class T>
+void largest_of_columns(const T* products, int64_t rows, int64_t channels, T* values, int32_t* winners) {
+    constexpr int64_t kColumns = 256;
+    at::parallel_for(0, (channels + kColumns - 1) / kColumns, 1, [&](int64_t first, int64_t last) {
+        for (int64_t begin = first * kColumns; begin < std::min(channels, last * kColumns); begin += kColumns) {
+            const int64_t end = std::min(channels, begin + kColumns);
+            for (int64_t c = begin; c < end; ++c) values[c] = products[c], winners[c] = 0;
+            for (int64_t r = 1; r < rows; ++r) {
+                const T* row = products + r * channels;
+                for (int64_t c = begin; c < end; ++c) {
+                    const bool wins = row[c] > values[c] || (row[c] != row[c] && values[c] == values[c]);
+                    values[c] = wins ? row[c] : values[c];
+                    winners[c] = wins ? static_cast<int32_t>(r) : winners[c];
+                }
+            }
+        }
+    });
+}
+
+/// Rows of all clouds that the winners name, [clouds, channels] int64.
+Tensor rows_of_winners(const ops::Batch& batch, const Tensor& winners, int64_t first, int64_t last) {
+    std::vector<int64_t> begins;
+    for (int64_t cloud = first; cloud < last; ++cloud) begins.push_back(batch.begin(cloud));
+    const Tensor offsets = torch::tensor(begins, torch::kInt64).to(winners.device()).unsqueeze(1);
+    return winners.slice(0, first, last).to(torch::kInt64) + offsets;
+}
+
+}  // namespace
+
+LargestProducts largest_products(const Tensor& rows, const ops::Batch& batch, const Tensor& weight) {
+    const int64_t channels = weight.size(0);
+    LargestProducts found = {torch::empty({batch.clouds(), channels}, rows.options()),
+                             torch::empty({batch.clouds(), channels}, rows.options().dtype(torch::kInt32))};
+    const Tensor transposed = weight.t();
+    Tensor buffer;
+    for (const CloudRun& run : runs_of(batch, channels)) {
+        STIPPLE_REQUIRE(run.size > 0, "a maximum over no points");
+        const Tensor of_run = rows.slice(0, batch.begin(run.first), batch.begin(run.last));
+        if (!buffer.defined() || buffer.size(0) < of_run.size(0))
+            buffer = torch::empty({of_run.size(0), channels}, rows.options());
+        Tensor products = buffer.slice(0, 0, of_run.size(0));
+        torch::mm_out(products, of_run, transposed);
+        if (rows.is_cpu()) {
+            AT_DISPATCH_FLOATING_TYPES(rows.scalar_type(), "largest_products", [&] {
+                for (int64_t cloud = run.first; cloud < run.last; ++cloud)
+                    largest_of_columns(products.data_ptr<scalar_t>() + (cloud - run.first) * run.size * channels,
+                                       run.size, channels, found.values.data_ptr<scalar_t>() + cloud * channels,
+                                       found.winners.data_ptr<int32_t>() + cloud * channels);
+            });
+        } else {
+            const auto [values, winners] = products.view({run.last - run.first, run.size, channels}).max(1);
+            found.values.slice(0, run.first, run.last).copy_(values);
+            found.winners.slice(0, run.first, run.last).copy_(winners);
+        }
+    }
+    return found;
+}
+
+Tensor winners_weight(const Tensor& rows, const ops::Batch& batch, const Tensor& winners, const Tensor& of_winners) {
+    const int64_t channels = winners.size(1), k = rows.size(1);
+    Tensor sum = torch::zeros({channels, k}, rows.options());
+    const int64_t at_a_time = std::max<int64_t>(1, kProducts / (channels * k));
+    for (int64_t first = 0; first < batch.clouds(); first += at_a_time) {
+        const int64_t last = std::min(batch.clouds(), first + at_a_time);
+        const Tensor named = rows_of_winners(batch, winners, first, last);
+        const Tensor gathered = rows.index_select(0, named.flatten()).view({last - first, channels, k});
+        sum.add_((gathered * of_winners.slice(0, first, last).unsqueeze(2)).sum(0));
+    }
+    return sum;
+}
+
+void add_winners_rows(const ops::Batch& batch, const Tensor& weight, const Tensor& winners, const Tensor& of_winners,
+                      Tensor& dL_drows) {
+    const int64_t channels = winners.size(1), k = weight.size(1);
+    const int64_t at_a_time = std::max<int64_t>(1, kProducts / (channels * k));
+    for (int64_t first = 0; first < batch.clouds(); first += at_a_time) {
+        const int64_t last = std::min(batch.clouds(), first + at_a_time);
+        const Tensor named = rows_of_winners(batch, winners, first, last);
+        const Tensor parts = of_winners.slice(0, first, last).unsqueeze(2) * weight.unsqueeze(0);
+        dL_drows.index_add_(0, named.flatten(), parts.reshape({-1, k}));
+    }
+}
+
+}  // namespace stipple::learn

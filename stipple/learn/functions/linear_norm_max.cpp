@@ -1,0 +1,111 @@
+#include "stipple/learn/functions/linear_norm_max.h"
+
+#include "stipple/learn/functions/largest_products.h"
+#include "stipple/learn/functions/tensors.h"
+
+namespace stipple::learn {
+namespace {
+
+using torch::Tensor;
+
+struct Arguments {
+    ops::Batch batch;
+    double eps, momentum;
+    bool uses_batch_statistics, has_relu;
+};
+
+/// Mean [k] and covariance [k, k] of rows.
+struct RowStatistics {
+    Tensor mean, covariance;
+};
+
+RowStatistics statistics_of(const Tensor& rows) {
+    const Tensor mean = rows.mean(0);
+    const Tensor centred = rows - mean;
+    return {mean, torch::mm(centred.t(), centred).div_(static_cast<double>(rows.size(0)))};
+}
+
+class LinearNormMaxFunction : public torch::autograd::Function<LinearNormMaxFunction> {
+public:
+    static Tensor forward(AutogradContext* context, const Tensor& rows, const Tensor& weight, const Tensor& bias,
+                          const Tensor& gamma, const Tensor& beta, const Tensor& running_mean,
+                          const Tensor& running_var, const Arguments& arguments) {
+        RowStatistics of_rows;
+        Tensor mean, variance;  // of the products without bias
+        if (arguments.uses_batch_statistics) {
+            of_rows = statistics_of(rows);
+            mean = torch::mv(weight, of_rows.mean);
+            variance = (torch::mm(weight, of_rows.covariance) * weight).sum(1).clamp_min_(0);
+            const auto n = static_cast<double>(rows.size(0));
+            Tensor(running_mean).lerp_(mean + bias, arguments.momentum);
+            Tensor(running_var).lerp_(variance * (n / (n - 1)), arguments.momentum);
+        } else {
+            mean = running_mean - bias;
+            variance = running_var;
+        }
+        const Tensor inverse = torch::rsqrt(variance + arguments.eps);
+        const Tensor sign = torch::where(gamma < 0, -torch::ones_like(gamma), torch::ones_like(gamma));
+        LargestProducts found = largest_products(rows, arguments.batch, weight * sign.unsqueeze(1));
+        const Tensor normalised = found.values.mul_(sign).sub_(mean).mul_(inverse);
+        Tensor y = torch::addcmul(beta, gamma, normalised);
+        if (arguments.has_relu) y.relu_();
+        keep(context, arguments);
+        context->save_for_backward(
+            {rows, weight, gamma, inverse, normalised, found.winners, y, of_rows.mean, of_rows.covariance});
+        return y;
+    }
+
+    static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+        return first_derivative("linear_norm_max", [&]() -> variable_list {
+            variable_list wanted(8);  // of the arguments of forward
+            if (!gradients[0].defined()) return wanted;
+            const Arguments arguments = kept<Arguments>(context);
+            const variable_list saved = context->get_saved_variables();
+            const Tensor &rows = saved[0], &weight = saved[1], &gamma = saved[2], &inverse = saved[3],
+                         &normalised = saved[4], &winners = saved[5], &y = saved[6], &mean = saved[7],
+                         &covariance = saved[8];
+            const Tensor g = arguments.has_relu ? gradients[0] * (y > 0) : gradients[0];
+            const Tensor dL_dbeta = g.sum(0), dL_dgamma = (g * normalised).sum(0);
+            const Tensor factor = gamma * inverse;
+            const Tensor of_winners = g * factor;  // [clouds, channels]
+            if (context->needs_input_grad(3)) wanted[3] = dL_dgamma;
+            if (context->needs_input_grad(4)) wanted[4] = dL_dbeta;
+            const bool wants_rows = context->needs_input_grad(0), wants_weight = context->needs_input_grad(1);
+            if (!arguments.uses_batch_statistics) {
+                if (context->needs_input_grad(2)) wanted[2] = of_winners.sum(0);
+                if (wants_weight) wanted[1] = winners_weight(rows, arguments.batch, winners, of_winners);
+                if (wants_rows) {
+                    wanted[0] = torch::zeros_like(rows);
+                    add_winners_rows(arguments.batch, weight, winners, of_winners, wanted[0]);
+                }
+                return wanted;
+            }
+            if (context->needs_input_grad(2)) wanted[2] = torch::zeros_like(gamma);
+            const auto n = static_cast<double>(rows.size(0));
+            const Tensor alpha = factor * dL_dbeta * (-1 / n), slope = factor * dL_dgamma * inverse * (-1 / n);
+            if (wants_weight) {
+                wanted[1] = winners_weight(rows, arguments.batch, winners, of_winners);
+                wanted[1].addr_(alpha, mean, 1, n).addcmul_(slope.unsqueeze(1), torch::mm(weight, covariance), n);
+            }
+            if (wants_rows) {
+                const Tensor square = torch::mm(weight.t(), weight * slope.unsqueeze(1));  // [k, k]
+                const Tensor constant = torch::mv(weight.t(), alpha) - torch::mv(square.t(), mean);
+                wanted[0] = torch::addmm(constant, rows, square);
+                add_winners_rows(arguments.batch, weight, winners, of_winners, wanted[0]);
+            }
+            return wanted;
+        });
+    }
+};
+
+}  // namespace
+
+Tensor linear_norm_max(const Clouds& rows, const LinearNorm& layer) {
+    const Tensor input = rows.rows.contiguous();
+    const Tensor bias = layer.bias.defined() ? layer.bias : torch::zeros_like(layer.beta.detach());
+    return LinearNormMaxFunction::apply(
+        input, layer.weight, bias, layer.gamma, layer.beta, layer.running_mean, layer.running_var,
+        Arguments{rows.batch, layer.eps, layer.momentum, layer.uses_batch_statistics, layer.has_relu});
+}
+
+}  // namespace stipple::learn
