@@ -1,4 +1,5 @@
-// learn_step_bench [BATCH] [POINTS] [STEPS]: times a training step on the CPU. Its peer: bench/learn/pytorch_step.py.
+// learn_step_bench [BATCH] [POINTS] [STEPS] [plain]: times a training step on the CPU; plain: no layers are fused. Its
+// peer: bench/learn/pytorch_step.py.
 
 #include <chrono>
 #include <cstdio>
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
     using namespace stipple;
     const int64_t batch = argc > 1 ? std::atoll(argv[1]) : 16, points = argc > 2 ? std::atoll(argv[2]) : 1024,
                   steps = argc > 3 ? std::atoll(argv[3]) : 6;
+    const bool fuses = argc < 5;
     const network::Network network =
         models::pointnet_classifier({.classes = 40, .feature_transform = false, .dropout = 0.4f});
     learn::Module module(network, network::initial_weights(network, 0));
@@ -31,9 +33,10 @@ int main(int argc, char** argv) {
     for (int64_t step = 0; step < steps; ++step) {
         const auto begin = std::chrono::steady_clock::now();
         optimizer.zero_gradients();
-        const torch::Tensor logits =
-            module.run(ops::Batch::dense(batch, points), {{"points", cloud}}, {.is_training = true, .step = step})
-                .at("logits");
+        const torch::Tensor logits = module
+                                         .run(ops::Batch::dense(batch, points), {{"points", cloud}},
+                                              {.is_training = true, .step = step, .fuses = fuses})
+                                         .at("logits");
         learn::cross_entropy(logits, labels, smoothing).backward();
         const double norm = learn::gradient_norm(trained).item<double>();
         if (norm > 1) learn::scale_gradients(trained, 1 / norm);
