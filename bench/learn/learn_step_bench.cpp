@@ -39,8 +39,7 @@ int main(int argc, char** argv) {
                                          .at("logits");
         learn::cross_entropy(logits, labels, smoothing).backward();
         const double norm = learn::gradient_norm(trained).item<double>();
-        if (norm > 1) learn::scale_gradients(trained, 1 / norm);
-        optimizer.step(1e-3);
+        optimizer.step(1e-3, norm > 1 ? 1 / norm : 1);
         best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     }
     std::printf("stipple: %.1f ms a step of %lld clouds of %lld points, %.1f clouds/s, %d threads\n", 1e3 * best,

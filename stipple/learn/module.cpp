@@ -111,8 +111,14 @@ std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& 
     }
     std::map<std::string, torch::Tensor> outputs;
     for (const network::Output& output : network_.outputs)
-        outputs.emplace(output.name, tensors[static_cast<size_t>(output.tensor)]);
+        outputs.emplace(output.name, at_least_float(tensors[static_cast<size_t>(output.tensor)]));
     return outputs;
+}
+
+void Module::store_weights_as(torch::Dtype type) {
+    for (auto& [name, tensor] : parameters_)
+        if (tensor.requires_grad() && name.find(".norm.") == std::string::npos)
+            tensor = tensor.detach().to(type).set_requires_grad(true);
 }
 
 std::vector<torch::Tensor> Module::trained() const {

@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <torch/torch.h>
 #include <vector>
@@ -34,6 +35,10 @@ struct RunOptions {
     /// Actnorms take mean and deviation of this batch as their start (a flow's first step): outputs of mean 0,
     /// variance 1.
     bool starts_actnorm = false;
+    /// Type of the products of linear layers and of what they hand on, float16 or bfloat16; without it that of the
+    /// module. Batch norms keep float32 statistics, layers that measure or multiply points compute in float32, and
+    /// outputs are float32 again.
+    std::optional<torch::Dtype> products = {};
     /// Wide layers and the maximum over points behind them as one function (evaluate/fused.h): the same numbers up to
     /// rounding, in less time and without their memory.
     bool fuses = true;
@@ -50,6 +55,9 @@ public:
            torch::Dtype dtype = torch::kFloat32);
 
     const network::Network& network() const { return network_; }
+
+    /// Keeps trained parameters in this type from now on, all but those of batch norms.
+    void store_weights_as(torch::Dtype type);
 
     /// All outputs by name. inputs: [rows, channels] of the module's device and dtype. batches: one for each point set
     /// of the caller, in ascending order; a cloud must have the neighbours that knn wants. Indices are int64 [points,

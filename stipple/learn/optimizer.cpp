@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "stipple/core/error.h"
+#include "stipple/learn/short_numbers.h"
 
 namespace stipple::learn {
 
@@ -19,13 +20,14 @@ std::vector<Tensor> zeros_like_all(const std::vector<Tensor>& tensors) {
 std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
     std::vector<Tensor> gradients;
     for (const Tensor& parameter : parameters)
-        if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+        if (parameter.grad().defined()) gradients.push_back(at_least_float(parameter.grad()));
     return gradients;
 }
 
 }  // namespace
 
-Optimizer::Optimizer(const OptimizerOptions& options, const std::map<std::string, Tensor>& parameters)
+Optimizer::Optimizer(const OptimizerOptions& options, const std::map<std::string, Tensor>& parameters,
+                     bool keeps_masters)
     : options_(options) {
     STIPPLE_REQUIRE(options.weight_decay >= 0, "optimizer: weight_decay must be at least 0, got {}",
                     options.weight_decay);
@@ -37,23 +39,32 @@ Optimizer::Optimizer(const OptimizerOptions& options, const std::map<std::string
         if (!tensor.requires_grad()) continue;
         names_.push_back(name);
         parameters_.push_back(tensor);
+        values_.push_back(keeps_masters ? at_least_float(tensor.detach()) : tensor);
     }
-    first_ = zeros_like_all(parameters_);
-    if (options.kind != OptimizerKind::sgd) second_ = zeros_like_all(parameters_);
+    first_ = zeros_like_all(values_);
+    if (options.kind != OptimizerKind::sgd) second_ = zeros_like_all(values_);
 }
 
-void Optimizer::step(double rate) {
+void Optimizer::step(double rate, double gradient_scale) {
+    step_values(rate, gradient_scale);
+    const torch::NoGradGuard no_gradients;
+    for (size_t i = 0; i < parameters_.size(); ++i)
+        if (!values_[i].is_same(parameters_[i])) parameters_[i].copy_(values_[i]);
+}
+
+void Optimizer::step_values(double rate, double gradient_scale) {
     const torch::NoGradGuard no_gradients;
     ++steps_;
     std::vector<Tensor> values, gradients, first, second;
     for (size_t i = 0; i < parameters_.size(); ++i) {
         if (!parameters_[i].grad().defined()) continue;
-        values.push_back(parameters_[i]);
-        gradients.push_back(parameters_[i].grad());
+        values.push_back(values_[i]);
+        gradients.push_back(parameters_[i].grad().to(values_[i].scalar_type()));
         first.push_back(first_[i]);
         if (!second_.empty()) second.push_back(second_[i]);
     }
     if (values.empty()) return;
+    if (gradient_scale != 1) at::_foreach_mul_(gradients, gradient_scale);
     const double decay = options_.weight_decay;
     if (options_.kind == OptimizerKind::adamw) {
         if (decay > 0) at::_foreach_mul_(values, 1 - rate * decay);
@@ -87,8 +98,16 @@ std::map<std::string, Tensor> Optimizer::state() const {
     for (size_t i = 0; i < names_.size(); ++i) {
         state.emplace("first." + names_[i], first_[i]);
         if (!second_.empty()) state.emplace("second." + names_[i], second_[i]);
+        if (!values_[i].is_same(parameters_[i])) state.emplace("master." + names_[i], values_[i]);
     }
     return state;
+}
+
+std::map<std::string, Tensor> Optimizer::masters() const {
+    std::map<std::string, Tensor> masters;
+    for (size_t i = 0; i < names_.size(); ++i)
+        if (!values_[i].is_same(parameters_[i])) masters.emplace(names_[i], values_[i]);
+    return masters;
 }
 
 Tensor gradient_norm(const std::vector<Tensor>& parameters) {
@@ -98,16 +117,10 @@ Tensor gradient_norm(const std::vector<Tensor>& parameters) {
     return torch::stack(at::_foreach_norm(gradients, 2)).norm();
 }
 
-void scale_gradients(const std::vector<Tensor>& parameters, double factor) {
-    const torch::NoGradGuard no_gradients;
-    const std::vector<Tensor> gradients = gradients_of(parameters);
-    at::_foreach_mul_(gradients, factor);
-}
-
 Average::Average(double decay, const std::map<std::string, Tensor>& values) : decay_(decay), values_(values) {
     STIPPLE_REQUIRE(decay >= 0 && decay < 1, "average: decay must be at least 0 and below 1, got {}", decay);
     for (const auto& [name, tensor] : values) {
-        averages_.emplace(name, tensor.detach().clone());
+        averages_.emplace(name, is_short(tensor) ? at_least_float(tensor.detach()) : tensor.detach().clone());
         from_.push_back(values_.at(name).detach());
         to_.push_back(averages_.at(name));
     }
@@ -118,7 +131,9 @@ void Average::update() {
     const auto n = static_cast<double>(updates_++);
     const double decay = std::min(decay_, (1 + n) / (10 + n));
     at::_foreach_mul_(to_, decay);
-    at::_foreach_add_(to_, from_, 1 - decay);
+    std::vector<Tensor> from;
+    for (const Tensor& tensor : from_) from.push_back(at_least_float(tensor));
+    at::_foreach_add_(to_, from, 1 - decay);
 }
 
 }  // namespace stipple::learn

@@ -15,38 +15,44 @@ namespace stipple::learn {
 
 class Optimizer {
 public:
-    /// Of parameters that require gradients, by name. Throws Error{bad_argument} for options out of range.
-    Optimizer(const OptimizerOptions& options, const std::map<std::string, torch::Tensor>& parameters);
+    /// Of parameters that require gradients, by name. With masters, steps are made on float32 copies of parameters that
+    /// are shorter, which then are rounded. Throws Error{bad_argument} for options out of range.
+    Optimizer(const OptimizerOptions& options, const std::map<std::string, torch::Tensor>& parameters,
+              bool keeps_masters = false);
 
-    /// One step. A parameter without a gradient stays as it is, and so does its state. Step counts and rates are
-    /// numbers of the host: nothing waits for the device.
-    void step(double rate);
+    /// One step with the gradients times gradient_scale. A parameter without a gradient stays as it is, and so does its
+    /// state. Step counts and rates are numbers of the host: nothing waits for the device.
+    void step(double rate, double gradient_scale = 1);
 
     void zero_gradients();
 
-    /// The tensors of the state by name ("first.conv1.weight"), which stay the optimiser's own, and the steps made.
+    /// By name, the masters of parameters that have one.
+    std::map<std::string, torch::Tensor> masters() const;
+    /// The tensors of the state by name ("first.conv1.weight", "master.conv1.weight"), which stay the optimiser's own,
+    /// and the steps made.
     std::map<std::string, torch::Tensor> state() const;
     int64_t steps() const { return steps_; }
     /// For one whose state was filled from a checkpoint.
     void set_steps(int64_t steps) { steps_ = steps; }
 
 private:
+    void step_values(double rate, double gradient_scale);
+
     OptimizerOptions options_;
     std::vector<std::string> names_;
-    std::vector<torch::Tensor> parameters_, first_, second_;  // first_: momentum; second_: of Adam
+    std::vector<torch::Tensor> parameters_, values_;  // values_: what is stepped: masters, or the parameters
+    std::vector<torch::Tensor> first_, second_;       // first_: momentum; second_: of Adam
     int64_t steps_ = 0;
 };
 
 /// Euclidean norm of all gradients together, as a number on their device: it is not finite when one of them is not.
 torch::Tensor gradient_norm(const std::vector<torch::Tensor>& parameters);
 
-/// Multiplies all gradients by a number.
-void scale_gradients(const std::vector<torch::Tensor>& parameters, double factor);
-
 /// Exponential moving average of parameters and running statistics: average += (1 - decay) (value - average). In the
 /// first steps the decay is at most (1 + n) / (10 + n), so that the start is forgotten.
 class Average {
 public:
+    /// Averages are float32, also of shorter numbers.
     Average(double decay, const std::map<std::string, torch::Tensor>& values);
     void update();
     const std::map<std::string, torch::Tensor>& values() const { return averages_; }

@@ -77,6 +77,10 @@ struct Words<ScheduleKind> {
     static constexpr const char* words[] = {"constant", "cosine", "step", "plateau"};
 };
 template <>
+struct Words<Precision> {
+    static constexpr const char* words[] = {"fp32", "tf32", "bf16", "fp16", "fp16-weights", "fp16-pure"};
+};
+template <>
 struct Words<DropoutForm> {
     static constexpr const char* words[] = {"replace", "remove", "repeat"};
 };
@@ -217,7 +221,7 @@ std::vector<Key> keys_of(Recipe& r) {
     k.add("run", "log_every", r.run.log_every);
     k.add("run", "loader_threads", r.run.loader_threads);
     k.add("run", "deterministic", r.run.deterministic);
-    k.add("run", "tf32", r.run.tf32);
+    k.add("run", "precision", r.run.precision);
     k.add("run", "storage", r.run.storage);
     k.add("run", "confidence", r.run.confidence);
     return std::move(k.keys);

@@ -14,6 +14,7 @@
 
 #include "stipple/data/augment.h"
 #include "stipple/learn/optimizer_options.h"
+#include "stipple/learn/precision.h"
 #include "stipple/learn/schedule.h"
 
 namespace stipple::learn {
@@ -57,8 +58,8 @@ struct RunRecipe {
     int64_t patience = 0;        // evaluations without a better one after which it ends; 0: never
     int64_t log_every = 20;      // steps between two lines of metrics.jsonl
     int64_t loader_threads = 2;
-    bool deterministic = true;    // on a GPU: the same bits every time, somewhat slower; the CPU always is
-    bool tf32 = false;            // products of a GPU with 10 bits of mantissa
+    bool deterministic = true;  // on a GPU: the same bits every time, somewhat slower; the CPU always is
+    Precision precision = Precision::fp32;
     std::string storage = "f16";  // of the weights that it ends in
     bool confidence = true;       // classifiers: measure on the training clouds how much an answer is worth
 };

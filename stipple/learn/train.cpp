@@ -35,8 +35,34 @@ double seconds_since(Clock::time_point start) {
 void set_arithmetic(const Recipe& recipe) {
     at::globalContext().setDeterministicAlgorithms(recipe.run.deterministic, /*warn_only=*/true);
     at::globalContext().setBenchmarkCuDNN(false);
-    at::globalContext().setAllowTF32CuBLAS(recipe.run.tf32);
-    at::globalContext().setAllowTF32CuDNN(recipe.run.tf32);
+    const bool is_tf32 = recipe.run.precision != Precision::fp32;  // of what is float32 beside shorter products too
+    at::globalContext().setAllowTF32CuBLAS(is_tf32);
+    at::globalContext().setAllowTF32CuDNN(is_tf32);
+}
+
+std::optional<torch::Dtype> type_of_products(Precision precision) {
+    if (precision == Precision::bf16) return torch::kBFloat16;
+    if (has_loss_scale(precision)) return torch::kHalf;
+    return {};
+}
+
+/// The module of a run, with weights as short as the precision wants them.
+Module module_for(const Recipe& recipe, const Objective& objective, const network::Weights& weights,
+                  torch::Device device) {
+    if (has_loss_scale(recipe.run.precision) && !device.is_cuda())
+        throw Error(ErrorCode::bad_config, "float16 is for a GPU", "use run.precision=fp32 or bf16");
+    Module module(objective.network(), weights, device);
+    const bool is_short =
+        recipe.run.precision == Precision::fp16_weights || recipe.run.precision == Precision::fp16_pure;
+    if (is_short) module.store_weights_as(torch::kHalf);
+    return module;
+}
+
+/// What a moving average follows: the masters where there are some, else the parameters.
+std::map<std::string, Tensor> averaged(const Module& module, const Optimizer& optimizer) {
+    std::map<std::string, Tensor> tensors = optimizer.masters();
+    tensors.insert(module.parameters().begin(), module.parameters().end());
+    return tensors;
 }
 
 class Training {
@@ -87,9 +113,9 @@ Training::Training(const Recipe& recipe, Objective& objective, RunFolder& folder
       objective_(objective),
       folder_(folder),
       options_(options),
-      module_(objective.network(), first_weights(recipe, objective, options), options.device),
-      optimizer_(recipe.optimizer, module_.parameters()),
-      average_(recipe.run.average_decay, module_.parameters()),
+      module_(module_for(recipe, objective, first_weights(recipe, objective, options), options.device)),
+      optimizer_(recipe.optimizer, module_.parameters(), recipe.run.precision == Precision::fp16_weights),
+      average_(recipe.run.average_decay, averaged(module_, optimizer_)),
       trained_(module_.trained()),
       batch_(std::min(recipe.run.batch, objective.items())),
       loader_({.items = objective.items(),
@@ -195,13 +221,15 @@ void Training::step(const data::LoadedBatch& batch) {
     how.seed = recipe_.run.seed;
     how.step = counters_.step;
     how.norm_momentum = norm_momentum_at(recipe_.schedule, batch.epoch);
+    how.products = type_of_products(recipe_.run.precision);
+    const double scale = has_loss_scale(recipe_.run.precision) ? counters_.loss_scale.scale : 1;
     const double rate =
         rate_at(recipe_.schedule, counters_.step, loader_.batches(), recipe_.run.epochs, counters_.plateau);
     std::vector<Tensor> statistics;  // as they are now: a step that is skipped must not leave its own
     if (!statistics_.empty()) statistics = at::_foreach_mul(statistics_, 1);
     optimizer_.zero_gradients();
     const StepOutput output = objective_.step(module_, batch, how);
-    output.loss.backward();
+    (scale == 1 ? output.loss : output.loss * scale).backward();
     const Tensor norm = gradient_norm(trained_);
     // The only wait for the device: all numbers of the step in one copy.
     const Tensor numbers = torch::cat({output.sums.flatten(), norm.to(torch::kFloat64).reshape({1}),
@@ -209,18 +237,20 @@ void Training::step(const data::LoadedBatch& batch) {
                                .cpu();
     const double* number = numbers.data_ptr<double>();
     const auto sums = static_cast<size_t>(numbers.numel() - 2);
-    const double gradient = number[sums], loss = number[sums + 1];
+    const double gradient = number[sums] / scale, loss = number[sums + 1];
     ++counters_.step;
     ++epoch_steps_;
     if (!std::isfinite(gradient) || !std::isfinite(loss)) {
         const torch::NoGradGuard no_gradients;
         for (size_t i = 0; i < statistics.size(); ++i) statistics_[i].copy_(statistics[i]);
-        skip(batch, how, loss);
+        const bool is_blamed = has_loss_scale(recipe_.run.precision) && std::isfinite(loss);
+        if (!is_blamed || !counters_.loss_scale.observe(false)) skip(batch, how, loss);
         return;
     }
+    if (has_loss_scale(recipe_.run.precision)) counters_.loss_scale.observe(true);
     counters_.skipped_in_a_row = 0;
-    if (recipe_.run.clip > 0 && gradient > recipe_.run.clip) scale_gradients(trained_, recipe_.run.clip / gradient);
-    optimizer_.step(rate);
+    const bool is_clipped = recipe_.run.clip > 0 && gradient > recipe_.run.clip;
+    optimizer_.step(rate, (is_clipped ? recipe_.run.clip / gradient : 1) / scale);
     if (has_average()) average_.update();
     for (size_t i = 0; i < sums; ++i) counters_.sums[i] += number[i];
     ++counters_.summed_steps;

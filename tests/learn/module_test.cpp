@@ -136,6 +136,39 @@ Network one_layer(const network::LinearOptions& options) {
     return build.finish();
 }
 
+TEST(LearnModule, ShortProductsAreNearLongOnes) {
+    for (const models::ModelEntry& entry : models::model_table()) {
+        const Network network = models::build_model(entry.name, {});
+        if (entry.name == "puflow") continue;  // a flow magnifies what its layers lose
+        const Weights weights = test::trained_like_weights(network, 5);
+        const std::vector<ops::Batch> batch = {ops::Batch::dense(64, 24)};
+        std::map<std::string, torch::Tensor> inputs;
+        for (const auto& [name, tensor] : test::random_inputs(network, batch))
+            inputs[name] = tensor.to(torch::kFloat32);
+        for (const bool is_training : {false, true}) {
+            std::map<std::string, torch::Tensor> outputs[2];
+            std::map<std::string, torch::Tensor> gradients[2];
+            for (const bool is_short : {false, true}) {
+                Module module(network, weights);
+                RunOptions how = {.is_training = is_training, .seed = 3};
+                if (is_short) how.products = torch::kBFloat16;
+                outputs[is_short] = module.run(batch, inputs, how);
+                outputs[is_short].at("logits").square().mean().backward();
+                for (const auto& [name, tensor] : module.parameters()) gradients[is_short][name] = tensor.grad();
+            }
+            for (const auto& [name, tensor] : outputs[1]) {
+                EXPECT_EQ(tensor.scalar_type(), torch::kFloat32) << name;
+                const torch::Tensor want = outputs[0].at(name);
+                EXPECT_LE((tensor - want).norm().item<double>(), 0.1 * want.norm().item<double>())
+                    << entry.name << " " << name << (is_training ? ", training" : "");
+                EXPECT_GT((tensor - want).abs().max().item<double>(), 0) << "it is bfloat16 that multiplies";
+            }
+            for (const auto& [name, gradient] : gradients[1])
+                EXPECT_TRUE(!gradient.defined() || gradient.scalar_type() == torch::kFloat32) << name;
+        }
+    }
+}
+
 TEST(LearnModule, BatchNormUsesAndKeepsStatistics) {
     const Network network = one_layer({.norm = true});
     Module module(network, network::initial_weights(network, 1), torch::kCPU, torch::kFloat64);

@@ -9,6 +9,7 @@
 #include <torch/torch.h>
 
 #include "stipple/learn/loop/run_state.h"
+#include "stipple/learn/precision.h"
 #include "stipple/learn/schedule.h"
 #include "tests/support/expect_error.h"
 
@@ -91,10 +92,60 @@ TEST(LearnOptimizer, GradientNormIsThatOfAll) {
     const double expected =
         std::sqrt(list[0].grad().pow(2).sum().item<double>() + list[1].grad().pow(2).sum().item<double>());
     EXPECT_NEAR(gradient_norm(list).item<double>(), expected, 1e-5 * expected);
-    scale_gradients(list, 0.5);
-    EXPECT_NEAR(gradient_norm(list).item<double>(), expected / 2, 1e-5 * expected);
     list[1].mutable_grad()[2] = NAN;
     EXPECT_FALSE(std::isfinite(gradient_norm(list).item<double>()));
+}
+
+TEST(LearnOptimizer, AStepTakesGradientsTimesANumber) {
+    OptimizerOptions options;
+    options.kind = OptimizerKind::sgd;
+    std::map<std::string, Tensor> whole = two_parameters(), halved = two_parameters();
+    Optimizer of_whole(options, whole), of_halved(options, halved);
+    bowl(whole).backward();
+    (2 * bowl(halved)).backward();
+    of_whole.step(0.1);
+    of_halved.step(0.1, 0.5);
+    for (const char* name : {"a", "b"}) EXPECT_TRUE(torch::allclose(whole.at(name), halved.at(name), 1e-6)) << name;
+}
+
+TEST(LearnOptimizer, MastersKeepWhatShortNumbersLose) {
+    OptimizerOptions options;
+    options.kind = OptimizerKind::sgd;
+    options.momentum = 0;
+    for (const bool keeps_masters : {false, true}) {
+        std::map<std::string, Tensor> parameters = {{"a", torch::ones({1}, torch::kBFloat16).requires_grad_()}};
+        Optimizer optimizer(options, parameters, keeps_masters);
+        for (int i = 0; i < 20; ++i) {  // each step is below half a unit of the last place, 2^-8
+            parameters.at("a").mutable_grad() = torch::ones({1}, torch::kBFloat16);
+            optimizer.step(1e-3);
+        }
+        EXPECT_EQ(parameters.at("a").item<float>() < 1, keeps_masters);
+        EXPECT_EQ(optimizer.state().contains("master.a"), keeps_masters);
+        if (keeps_masters) {
+            EXPECT_NEAR(optimizer.masters().at("a").item<float>(), 0.98, 1e-5);
+        }
+    }
+}
+
+TEST(LearnOptimizer, AveragesOfShortNumbersAreLong) {
+    const std::map<std::string, Tensor> values = {{"a", torch::zeros({1}, torch::kBFloat16)}};
+    Average average(0.999, values);
+    average.set_updates(1000000);
+    torch::Tensor(values.at("a")).fill_(1);
+    for (int i = 0; i < 3; ++i) average.update();
+    EXPECT_NEAR(average.values().at("a").item<float>(), 1 - std::pow(0.999, 3), 1e-6);
+}
+
+TEST(LearnPrecision, TheLossScaleFallsAndRises) {
+    LossScale scale;
+    EXPECT_TRUE(scale.observe(false));
+    EXPECT_EQ(scale.scale, LossScale::kFirst / 2);
+    for (int64_t i = 0; i < LossScale::kGoodSteps; ++i) EXPECT_TRUE(scale.observe(true));
+    EXPECT_EQ(scale.scale, LossScale::kFirst);
+    for (int i = 0; i < 16; ++i) EXPECT_TRUE(scale.observe(false));
+    EXPECT_EQ(scale.scale, LossScale::kLeast);
+    EXPECT_FALSE(scale.observe(false)) << "there is nothing left to blame";
+    EXPECT_EQ(scale.scale, LossScale::kLeast);
 }
 
 TEST(LearnOptimizer, AverageFollowsItsFormula) {

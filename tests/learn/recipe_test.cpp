@@ -35,7 +35,7 @@ TEST(LearnRecipe, MistakesAreNamed) {
     expect("[run]\nepochss = 3\n", "unknown key run.epochss; did you mean run.epochs?");
     expect("[run]\nepochs = 0\n", "run.epochs must be");
     expect("[run]\nepochs = 2.5\n", "run.epochs: a whole number expected, got 2.5");
-    expect("[run]\ntf32 = 1\n", "true or false expected");
+    expect("[run]\ndeterministic = 1\n", "true or false expected");
     expect("[optimizer]\nkind = \"adagrad\"\n", "one of sgd, adam, adamw expected, got adagrad");
     expect("[augment]\nshift = [1, 2]\n", "3 values expected, got 2");
     expect("[augment]\ndropout_ratio = 2\n", "dropout_ratio");

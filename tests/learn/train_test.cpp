@@ -70,6 +70,28 @@ TEST(Train, LearnsAndLeavesARunFolder) {
     EXPECT_NE(metrics.find("\"host_bytes\":"), std::string::npos);
 }
 
+TEST(Train, BfloatLearnsAsWellAndResumes) {
+    const TemporaryFolder folder(Where::memory);
+    Recipe recipe = toy_recipe();
+    recipe.run.epochs = 12;
+    recipe.run.precision = Precision::bf16;
+    const ToyRun whole = run_toy(folder / "whole", recipe);
+    EXPECT_GT(whole.report.scores.back().second, 0.8);
+    TrainOptions first;
+    first.max_steps = 33;
+    run_toy(folder / "run", recipe, first);
+    TrainOptions second;
+    second.is_resumed = true;
+    EXPECT_TRUE(run_toy(folder / "run", recipe, second).weights == whole.weights);
+}
+
+TEST(Train, Float16WantsAGpu) {
+    const TemporaryFolder folder(Where::memory);
+    Recipe recipe = toy_recipe();
+    recipe.run.precision = Precision::fp16;
+    EXPECT_ERROR(run_toy(folder / "run", recipe), bad_config, "float16 is for a GPU");
+}
+
 TEST(Train, TwoRunsEndInTheSameBits) {
     const TemporaryFolder folder(Where::memory);
     const ToyRun a = run_toy(folder / "a", toy_recipe());

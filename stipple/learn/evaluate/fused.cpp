@@ -35,9 +35,10 @@ torch::Tensor run_linear_max(const Layer& linear, const torch::Tensor& input, co
     std::vector<int64_t> offsets = {0};
     for (int64_t cloud = 0; linear.type.width > 1 && cloud < points.clouds(); ++cloud)
         offsets.push_back(points.end(cloud) * linear.type.width);
-    return linear_norm_max({input, linear.type.width > 1 ? ops::Batch::ragged(std::move(offsets)) : points},
-                           {.weight = context.parameter("weight"),
-                            .bias = options.bias ? context.parameter("bias") : torch::Tensor(),
+    const torch::Dtype type = type_of_products(context.parameter("weight"), how);
+    return linear_norm_max({input.to(type), linear.type.width > 1 ? ops::Batch::ragged(std::move(offsets)) : points},
+                           {.weight = context.parameter("weight").to(type),
+                            .bias = options.bias ? at_least_float(context.parameter("bias")) : torch::Tensor(),
                             .gamma = context.parameter("norm.weight"),
                             .beta = context.parameter("norm.bias"),
                             .running_mean = context.parameter("norm.running_mean"),

@@ -72,9 +72,19 @@ private:
     const LayerContext& context_;
 };
 
+/// Of short numbers, sums are float32. Few CPUs multiply them, and libraries refuse on the others: there the products
+/// are those of float32, which have the same factors.
+Tensor product(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    if (!x.is_cpu() || !is_short(x)) return torch::linear(x, weight, bias);
+    return torch::linear(at_least_float(x), at_least_float(weight), bias.defined() ? at_least_float(bias) : bias)
+        .to(x.scalar_type());
+}
+
 Tensor LayerRun::linear() const {
     const network::LayerOptions& options = layer_.options;
-    Tensor y = torch::linear(x(), parameter("weight"), options.bias ? parameter("bias") : Tensor());
+    const torch::Dtype type = type_of_products(parameter("weight"), context_.options);
+    Tensor y =
+        product(x().to(type), parameter("weight").to(type), options.bias ? parameter("bias").to(type) : Tensor());
     if (options.norm) {
         const bool is_training = context_.options.is_training;
         STIPPLE_REQUIRE(!is_training || y.size(0) > 1, "{}: batch norm cannot learn from one row", layer_.name);
@@ -256,10 +266,32 @@ Tensor LayerRun::run() const {
     return {};
 }
 
+/// Whether short numbers are good enough for what the layer does: it moves them, or is made for them.
+bool takes_any_type(Kind kind) {
+    switch (kind) {
+        case Kind::linear:
+        case Kind::activation:
+        case Kind::dropout:
+        case Kind::max_points:
+        case Kind::max_rows:
+        case Kind::concat:
+        case Kind::slice:
+        case Kind::reverse:
+        case Kind::repeat:
+        case Kind::unflatten:
+        case Kind::gather:
+        case Kind::edge: return true;
+        default: return false;
+    }
+}
+
 }  // namespace
 
 Tensor run_layer(const Layer& layer, const std::vector<Tensor>& inputs, const LayerContext& context) {
-    return LayerRun(layer, inputs, context).run();
+    if (!context.options.products || takes_any_type(layer.kind)) return LayerRun(layer, inputs, context).run();
+    std::vector<Tensor> floats;
+    for (const Tensor& input : inputs) floats.push_back(at_least_float(input));
+    return LayerRun(layer, floats, context).run();
 }
 
 }  // namespace stipple::learn

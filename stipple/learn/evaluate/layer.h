@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stipple/learn/module.h"
+#include "stipple/learn/short_numbers.h"
 
 namespace stipple::learn {
 
@@ -18,6 +19,12 @@ struct LayerContext {
     const RunOptions& options;
     int64_t position = 0;  // of the layer in the network
 };
+
+/// The type that a linear layer with this weight multiplies in.
+inline torch::Dtype type_of_products(const torch::Tensor& weight, const RunOptions& options) {
+    if (options.products) return *options.products;
+    return is_short(weight) ? torch::kFloat32 : weight.scalar_type();
+}
 
 /// inputs: as the layer's, in order. Kind::input is not a layer to run.
 torch::Tensor run_layer(const network::Layer& layer, const std::vector<torch::Tensor>& inputs,

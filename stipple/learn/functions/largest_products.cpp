@@ -3,6 +3,8 @@
 #include <ATen/Parallel.h>
 #include <torch/torch.h>
 
+#include "stipple/learn/short_numbers.h"
+
 namespace stipple::learn {
 namespace {
 
@@ -60,7 +62,8 @@ Tensor rows_of_winners(const ops::Batch& batch, const Tensor& winners, int64_t f
 
 }  // namespace
 
-LargestProducts largest_products(const Tensor& rows, const ops::Batch& batch, const Tensor& weight) {
+LargestProducts largest_products(const Tensor& short_rows, const ops::Batch& batch, const Tensor& short_weight) {
+    const Tensor rows = at_least_float(short_rows), weight = at_least_float(short_weight);
     const int64_t channels = weight.size(0);
     LargestProducts found = {torch::empty({batch.clouds(), channels}, rows.options()),
                              torch::empty({batch.clouds(), channels}, rows.options().dtype(torch::kInt32))};
@@ -91,7 +94,7 @@ LargestProducts largest_products(const Tensor& rows, const ops::Batch& batch, co
 
 Tensor winners_weight(const Tensor& rows, const ops::Batch& batch, const Tensor& winners, const Tensor& of_winners) {
     const int64_t channels = winners.size(1), k = rows.size(1);
-    Tensor sum = torch::zeros({channels, k}, rows.options());
+    Tensor sum = torch::zeros({channels, k}, of_winners.options());
     const int64_t at_a_time = std::max<int64_t>(1, kProducts / (channels * k));
     for (int64_t first = 0; first < batch.clouds(); first += at_a_time) {
         const int64_t last = std::min(batch.clouds(), first + at_a_time);

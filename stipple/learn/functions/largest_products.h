@@ -13,7 +13,8 @@ struct LargestProducts {
     torch::Tensor
         winners;  // int32 [clouds, channels]: its row, counted from the first of the cloud; of equal the first
 };
-/// rows [n, k], weight [channels, k]: contiguous. A NaN among the products is the largest.
+/// rows [n, k], weight [channels, k]: contiguous; of short numbers the products are float32. A NaN among the products
+/// is the largest.
 LargestProducts largest_products(const torch::Tensor& rows, const ops::Batch& batch, const torch::Tensor& weight);
 
 /// [channels, k]: sum over the clouds of of_winners[cloud, c] times the winning row.

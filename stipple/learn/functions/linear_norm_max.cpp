@@ -2,6 +2,7 @@
 
 #include "stipple/learn/functions/largest_products.h"
 #include "stipple/learn/functions/tensors.h"
+#include "stipple/learn/short_numbers.h"
 
 namespace stipple::learn {
 namespace {
@@ -19,9 +20,11 @@ struct RowStatistics {
     Tensor mean, covariance;
 };
 
+/// In float32 of shorter numbers: sums of squares soon pass the largest float16.
 RowStatistics statistics_of(const Tensor& rows) {
-    const Tensor mean = rows.mean(0);
-    const Tensor centred = rows - mean;
+    const Tensor exact = at_least_float(rows);
+    const Tensor mean = exact.mean(0);
+    const Tensor centred = exact - mean;
     return {mean, torch::mm(centred.t(), centred).div_(static_cast<double>(rows.size(0)))};
 }
 
@@ -31,11 +34,12 @@ public:
                           const Tensor& gamma, const Tensor& beta, const Tensor& running_mean,
                           const Tensor& running_var, const Arguments& arguments) {
         RowStatistics of_rows;
+        const Tensor exact = at_least_float(weight);
         Tensor mean, variance;  // of the products without bias
         if (arguments.uses_batch_statistics) {
             of_rows = statistics_of(rows);
-            mean = torch::mv(weight, of_rows.mean);
-            variance = (torch::mm(weight, of_rows.covariance) * weight).sum(1).clamp_min_(0);
+            mean = torch::mv(exact, of_rows.mean);
+            variance = (torch::mm(exact, of_rows.covariance) * exact).sum(1).clamp_min_(0);
             const auto n = static_cast<double>(rows.size(0));
             Tensor(running_mean).lerp_(mean + bias, arguments.momentum);
             Tensor(running_var).lerp_(variance * (n / (n - 1)), arguments.momentum);
@@ -45,7 +49,8 @@ public:
         }
         const Tensor inverse = torch::rsqrt(variance + arguments.eps);
         const Tensor sign = torch::where(gamma < 0, -torch::ones_like(gamma), torch::ones_like(gamma));
-        LargestProducts found = largest_products(rows, arguments.batch, weight * sign.unsqueeze(1));
+        LargestProducts found =
+            largest_products(rows, arguments.batch, weight * sign.to(weight.scalar_type()).unsqueeze(1));
         const Tensor normalised = found.values.mul_(sign).sub_(mean).mul_(inverse);
         Tensor y = torch::addcmul(beta, gamma, normalised);
         if (arguments.has_relu) y.relu_();
@@ -61,7 +66,7 @@ public:
             if (!gradients[0].defined()) return wanted;
             const Arguments arguments = kept<Arguments>(context);
             const variable_list saved = context->get_saved_variables();
-            const Tensor &rows = saved[0], &weight = saved[1], &gamma = saved[2], &inverse = saved[3],
+            const Tensor &rows = saved[0], weight = at_least_float(saved[1]), &gamma = saved[2], &inverse = saved[3],
                          &normalised = saved[4], &winners = saved[5], &y = saved[6], &mean = saved[7],
                          &covariance = saved[8];
             const Tensor g = arguments.has_relu ? gradients[0] * (y > 0) : gradients[0];
@@ -73,10 +78,12 @@ public:
             const bool wants_rows = context->needs_input_grad(0), wants_weight = context->needs_input_grad(1);
             if (!arguments.uses_batch_statistics) {
                 if (context->needs_input_grad(2)) wanted[2] = of_winners.sum(0);
-                if (wants_weight) wanted[1] = winners_weight(rows, arguments.batch, winners, of_winners);
+                if (wants_weight)
+                    wanted[1] = winners_weight(rows, arguments.batch, winners, of_winners).to(saved[1].scalar_type());
                 if (wants_rows) {
-                    wanted[0] = torch::zeros_like(rows);
-                    add_winners_rows(arguments.batch, weight, winners, of_winners, wanted[0]);
+                    Tensor sum = torch::zeros(rows.sizes(), weight.options());
+                    add_winners_rows(arguments.batch, weight, winners, of_winners, sum);
+                    wanted[0] = sum.to(rows.scalar_type());
                 }
                 return wanted;
             }
@@ -84,14 +91,16 @@ public:
             const auto n = static_cast<double>(rows.size(0));
             const Tensor alpha = factor * dL_dbeta * (-1 / n), slope = factor * dL_dgamma * inverse * (-1 / n);
             if (wants_weight) {
-                wanted[1] = winners_weight(rows, arguments.batch, winners, of_winners);
-                wanted[1].addr_(alpha, mean, 1, n).addcmul_(slope.unsqueeze(1), torch::mm(weight, covariance), n);
+                Tensor sum = winners_weight(rows, arguments.batch, winners, of_winners);
+                sum.addr_(alpha, mean, 1, n).addcmul_(slope.unsqueeze(1), torch::mm(weight, covariance), n);
+                wanted[1] = sum.to(saved[1].scalar_type());
             }
             if (wants_rows) {
                 const Tensor square = torch::mm(weight.t(), weight * slope.unsqueeze(1));  // [k, k]
                 const Tensor constant = torch::mv(weight.t(), alpha) - torch::mv(square.t(), mean);
-                wanted[0] = torch::addmm(constant, rows, square);
-                add_winners_rows(arguments.batch, weight, winners, of_winners, wanted[0]);
+                Tensor sum = torch::addmm(constant, at_least_float(rows), square);
+                add_winners_rows(arguments.batch, weight, winners, of_winners, sum);
+                wanted[0] = sum.to(rows.scalar_type());
             }
             return wanted;
         });

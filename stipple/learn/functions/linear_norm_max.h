@@ -26,10 +26,11 @@ struct LinearNorm {
     bool has_relu = false;
 };
 
-/// rows [n, k] -> [clouds, channels]; every cloud has a row, with batch statistics there are two in all. float32 or
-/// float64. NaN in a cloud is NaN in its result, with batch statistics in all. Gradients for rows, weight, gamma and
-/// beta, each computed only where it is wanted; that of the bias is 0 with batch statistics. Ties: the first row has
-/// the gradient. The numbers are those of the layers one by one up to rounding.
+/// rows [n, k] -> [clouds, channels]; every cloud has a row, with batch statistics there are two in all. rows and
+/// weight are float64, float32, float16 or bfloat16, all else and the result float32 or, with the first, float64. NaN
+/// in a cloud is NaN in its result, with batch statistics in all. Gradients for rows, weight, gamma and beta, each
+/// computed only where it is wanted; that of the bias is 0 with batch statistics. Ties: the first row has the gradient.
+/// The numbers are those of the layers one by one up to rounding.
 torch::Tensor linear_norm_max(const Clouds& rows, const LinearNorm& layer);
 
 }  // namespace stipple::learn

@@ -6,6 +6,7 @@
 #include "stipple/core/json_reader.h"
 #include "stipple/core/json_writer.h"
 #include "stipple/io/safetensors.h"
+#include "stipple/learn/short_numbers.h"
 
 namespace stipple::learn {
 namespace {
@@ -29,6 +30,8 @@ void visit_counters(Visit&& visit, auto& c) {
     visit("plateau_without", c.plateau.without);
     visit("plateau_reductions", c.plateau.reductions);
     visit("summed_steps", c.summed_steps);
+    visit("loss_scale", c.loss_scale.scale);
+    visit("loss_scale_good_steps", c.loss_scale.good_steps);
     visit("is_finished", c.is_finished);
 }
 
@@ -68,7 +71,7 @@ Counters counters_from_json(std::string_view text) {
 void write_tensors(const std::map<std::string, torch::Tensor>& tensors, ByteSink& sink) {
     io::TensorFile file;
     for (const auto& [name, tensor] : tensors) {
-        const torch::Tensor copy = tensor.detach().cpu().contiguous();
+        const torch::Tensor copy = at_least_float(tensor.detach()).cpu().contiguous();
         io::Tensor stored;
         stored.name = name;
         stored.dtype = copy.scalar_type() == torch::kFloat64 ? DType::f64 : DType::f32;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stipple/core/byte_sink.h"
+#include "stipple/learn/precision.h"
 #include "stipple/learn/schedule.h"
 
 namespace stipple::learn {
@@ -25,6 +26,7 @@ struct Counters {
     PlateauState plateau;
     std::vector<double> sums;  // of the epoch so far, and how many steps they are of
     int64_t summed_steps = 0;
+    LossScale loss_scale;
     bool is_finished = false;  // the last epoch is done, or patience has ended the run
 };
 
