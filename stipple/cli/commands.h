@@ -24,6 +24,7 @@ Command add_engine(Arguments& root, Common& common);
 
 /// For the help, and for who has no stipple-learn.
 Command add_train_elsewhere(Arguments& root, Common& common);
+Command add_study_elsewhere(Arguments& root, Common& common);
 /// Becomes stipple-learn, with the same arguments. Returns where there is none; `argc` then leaves out what only that
 /// program knows.
 void run_stipple_learn(int& argc, char** argv);

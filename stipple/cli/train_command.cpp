@@ -3,7 +3,8 @@
 #include "stipple/cli/commands.h"
 #include "stipple/core/program_files.h"
 
-// `stipple train` is a command of another program, which needs LibTorch and is found beside this one.
+// `stipple train` and `stipple study` are commands of another program, which needs LibTorch and is found beside this
+// one.
 
 namespace stipple::cli {
 namespace {
@@ -11,6 +12,14 @@ namespace {
 std::string learn_path() {
     const std::string own = program_path();
     return own.substr(0, own.rfind('/') + 1) + "stipple-learn";
+}
+
+Result refuse(const char* command) {
+    if (is_file(learn_path()))
+        throw Error(ErrorCode::bad_argument, fmt::format("{} is a program of its own: name it first", command),
+                    fmt::format("stipple {} [options]", command));
+    throw Error(ErrorCode::no_device, fmt::format("{} needs the program stipple-learn beside stipple", command),
+                "build it with: make learn (it installs LibTorch; docs/training.md)");
 }
 
 }  // namespace
@@ -29,13 +38,14 @@ Command add_train_elsewhere(Arguments& root, Common& common) {
         "Example:\n  stipple train pointnet-cls --data modelnet40_ply_hdf5_2048 -o runs/cls\n"
         "  stipple train --resume runs/cls");
     (void)common;
-    return {&app, []() -> Result {
-                if (is_file(learn_path()))
-                    throw Error(ErrorCode::bad_argument, "train is a program of its own: name it first",
-                                "stipple train [options]");
-                throw Error(ErrorCode::no_device, "train needs the program stipple-learn beside stipple",
-                            "build it with: make learn (it installs LibTorch; docs/training.md)");
-            }};
+    return {&app, [] { return refuse("train"); }};
+}
+
+Command add_study_elsewhere(Arguments& root, Common& common) {
+    Arguments& app = root.command("study", "Compare ways to train; needs the program stipple-learn");
+    app.footer("Example:\n  stipple study precision pointnet-cls --data modelnet40.stpk -o runs/precision");
+    (void)common;
+    return {&app, [] { return refuse("study"); }};
 }
 
 }  // namespace stipple::cli

@@ -1,6 +1,7 @@
 // The real program: killed, stopped, started twice, given nonsense. STIPPLE_KILLS=100 for the long version.
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -213,6 +214,42 @@ TEST(TrainProgram, OwnClassesStartFromWeights) {
     const LaunchResult resumed = run_launch(train_launch({"--resume", folder / "killed", "--threads", "1"}));
     EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
     EXPECT_TRUE(read_file(folder / "killed/weights.safetensors") == read_file(folder / "second/weights.safetensors"));
+}
+
+TEST(StudyProgram, PrecisionsSideBySide) {
+    const TemporaryFolder folder;
+    const std::string data = make_shape_folders(folder);
+    std::vector<std::string> arguments = {
+        STIPPLE_PROGRAM, "study",    "precision",      "pointnet-cls", "--data", data,       "-o",
+        folder / "runs", "--levels", "fp32,bf16,fp16", "--seeds",      "1",      "--epochs", "3",
+        "--device",      "cpu",      "--json"};
+    for (const char* setting : {"data.points=16", "view.weight=0", "run.batch=12", "data.held_out=0.2"})
+        arguments.insert(arguments.end(), {"--set", setting});
+    Launch launch;
+    launch.arguments = arguments;
+    launch.environment = {{"STIPPLE_PROGRESS", "never"}};
+    const LaunchResult first = run_launch(launch);
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    const auto json = nlohmann::json::parse(first.out);
+    ASSERT_EQ(json["levels"].size(), 3u);
+    EXPECT_EQ(json["score"], "validation_accuracy");
+    for (int i : {0, 1}) {
+        EXPECT_GT(json["levels"][i]["epoch_seconds"], 0);
+        EXPECT_EQ(json["levels"][i]["scores"].size(), 1u);
+        EXPECT_GT(json["levels"][i]["peak_bytes"], 0);
+    }
+    EXPECT_EQ(json["levels"][2]["scores"].size(), 0u);  // float16 is for a GPU: the others are told all the same
+    EXPECT_NE(std::string(json["levels"][2]["remark"]).find("seed 0 ended with status"), std::string::npos);
+    EXPECT_FALSE(read_file(folder / "runs/precision.png").empty());
+    // What is complete is not trained again.
+    const auto written = std::filesystem::last_write_time(folder / "runs/fp32-0/weights.safetensors");
+    EXPECT_EQ(run_launch(launch).exit_code, 0);
+    EXPECT_TRUE(written == std::filesystem::last_write_time(folder / "runs/fp32-0/weights.safetensors"));
+
+    launch.arguments = {STIPPLE_PROGRAM, "study", "precision", "pointnet-cls", "--data", data, "--levels", "fp17"};
+    const LaunchResult wrong = run_launch(launch);
+    EXPECT_NE(wrong.exit_code, 0);
+    EXPECT_NE(wrong.err.find("fp17"), std::string::npos) << wrong.err;
 }
 
 }  // namespace
