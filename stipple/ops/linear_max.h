@@ -31,7 +31,7 @@ struct MatrixView {
 /// Products are summed in float32; on CUDA, f32 numbers are rounded to tf32 (10 bits of mantissa) first. A result is
 /// the same from run to run, and on the CPU for any number of threads. The order of summation, and so the last bits,
 /// differ between CPU and CUDA. O(rows k channels) time; memory beyond the results: a float32 copy of the weight on the
-/// CPU, on CUDA a few hundred results where the clouds are too few to fill the GPU and each is cut into parts.
+/// CPU, on CUDA about half a megabyte where clouds are too few to fill the GPU and each is cut into parts.
 ///
 /// Throws Error{bad_argument} for wrong shapes and types, mixed devices, and on CUDA for what can_linear_max_cuda()
 /// refuses and for arrays that do not begin at a multiple of 16 bytes.

@@ -3,11 +3,12 @@
 // few channels and many rows, and the maximum is a comparison, a maximum and a selection for each product, without a
 // word from other lanes before the end.
 //
-// Where the limit is, k 128 in 16 bits, three blocks of four warps on a multiprocessor (64 KiB of shared memory and at
-// most 168 registers a thread): a tile of 128 rows is 2^21 multiply-adds, 1024 cycles of what wgmma could do and about
-// 1650 of what mma does; each of the four warps reads the whole tile, 128 KiB or 1024 cycles of shared memory; the
-// maximum is 3 x 2^14 operations, 770 cycles of the units that compare and select. These overlap among the blocks. In
-// tf32 eight warps have 16 channels each, and two blocks fit: 128 registers a thread.
+// Where the limit is, by count and not by measurement, k 128 in 16 bits, three blocks of four warps on a multiprocessor
+// (64 KiB of shared memory a block, at most 168 registers a thread): a tile of 128 rows is 2^21 multiply-adds, 1024
+// cycles of what wgmma could do and about 1650 of what mma does; each of the four warps reads the whole tile, 128 KiB
+// or 1024 cycles of shared memory; the maximum is 3 x 2^14 operations, 770 cycles of the units that compare and select.
+// These overlap among the blocks. In tf32 eight warps have 16 channels each, and two blocks fit: 128 registers a
+// thread.
 
 #include <algorithm>
 
@@ -21,11 +22,10 @@ namespace {
 
 constexpr int kBlockChannels = 128;
 
-/// kRowBytes: room for a row's numbers, of which a product adds 32 bytes a step.
+/// kRowBytes: room for a row's numbers.
 template <DType kType, int kRowBytes>
 struct Shape {
     static constexpr bool kIsTf32 = kType == DType::f32;
-    static constexpr int kSteps = kRowBytes / 32;
     static constexpr int kSlices = kIsTf32 ? 1 : 2;  // of 16 channels, a warp's
     static constexpr int kThreads = kBlockChannels / (16 * kSlices) * 32;
     static constexpr int kRows = kIsTf32 ? 64 : 128;  // of a tile
@@ -119,7 +119,8 @@ __global__ void __launch_bounds__(Shape<kType, kRowBytes>::kThreads, Shape<kType
     linear_max_kernel(const __grid_constant__ Arguments a) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     using S = Shape<kType, kRowBytes>;
-    constexpr int kRows = S::kRows, kColumns = 4;  // 8 rows each, multiplied at a time
+    constexpr int kRows = S::kRows, kSteps = kRowBytes / 32;
+    constexpr int kColumns = 4;  // of 8 rows each, multiplied at a time
     extern __shared__ __align__(128) std::byte shared[];
     const uint32_t room = address_in_shared(shared);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -147,12 +148,12 @@ __global__ void __launch_bounds__(Shape<kType, kRowBytes>::kThreads, Shape<kType
     copy_rows<kBlockChannels, kRowBytes, S::kThreads>(room, a.weight, a.row_bytes, first_channel, a.channels - 1);
     wait_for_copies();
     __syncthreads();
-    uint32_t weight[S::kSlices][S::kSteps][4];
+    uint32_t weight[S::kSlices][kSteps][4];
     if (is_active) {
 #pragma unroll
         for (int slice = 0; slice < S::kSlices; ++slice)
 #pragma unroll
-            for (int step = 0; step < S::kSteps; ++step) {
+            for (int step = 0; step < kSteps; ++step) {
                 const uint32_t row = (warp * S::kSlices + slice) * 16 + lane % 16;
                 load_matrices(weight[slice][step], room + place<kRowBytes>(row, 2 * step + lane / 16));
                 if constexpr (S::kIsTf32)
@@ -190,7 +191,7 @@ __global__ void __launch_bounds__(Shape<kType, kRowBytes>::kThreads, Shape<kType
         for (uint32_t column = 0; column < tile_rows; column += 8 * kColumns) {
             float d[S::kSlices][kColumns][4] = {};
 #pragma unroll
-            for (int step = 0; step < S::kSteps; step += 2) {
+            for (int step = 0; step < kSteps; step += 2) {
                 uint32_t b[kColumns][4];
 #pragma unroll
                 for (int j = 0; j < kColumns; ++j)
@@ -230,6 +231,8 @@ __global__ void __launch_bounds__(Shape<kType, kRowBytes>::kThreads, Shape<kType
             a.largest[at] = one.value;
             a.winners[at] = static_cast<int32_t>(min(one.row, n - 1));
         }
+#else
+    __trap();  // never launched, unless a build for older GPUs alone runs on a newer one
 #endif
 }
 
@@ -256,6 +259,9 @@ void launch(Arguments a, int64_t largest_cloud, cudaStream_t stream) {
     STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, device));
     STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(linear_max_kernel<kType, kRowBytes>,
                                             cudaFuncAttributeMaxDynamicSharedMemorySize, S::kBytes));
+    STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(linear_max_kernel<kType, kRowBytes>,
+                                            cudaFuncAttributePreferredSharedMemoryCarveout,
+                                            cudaSharedmemCarveoutMaxShared));
     const int64_t blocks = a.batch.clouds * a.channel_blocks, tiles = (largest_cloud + S::kRows - 1) / S::kRows;
     const int64_t parts = std::clamp<int64_t>(S::kBlocks * units / blocks, 1, std::max<int64_t>(tiles, 1));
     const int64_t results = a.batch.clouds * a.channels;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "stipple/core/half.h"
 #include "stipple/core/parallel.h"
@@ -14,7 +16,11 @@ namespace {
 using ops::Batch;
 using ops::MatrixView;
 
-class LinearMax : public OnDevice {};
+class LinearMax : public OnDevice {
+    void SetUp() override {
+        if (device().type == DeviceType::cuda && !ops::can_linear_max_cuda(16, 64)) GTEST_SKIP() << "older than sm_80";
+    }
+};
 STIPPLE_ON_EVERY_DEVICE(LinearMax);
 
 constexpr DType kFactorTypes[] = {DType::f32, DType::f16, DType::bf16};
