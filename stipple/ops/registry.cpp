@@ -32,6 +32,7 @@ constexpr OpInfo kOps[] = {
     {"emd", "emd", "earth mover's distance by auction with a proven gap, any n", true, true, true, "about 25 n^2 pairs at a gap of 1 %"},
     {"emd_exact", "emd", "least costly matching with its dual proof, n up to 4096", true, false, true, "about O(n^2.3)"},
     {"emd_transport", "emd", "earth mover's distance between clouds of two sizes: exact on the CPU, by auction on both", true, true, true, "about O(n^2.3), auction as emd", "auction.cu"},
+    {"linear_max", "products", "largest product of a cloud's rows with each of many vectors, and its row, without the matrix of products", true, true, true, "O(n k c)"},
 };
 // clang-format on
 
