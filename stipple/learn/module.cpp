@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "stipple/learn/evaluate/layer.h"
+#include "stipple/learn/profiler.h"
 
 namespace stipple::learn {
 
@@ -72,6 +73,7 @@ Module::Module(Network network, const network::Weights& weights, torch::Device d
 std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& given,
                                                  const std::map<std::string, torch::Tensor>& inputs,
                                                  const RunOptions& options) {
+    const ProfileMark forward(options.profiler, "forward");
     const std::vector<ops::Batch> batches = batches_of_sets(network_, given);
     std::vector<size_t> last_use(network_.layers.size());
     for (size_t i = 0; i < network_.layers.size(); ++i)
@@ -87,6 +89,7 @@ std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& 
             if (options.watch) options.watch(layer, tensors[i]);
             continue;
         }
+        const ProfileMark mark(options.profiler, layer.name);
         std::vector<torch::Tensor> of_layer;
         for (const network::Tensor input : layer.inputs) of_layer.push_back(tensors[static_cast<size_t>(input)]);
         const std::function<torch::Tensor&(const char*)> parameter = [&](const char* name) -> torch::Tensor& {
