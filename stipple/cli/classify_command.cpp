@@ -4,6 +4,7 @@
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/network_options.h"
+#include "stipple/cli/common/profile_report.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/data/class_names.h"
 #include "stipple/picture/figure.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr const char* kUnlike = "unlike anything it was trained on";
 
 struct ClassifyOptions {
-    std::string model, names, picture;
+    std::string model, names, picture, profile;
     std::vector<std::string> inputs;
     CloudArguments clouds;
     PoseArguments pose;
@@ -138,13 +139,16 @@ Result run_classify(const ClassifyOptions& options, const Common& common) {
     STIPPLE_REQUIRE(options.batch >= 1 && options.batch <= 65536, "--batch must be 1 to 65536, got {}", options.batch);
     require_picture(options.picture, common);
     require_picture_size(options.size);
+    require_profile(options.profile, common);
+    Profile profile;
     tasks::Classifier classifier(
         tasks::load_model_or_engine(options.model.empty() ? tasks::shipped_weights(tasks::kClassifierWeights)
                                                           : options.model),
         {.device = common.device,
          .precision = options.precision.wanted(),
          .batch = options.batch,
-         .points = clouds.points > 0 ? clouds.points : 1024});
+         .points = clouds.points > 0 ? clouds.points : 1024,
+         .profile = options.profile.empty() ? nullptr : &profile});
     STIPPLE_REQUIRE(options.top >= 1 && options.top <= classifier.classes(), "--top must be 1 to {}, got {}",
                     classifier.classes(), options.top);
     const tasks::ModelOrEngine& source = classifier.runner().source();
@@ -168,6 +172,7 @@ Result run_classify(const ClassifyOptions& options, const Common& common) {
     save_picture(
         options.picture, [&] { return draw(answers, clouds, how, options.size, result.warnings); }, common, result);
     if (!common.table.empty()) result.text = table;  // and nothing else
+    report_profile(profile, options.profile, common.overwrite_mode(), common, result);
     const auto trained = source.metadata().find("stipple.trained");
     if (trained != source.metadata().end() && trained->second == "false")
         result.warnings.push_back(fmt::format("{}: weights are random, so are the classes", source.path));
@@ -190,6 +195,7 @@ Command add_classify(Arguments& root, Common& common) {
     add_cloud_options(app, options->clouds);
     add_precision(app, options->precision);
     app.option("--batch", options->batch, "Clouds at a time").show_default();
+    add_profile(app, options->profile);
     app.footer(
         "A cloud that is unlike anything the network was trained on is said to be so, where its weights tell.\n\n"
         "Example:\n  stipple classify scans/ --top 3 -o classes.png\n"

@@ -6,6 +6,7 @@
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/network_options.h"
+#include "stipple/cli/common/profile_report.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/data/class_names.h"
@@ -17,7 +18,7 @@ namespace stipple::cli {
 namespace {
 
 struct SegmentOptions {
-    std::string model, names, category, picture;
+    std::string model, names, category, picture, profile;
     std::vector<std::string> inputs;
     OutputFile output;
     CloudArguments clouds;
@@ -186,13 +187,16 @@ Result run_segment(const SegmentOptions& options, const Common& common) {
                     entries.size());
     require_picture(options.picture, common);
     require_picture_size(options.size);
+    require_profile(options.profile, common);
+    Profile profile;
     FileProgress file_progress(common);
     Job job{.segmenter = tasks::Segmenter(
                 tasks::load_model_or_engine(options.model.empty() ? tasks::shipped_weights(tasks::kPartsWeights)
                                                                   : options.model),
                 {.device = common.device,
                  .precision = options.precision.wanted(),
-                 .points = clouds.points > 0 ? clouds.points : 2048}),
+                 .points = clouds.points > 0 ? clouds.points : 2048,
+                 .profile = options.profile.empty() ? nullptr : &profile}),
             .clouds = clouds,
             .how = reading(options.clouds, file_progress)};
     job.categories = categories_of(job.segmenter, options.category);
@@ -219,6 +223,7 @@ Result run_segment(const SegmentOptions& options, const Common& common) {
     progress.finish();
     result.fields["files"] = std::move(job.files);
     result.text = format_table(job.table, common.table) + (common.table.empty() ? result.text : "");
+    report_profile(profile, options.profile, common.overwrite_mode(), common, result);
     return result;
 }
 
@@ -240,6 +245,7 @@ Command add_segment(Arguments& root, Common& common) {
     add_cloud_options(app, options->clouds);
     add_precision(app, options->precision);
     add_output_format(app, options->output);
+    add_profile(app, options->profile);
     app.footer(
         "Points get a label and the colour of their part. With --points, every point gets the label of the nearest\n"
         "one that the network saw.\n\n"

@@ -23,6 +23,10 @@
 #include "stipple/network/weights.h"
 #include "stipple/ops/clouds.h"
 
+namespace stipple {
+class Profile;  // core/profile.h
+}
+
 namespace stipple::engine {
 
 struct Options {
@@ -100,6 +104,11 @@ public:
     /// number of clouds. Sets that the network makes need none.
     void run(const std::vector<ops::Batch>& batches, const std::vector<Input>& inputs,
              const std::vector<Output>& outputs, Stream stream = {});
+
+    /// From now on runs tell the profile what each step takes, in rows below one of this name; a step is named by its
+    /// layers, and its bytes are those of its result. On CUDA such runs replay no graph and return when they are done.
+    /// Null: no more. The profile must outlive this, or the next call.
+    void profile_into(Profile* profile, std::string_view name = "run");
 
 private:
     void run_batches(std::span<const ops::Batch> batches, const std::vector<Input>& inputs,

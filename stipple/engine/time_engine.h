@@ -47,6 +47,10 @@ struct HostInput {
 EngineTimes time_engine(const Engine& engine, const ops::Batch& batch, const std::vector<HostInput>& inputs,
                         const TimeBudget& budget);
 
+/// Runs of one batch, after one that warms up, whose steps go into a row `name` of the profile.
+void profile_engine(const Engine& engine, const ops::Batch& batch, const std::vector<HostInput>& inputs, int64_t runs,
+                    Profile& profile, std::string_view name);
+
 /// The most that a GPU's products do: operations per second, two for each multiply-add, of a product of 8192 x 8192 x
 /// 8192 with random factors by cuBLASLt, the best of several runs; 0 when cuBLASLt is not installed or has none in this
 /// precision on this GPU. Takes some tenths of a second. Throws Error{no_device} without CUDA in the build.

@@ -8,6 +8,7 @@
 #include "stipple/data/data_set.h"
 #include "stipple/learn/label_data.h"
 #include "stipple/learn/losses.h"
+#include "stipple/learn/profiler.h"
 #include "stipple/metrics/classification.h"
 #include "stipple/metrics/segmentation.h"
 #include "stipple/models/registry.h"
@@ -226,11 +227,14 @@ StepOutput LabelObjective::step(Module& module, const LoadedBatch& loaded, const
         for (int64_t i = 0; i < n; ++i) offsets.push_back(offsets.back() + view.points);
     const ops::Batch batch =
         views_.size() == 1 ? ops::Batch::dense(n, views_[0].points) : ops::Batch::ragged(std::move(offsets));
+    ProfileMark copy(options.profiler, "copy to device");
     const Tensor points = buffer.points.to(device_, /*non_blocking=*/true);
     const Tensor labels = buffer.labels.to(device_, true).repeat({static_cast<int64_t>(views_.size())});
     const Tensor truth = is_segmentation() ? buffer.parts.to(device_, true) : labels;
+    copy.end();
     Tensor transform;
     const Tensor logits = logits_of(module, batch, points, labels, options, &transform);
+    const ProfileMark of_loss(options.profiler, "loss");
 
     Tensor loss, first_allowed;
     double weights = 0;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "stipple/learn/evaluate/fused.h"
+#include "stipple/learn/profiler.h"
 
 namespace stipple::learn {
 
@@ -72,6 +73,7 @@ Module::Module(Network network, const network::Weights& weights, torch::Device d
 std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& given,
                                                  const std::map<std::string, torch::Tensor>& inputs,
                                                  const RunOptions& options) {
+    const ProfileMark forward(options.profiler, "forward");
     const std::vector<ops::Batch> batches = batches_of_sets(network_, given);
     std::vector<size_t> last_use(network_.layers.size());
     for (size_t i = 0; i < network_.layers.size(); ++i)
@@ -97,6 +99,7 @@ std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& 
         if (is_left_out[i]) continue;
         const bool is_fused = fused_[i] >= 0 && is_left_out[static_cast<size_t>(fused_[i])];
         const Layer& first = is_fused ? network_.layers[static_cast<size_t>(fused_[i])] : layer;
+        const ProfileMark mark(options.profiler, is_fused ? first.name + " + " + layer.name : layer.name);
         std::vector<torch::Tensor> of_layer;
         for (const network::Tensor input : first.inputs) of_layer.push_back(tensors[static_cast<size_t>(input)]);
         const std::function<torch::Tensor&(const char*)> parameter = [&](const char* name) -> torch::Tensor& {

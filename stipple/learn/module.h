@@ -24,6 +24,8 @@
 
 namespace stipple::learn {
 
+class Profiler;  // profiler.h
+
 struct RunOptions {
     /// Batch statistics in batch norms, which update their running ones, and dropout. Else running statistics.
     bool is_training = false;
@@ -45,6 +47,8 @@ struct RunOptions {
     /// Sees the output of every layer as it is made: how a number that is not finite is traced to its layer. No layers
     /// are fused then.
     std::function<void(const network::Layer& layer, const torch::Tensor& output)> watch = {};
+    /// Learns what each layer takes, below a stage "forward".
+    Profiler* profiler = nullptr;
 };
 
 class Module {

@@ -14,6 +14,7 @@
 #include "stipple/learn/loop/run_state.h"
 #include "stipple/learn/loop/trouble.h"
 #include "stipple/learn/optimizer.h"
+#include "stipple/learn/profiler.h"
 
 namespace stipple::learn {
 namespace {
@@ -24,6 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kDepth = 3;  // batches that are made ahead
 constexpr int64_t kSkipsInARow = 10;
 constexpr double kSkippedShare = 0.01;
+constexpr int64_t kWarmUpSteps = 5;  // before a profile: caches fill, and torch's pools of memory
 constexpr const char* kState = "state.safetensors";
 constexpr const char* kRecipe = "recipe.toml";
 
@@ -77,6 +79,7 @@ private:
     void save_once(bool is_best);
     void step(const data::LoadedBatch& batch);
     void skip(const data::LoadedBatch& batch, const RunOptions& how, double loss);
+    void begin_profile();
     void end_epoch();
     void evaluate(Scores& scores);
     network::Weights result() const;
@@ -99,6 +102,9 @@ private:
     std::unique_ptr<Progress> progress_;
     Clock::time_point started_ = Clock::now(), epoch_started_ = Clock::now();
     int64_t epoch_steps_ = 0;  // that this process made in the epoch
+    std::unique_ptr<Profiler> profiler_;
+    int64_t profile_from_ = 0;  // step
+    int64_t last_step_ = 0;     // of this process, counted from 1; 0: that of the recipe
 };
 
 network::Weights first_weights(const Recipe& recipe, const Objective& objective, const TrainOptions& options) {
@@ -199,6 +205,7 @@ void Training::save_once(bool is_best) {
 }
 
 void Training::save(bool is_best) {
+    const ProfileMark mark(profiler_.get(), "checkpoint");
     try {
         save_once(is_best);
         return;
@@ -220,6 +227,7 @@ void Training::step(const data::LoadedBatch& batch) {
     how.is_training = true;
     how.seed = recipe_.run.seed;
     how.step = counters_.step;
+    how.profiler = profiler_.get();
     how.norm_momentum = norm_momentum_at(recipe_.schedule, batch.epoch);
     how.products = type_of_products(recipe_.run.precision);
     const double scale = has_loss_scale(recipe_.run.precision) ? counters_.loss_scale.scale : 1;
@@ -229,7 +237,10 @@ void Training::step(const data::LoadedBatch& batch) {
     if (!statistics_.empty()) statistics = at::_foreach_mul(statistics_, 1);
     optimizer_.zero_gradients();
     const StepOutput output = objective_.step(module_, batch, how);
+    ProfileMark backward(how.profiler, "backward");
     (scale == 1 ? output.loss : output.loss * scale).backward();
+    backward.end();
+    ProfileMark clip(how.profiler, "clip");
     const Tensor norm = gradient_norm(trained_);
     // The only wait for the device: all numbers of the step in one copy.
     const Tensor numbers = torch::cat({output.sums.flatten(), norm.to(torch::kFloat64).reshape({1}),
@@ -243,6 +254,8 @@ void Training::step(const data::LoadedBatch& batch) {
     if (!std::isfinite(gradient) || !std::isfinite(loss)) {
         const torch::NoGradGuard no_gradients;
         for (size_t i = 0; i < statistics.size(); ++i) statistics_[i].copy_(statistics[i]);
+        clip.end();
+        how.profiler = nullptr;
         const bool is_blamed = has_loss_scale(recipe_.run.precision) && std::isfinite(loss);
         if (!is_blamed || !counters_.loss_scale.observe(false)) skip(batch, how, loss);
         return;
@@ -250,8 +263,14 @@ void Training::step(const data::LoadedBatch& batch) {
     if (has_loss_scale(recipe_.run.precision)) counters_.loss_scale.observe(true);
     counters_.skipped_in_a_row = 0;
     const bool is_clipped = recipe_.run.clip > 0 && gradient > recipe_.run.clip;
+    clip.end();
+    ProfileMark update(how.profiler, "optimizer");
     optimizer_.step(rate, (is_clipped ? recipe_.run.clip / gradient : 1) / scale);
-    if (has_average()) average_.update();
+    update.end();
+    if (has_average()) {
+        const ProfileMark mark(how.profiler, "average");
+        average_.update();
+    }
     for (size_t i = 0; i < sums; ++i) counters_.sums[i] += number[i];
     ++counters_.summed_steps;
     if (counters_.step % recipe_.run.log_every == 0 || counters_.step == 1)
@@ -276,6 +295,7 @@ void Training::skip(const data::LoadedBatch& batch, const RunOptions& how, doubl
 }
 
 void Training::evaluate(Scores& scores) {
+    const ProfileMark mark(profiler_.get(), "evaluation");
     std::map<std::string, Tensor> averages = average_.values();
     if (has_average()) module_.exchange(averages);
     Scores validation = objective_.evaluate(module_);
@@ -283,6 +303,16 @@ void Training::evaluate(Scores& scores) {
     counters_.last_score = validation.front().second;
     observe(recipe_.schedule, counters_.plateau, counters_.last_score);
     scores.insert(scores.end(), validation.begin(), validation.end());
+}
+
+void Training::begin_profile() {
+    last_step_ = options_.max_steps;
+    if (!options_.profile) return;
+    profiler_ = std::make_unique<Profiler>(*options_.profile, options_.device);
+    const int64_t left = recipe_.run.epochs * loader_.batches() - counters_.step;
+    profile_from_ = counters_.step + std::clamp<int64_t>(left - options_.profile_steps, 0, kWarmUpSteps);
+    const int64_t end = profile_from_ + options_.profile_steps;
+    if (last_step_ == 0 || end < last_step_) last_step_ = end;
 }
 
 void Training::end_epoch() {
@@ -340,13 +370,19 @@ TrainReport Training::run() {
     }
     const int64_t left = (recipe_.run.epochs * loader_.batches() - counters_.step) * batch_;
     progress_ = std::make_unique<Progress>("train " + recipe_.name, left, options_.progress, "clouds");
-    while (!counters_.is_finished && (options_.max_steps == 0 || counters_.step < options_.max_steps)) {
+    begin_profile();
+    while (!counters_.is_finished && (last_step_ == 0 || counters_.step < last_step_)) {
         try {
             check_interrupted();
+            if (profiler_) profiler_->set_kept(counters_.step >= profile_from_);
+            ProfileMark whole(profiler_.get(), "step");
+            ProfileMark wait(profiler_.get(), "wait for data");
             const data::LoadedBatch* batch = loader_.next();
+            wait.end();
             STIPPLE_ASSERT(batch != nullptr);
             const bool is_last = batch->is_last;
             run_or_explain_memory(recipe_.run.batch, [&] { step(*batch); });
+            whole.end();
             progress_->add(batch_);
             if (is_last) end_epoch();
         } catch (const Error& error) {
@@ -360,6 +396,7 @@ TrainReport Training::run() {
     report_.epochs = loader_.state().epoch;
     report_.steps = counters_.step;
     report_.skipped = counters_.skipped;
+    if (profiler_) report_.profiled = std::max<int64_t>(0, counters_.step - profile_from_);
     report_.is_complete = counters_.is_finished;
     report_.seconds = seconds_since(started_);
     if (counters_.is_finished) {

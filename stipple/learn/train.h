@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 
+#include "stipple/core/profile.h"
 #include "stipple/core/progress.h"
 #include "stipple/core/run_folder.h"
 #include "stipple/learn/objective.h"
@@ -34,13 +35,20 @@ struct TrainOptions {
     bool survives_save_errors = false;  // --on-save-error warn
     int64_t max_steps = 0;              // ends after so many steps of the run, saved, to be resumed; 0: at its end
     std::optional<network::Weights> initial;  // instead of initial_weights(network, seed)
+
+    /// Where so many steps go, after some that warm up; then the run ends as by max_steps. With an epoch that ends
+    /// among them: the evaluation and the checkpoint too. Threads of the loader are not part of it, the wait for them
+    /// is.
+    Profile* profile = nullptr;
+    int64_t profile_steps = 0;
 };
 
 struct TrainReport {
     int64_t epochs = 0, steps = 0, skipped = 0;  // skipped: steps whose loss or gradient was not finite
     double seconds = 0;                          // of this process
     Scores scores;                               // of the last epoch and its evaluation
-    bool is_complete = false;                    // else max_steps ended it
+    int64_t profiled = 0;                        // steps
+    bool is_complete = false;                    // else max_steps or a profile ended it
     bool stopped_early = false;
     std::string weights;  // path; empty unless complete
     std::vector<std::string> warnings;

@@ -7,7 +7,10 @@
 namespace stipple::tasks {
 
 NetworkRunner::NetworkRunner(ModelOrEngine source, const RunnerOptions& options)
-    : source_(std::move(source)), precision_given_(options.precision.has_value()), max_batch_(options.batch) {
+    : source_(std::move(source)),
+      precision_given_(options.precision.has_value()),
+      max_batch_(options.batch),
+      profile_(options.profile) {
     STIPPLE_REQUIRE(options.batch >= 1 && options.points >= 1, "{} clouds of {} points make no batch", options.batch,
                     options.points);
     options_.device = device_for(source_, options.device);
@@ -38,6 +41,7 @@ void NetworkRunner::compile() {
     engine_.reset();
     engine_.emplace(tasks::compile(source_, options_, precision_given_));
     context_.emplace(*engine_);
+    context_->profile_into(profile_);
 }
 
 }  // namespace stipple::tasks

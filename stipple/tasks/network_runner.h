@@ -13,6 +13,7 @@ struct RunnerOptions {
     std::optional<engine::Precision> precision = {};  // none: fp32, or the engine file's
     int64_t batch = 32;                               // clouds at a time
     int64_t points = 1024;                            // of a cloud; a guess
+    Profile* profile = nullptr;                       // what steps take, in a row "run"; must outlive the runner
 };
 
 /// A model is compiled again when a batch has more points than it was compiled for; an engine file stays as it was
@@ -42,6 +43,7 @@ private:
     engine::Options options_;
     bool precision_given_ = false;
     int64_t max_batch_ = 1;
+    Profile* profile_ = nullptr;
     std::optional<engine::Engine> engine_;
     std::optional<engine::Context> context_;
 };

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <map>
 #include <random>
 #include <signal.h>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "tests/support/process.h"
 #include "tests/support/reference_classifier.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/trace.h"
 
 namespace stipple {
 namespace {
@@ -191,6 +193,49 @@ TEST(TrainProgram, MistakesAreOneLine) {
     test::write_file(folder / "shapes/shape1/nan.xyz", "0 0 1\nnan 0 1\n");
     expect({"pointnet-cls", "--data", data, "-o", folder / "y"}, 3, "nan.xyz");
     EXPECT_FALSE(std::filesystem::exists(folder / "y"));
+}
+
+TEST(TrainProgram, AProfileIsATableAndATrace) {
+    const TemporaryFolder folder;
+    const std::string data = make_shape_folders(folder);
+    std::vector<std::string> arguments = small_run(data, folder / "run");
+    arguments.insert(arguments.end(), {"--profile", "4"});
+    const LaunchResult result = run_launch(train_launch(arguments));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_NE(result.out.find("go on with: stipple train --resume"), std::string::npos) << result.out;
+    const std::string trace = read_file(folder / "run/profile.json");
+    std::map<std::string, int> calls;  // by path
+    for (const test::TraceEvent& span : test::spans_of(trace)) {
+        EXPECT_GE(span.begin, 0);
+        EXPECT_GE(span.duration, 0);
+        ++calls[span.path];
+    }
+    for (const char* stage : {"step", "step/wait for data", "step/copy to device", "step/forward", "step/loss",
+                              "step/backward", "step/clip", "step/optimizer"})
+        EXPECT_EQ(calls[stage], 4) << stage;
+    for (const char* layer : {"input_transform.conv1", "conv1", "conv2", "head.fc1", "head.fc3"}) {
+        EXPECT_NE(result.out.find("    " + std::string(layer) + " "), std::string::npos) << layer << result.out;
+        EXPECT_EQ(calls["step/forward/" + std::string(layer)], 4) << layer;
+        EXPECT_GE(calls["step/backward/" + std::string(layer)], 4) << layer;
+    }
+    EXPECT_GE(calls["step/backward/loss"], 4);
+
+    // The rest of the run can be profiled as well, for programs.
+    const LaunchResult rest =
+        run_launch(train_launch({"--resume", folder / "run", "--threads", "1", "--profile", "2", "--table", "csv"}));
+    ASSERT_EQ(rest.exit_code, 0) << rest.err;
+    EXPECT_EQ(rest.out.rfind("stage,name,calls,CPU total (ms),", 0), 0u) << rest.out;
+    EXPECT_NE(rest.out.find("\nstep/forward,head.fc3,2,"), std::string::npos) << rest.out;
+    EXPECT_NE(read_file(folder / "run/profile.json"), trace);
+
+    for (const char* wrong : {"0", "-3", "x", "1.5", "10001"}) {
+        const LaunchResult refused = run_launch(train_launch({"pointnet-cls", "--data", data, "--profile", wrong}));
+        EXPECT_EQ(refused.exit_code, 2) << wrong << refused.err;
+        EXPECT_NE(refused.err.find("--profile"), std::string::npos) << refused.err;
+    }
+    const LaunchResult help = run_launch(train_launch({"--help"}));
+    EXPECT_NE(help.out.find("--profile N"), std::string::npos) << help.out;
+    EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 40) << help.out;
 }
 
 TEST(TrainProgram, OwnClassesStartFromWeights) {

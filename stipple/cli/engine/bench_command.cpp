@@ -2,6 +2,7 @@
 
 #include "stipple/bench/multiply_peak.h"
 #include "stipple/cli/common/network_options.h"
+#include "stipple/cli/common/profile_report.h"
 #include "stipple/cli/engine/bench_report.h"
 #include "stipple/cli/engine/commands.h"
 #include "stipple/core/interrupt.h"
@@ -13,7 +14,7 @@ namespace stipple::cli {
 namespace {
 
 struct EngineBenchOptions {
-    std::string model;
+    std::string model, profile;
     std::vector<std::string> precisions = {"fp32"}, data;
     std::vector<int64_t> batches = {1, 32}, points = {1024};
     int64_t repeat = 10, compare = 256;
@@ -176,8 +177,7 @@ private:
     }
 
     BenchRow measure(engine::Precision precision, int64_t batch, int64_t points, const MachineLimit& limit,
-                     const Sample& sample, const tasks::Answers& reference,
-                     std::optional<tasks::Answers>& answers) const {
+                     const Sample& sample, const tasks::Answers& reference, std::optional<tasks::Answers>& answers) {
         const engine::Engine engine = compile_at(precision, batch, points);
         if (!answers) {
             const engine::Engine other =
@@ -201,6 +201,9 @@ private:
         std::vector<engine::HostInput> inputs = {{"points", clouds.view()}};
         for (const auto& [name, rows] : others) inputs.push_back({name, rows.view()});
         row.times = engine::time_engine(engine, dense, inputs, {options_.warm_up, options_.repeat, options_.seconds});
+        if (!options_.profile.empty())  // runs of their own: those above are not held up by clocks
+            engine::profile_engine(engine, dense, inputs, options_.repeat, profile_,
+                                   fmt::format("{}, {} x {} points", name_of(precision), batch, points));
         return row;
     }
 
@@ -228,6 +231,7 @@ private:
         if (common_.table.empty())
             result_.text += fmt::format("\n{} on {} ({}), {} threads; compared with fp32 on {} clouds\n",
                                         source_.name(), device_, name, threads(), is_real_ ? "real" : "synthetic");
+        report_profile(profile_, options_.profile, common_.overwrite_mode(), common_, result_);
     }
 
     const EngineBenchOptions& options_;
@@ -237,6 +241,7 @@ private:
     bool is_real_ = false;
     std::map<engine::Precision, engine::Calibration> calibrations_;
     std::vector<BenchRow> rows_;
+    Profile profile_;
     Result result_;
 };
 
@@ -249,6 +254,7 @@ Result run_engine_bench(const EngineBenchOptions& options, const Common& common)
                     options.seconds);
     STIPPLE_REQUIRE(options.warm_up >= 0 && options.warm_up <= 3600, "--warm-up must be 0 to 3600, got {}",
                     options.warm_up);
+    require_profile(options.profile, common);
     return Bench(options, common).run();
 }
 
@@ -274,6 +280,7 @@ Command add_engine_bench(Arguments& group, Common& common) {
         .between(1, 1 << 30)
         .show_default()
         .text("N");
+    add_profile(app, options->profile);
     app.footer(
         "Example:\n  stipple engine bench pointnet.safetensors --precision fp32,bf16,int8 --batch 1,32,1024\n"
         "  stipple engine bench pointnet.engine --table md");

@@ -3,6 +3,7 @@
 
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/network_options.h"
+#include "stipple/cli/common/profile_report.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/engine/commands.h"
 #include "stipple/core/interrupt.h"
@@ -15,7 +16,7 @@ namespace stipple::cli {
 namespace {
 
 struct EngineRunOptions {
-    std::string engine, output;
+    std::string engine, output, profile;
     std::vector<std::string> inputs;
     CloudArguments clouds;
 };
@@ -34,7 +35,9 @@ struct Gathered {
 /// An engine whose only input are points.
 class Runner {
 public:
-    Runner(engine::Engine engine, const std::string& path) : engine_(std::move(engine)), context_(engine_) {
+    Runner(engine::Engine engine, const std::string& path, Profile* profile)
+        : engine_(std::move(engine)), context_(engine_) {
+        context_.profile_into(profile);
         for (const engine::Binding& input : engine_.program().inputs) {
             const network::TensorType& type =
                 *tasks::find_type(engine_.program(), engine_.program().inputs, input.name);
@@ -131,6 +134,8 @@ Result run_run(const EngineRunOptions& options, const Common& common) {
         STIPPLE_REQUIRE(is_npz, "{}: outputs are written as .npz", options.output);
         require_writable(options.output, common.overwrite_mode());
     }
+    require_profile(options.profile, common);
+    Profile profile;
     const double begin = now();
     engine::EngineFile file = engine::load_engine(options.engine);
     const double loaded = now() - begin;
@@ -142,7 +147,8 @@ Result run_run(const EngineRunOptions& options, const Common& common) {
     }
     const std::map<std::string, std::string> metadata = file.metadata;
     const double before = now();
-    Runner runner(engine::compile(std::move(file), index), options.engine);
+    Runner runner(engine::compile(std::move(file), index), options.engine,
+                  options.profile.empty() ? nullptr : &profile);
     const double compiled = now() - before;
 
     Result result;
@@ -194,6 +200,7 @@ Result run_run(const EngineRunOptions& options, const Common& common) {
         if (common.table.empty())
             result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(options.output));
     }
+    report_profile(profile, options.profile, common.overwrite_mode(), common, result);
     return result;
 }
 
@@ -206,6 +213,7 @@ Command add_engine_run(Arguments& group, Common& common) {
     Option input = app.option("INPUT", options->inputs, "Clouds, meshes, folders of them, HDF5 sets");
     app.option("-o,--output", options->output, "All outputs, as arrays of this .npz");
     add_cloud_options(app, options->clouds);
+    add_profile(app, options->profile);
     app.footer("Example:\n  stipple engine run pointnet.engine scans/ -o logits.npz");
     return {&app, [options, &common] { return run_run(*options, common); }, {engine, input}};
 }

@@ -2,6 +2,7 @@
 #include "stipple/cli/common/data_options.h"
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/network_options.h"
+#include "stipple/cli/common/profile_report.h"
 #include "stipple/cli/evaluate/class_report.h"
 #include "stipple/cli/evaluate/part_report.h"
 #include "stipple/core/terminal.h"
@@ -14,7 +15,7 @@ constexpr int64_t kUsualPoints = 1024;
 constexpr size_t kConfusions = 8;  // that are told in words
 
 struct EvaluateArguments {
-    std::string model, names, confusion, picture;
+    std::string model, names, confusion, picture, profile;
     DataArguments data;
     tasks::EvaluateOptions how;
     PrecisionArgument precision;
@@ -88,12 +89,13 @@ std::string describe(const tasks::NetworkRunner& runner, const data::DataSet& se
 }
 
 void evaluate_classes(tasks::ModelOrEngine source, const EvaluateArguments& arguments,
-                      const tasks::EvaluateOptions& options, const Common& common, Result& result) {
+                      const tasks::EvaluateOptions& options, const Common& common, Profile* profile, Result& result) {
     const data::DataSet set = load_data(arguments.data, split_of(arguments), options.of, common, result.warnings);
     tasks::Classifier classifier(std::move(source), {.device = common.device,
                                                      .precision = arguments.precision.wanted(),
                                                      .batch = arguments.batch,
-                                                     .points = options.of > 0 ? options.of : kUsualPoints});
+                                                     .points = options.of > 0 ? options.of : kUsualPoints,
+                                                     .profile = profile});
     const tasks::NetworkRunner& runner = classifier.runner();
     const std::vector<std::string> names = names_of(runner.source(), arguments.names, classifier.classes());
     int64_t draws = 0;
@@ -120,7 +122,7 @@ void evaluate_classes(tasks::ModelOrEngine source, const EvaluateArguments& argu
 }
 
 void evaluate_parts(tasks::ModelOrEngine source, const EvaluateArguments& arguments,
-                    const tasks::EvaluateOptions& options, const Common& common, Result& result) {
+                    const tasks::EvaluateOptions& options, const Common& common, Profile* profile, Result& result) {
     STIPPLE_REQUIRE(arguments.confusion.empty() && arguments.names.empty(),
                     "--confusion and --names are for classifiers, {} finds parts", source.name());
     data::DataSet set = load_data(arguments.data, split_of(arguments), options.of, common, result.warnings);
@@ -129,7 +131,8 @@ void evaluate_parts(tasks::ModelOrEngine source, const EvaluateArguments& argume
     tasks::Segmenter segmenter(std::move(source),
                                {.device = common.device,
                                 .precision = arguments.precision.wanted(),
-                                .points = std::max(kUsualPoints, set.clouds.size_of(0))},
+                                .points = std::max(kUsualPoints, set.clouds.size_of(0)),
+                                .profile = profile},
                                arguments.batch);
     int64_t draws = 0;
     for (const int64_t n : options.points) draws += tasks::draws_of(set.clouds, n, options);
@@ -156,6 +159,9 @@ Result run_evaluate(const EvaluateArguments& arguments, const Common& common) {
                     arguments.batch);
     require_picture(arguments.picture, common);
     if (!arguments.confusion.empty()) require_writable(arguments.confusion, common.overwrite_mode());
+    require_profile(arguments.profile, common);
+    Profile profile;
+    Profile* const wanted = arguments.profile.empty() ? nullptr : &profile;
     tasks::ModelOrEngine source = tasks::load_model_or_engine(arguments.model);
     const auto logits = tasks::output_type(source, "logits");
     const bool finds_parts = logits && logits->level == network::Level::point;
@@ -167,12 +173,13 @@ Result run_evaluate(const EvaluateArguments& arguments, const Common& common) {
     if (trained != source.metadata().end() && trained->second == "false")
         result.warnings.push_back(fmt::format("{}: weights are random, so are the answers", arguments.model));
     if (finds_parts) {
-        evaluate_parts(std::move(source), arguments, options, common, result);
+        evaluate_parts(std::move(source), arguments, options, common, wanted, result);
     } else {
         STIPPLE_REQUIRE(arguments.category.empty(), "--category is for networks that find parts, {} classifies",
                         source.name());
-        evaluate_classes(std::move(source), arguments, options, common, result);
+        evaluate_classes(std::move(source), arguments, options, common, wanted, result);
     }
+    report_profile(profile, arguments.profile, common.overwrite_mode(), common, result);
     return result;
 }
 
@@ -204,6 +211,7 @@ Command add_evaluate(Arguments& root, Common& common) {
     app.option("-o,--picture", arguments->picture, "Draw scores by class, or over --points").text("FILE.png");
     add_precision(app, arguments->precision);
     app.option("--batch", arguments->batch, "Clouds at a time").show_default();
+    add_profile(app, arguments->profile);
     app.footer(
         "Example:\n  stipple evaluate pointnet-cls --data modelnet40_ply_hdf5_2048 --points 1024,128,64\n"
         "  stipple evaluate pointnet-parts --data parts.stpk -o iou.png");

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include "stipple/cli/common/json.h"
+#include "stipple/cli/common/profile_report.h"
 #include "stipple/core/checkpoint.h"
 #include "stipple/learn/fine_tune.h"
 #include "stipple/learn/finish.h"
@@ -19,7 +20,7 @@ namespace {
 struct TrainArguments {
     std::string recipe, data, output, resume, init, on_save_error = "stop";
     std::vector<std::string> settings;
-    int64_t epochs = 0, batch = 0, max_steps = 0;
+    int64_t epochs = 0, batch = 0, max_steps = 0, profile = 0;
     bool strict = false, prints_recipe = false;
 };
 
@@ -99,15 +100,18 @@ Result run_train(const TrainArguments& arguments, const Common& common, bool see
     options.refuses_damaged = arguments.strict;
     options.survives_save_errors = arguments.on_save_error == "warn";
     options.max_steps = arguments.max_steps;
+    Profile profile;
+    if (arguments.profile > 0) options.profile = &profile;
+    options.profile_steps = arguments.profile;
 
     std::optional<RunFolder> folder;
     learn::Recipe recipe;
     io::Warnings warnings;
     if (is_resumed) {
-        STIPPLE_REQUIRE(arguments.recipe.empty() && arguments.data.empty() && arguments.output.empty() &&
-                            arguments.init.empty() && arguments.settings.empty() && arguments.epochs == 0 &&
-                            arguments.batch == 0 && !seed_given,
-                        "--resume takes recipe, data and options from the run; only --max-steps can be given");
+        STIPPLE_REQUIRE(
+            arguments.recipe.empty() && arguments.data.empty() && arguments.output.empty() && arguments.init.empty() &&
+                arguments.settings.empty() && arguments.epochs == 0 && arguments.batch == 0 && !seed_given,
+            "--resume takes recipe, data and options from the run; only --max-steps and --profile can be given");
         folder = RunFolder::resume(arguments.resume);
         try {
             recipe = learn::parse_recipe(folder->config());
@@ -159,7 +163,13 @@ Result run_train(const TrainArguments& arguments, const Common& common, bool see
                                .device = common.device,
                                .progress = options.progress});
     trained.warnings.insert(trained.warnings.begin(), warnings.begin(), warnings.end());
-    return report(recipe, trained, folder->path());
+    Result result = report(recipe, trained, folder->path());
+    if (options.profile) {
+        if (trained.profiled == 0) result.warnings.push_back("no step was profiled: the run had ended before");
+        report_profile(profile, folder->path() + "/profile.json", Overwrite::allow, common, result);
+        if (!common.table.empty()) result.text = format_table(profile_table(profile, common.table), common.table);
+    }
+    return result;
 }
 
 }  // namespace
@@ -176,6 +186,9 @@ Command add_train(Arguments& root, Common& common) {
     app.option("--epochs", arguments->epochs, "As --set run.epochs").between(1, 1 << 24);
     app.option("--batch", arguments->batch, "As --set run.batch").between(1, 1 << 20);
     app.option("--max-steps", arguments->max_steps, "Save and end after so many steps of the run").from_zero();
+    app.option("--profile", arguments->profile, "Time N steps by layer, write DIR/profile.json, save and end")
+        .between(1, 10000)
+        .text("N");
     app.option("--on-save-error", arguments->on_save_error, "A checkpoint that cannot be written")
         .one_of({"stop", "warn"})
         .show_default();

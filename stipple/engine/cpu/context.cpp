@@ -154,12 +154,12 @@ void Context::run_group(const Group& group) {
     const int64_t clouds = clouds_;
     if (!by_cloud_ || group.is_head) {
         for (size_t s = group.begin; s < group.end; ++s)
-            if (is_needed_[s]) run_step(s, {0, clouds, {}});
+            if (is_needed_[s]) run_or_time_step(s, {0, clouds, {}});
         return;
     }
     for_items(clouds, {}, [&](int64_t slot, int64_t cloud) {
         for (size_t s = group.begin; s < group.end; ++s)
-            if (is_needed_[s]) run_step(s, {cloud, cloud + 1, {slot, true}});
+            if (is_needed_[s]) run_or_time_step(s, {cloud, cloud + 1, {slot, true}});
     });
 }
 

@@ -59,7 +59,13 @@ private:
     void copy_outputs(const std::vector<View<float, 2>>& outputs);
 
     void run_group(const Group& group);
+    void run_or_time_step(size_t s, const Task& task) {
+        if (profile) [[unlikely]]
+            return time_step(s, task);
+        run_step(s, task);
+    }
     void run_step(size_t s, const Task& task);
+    void time_step(size_t s, const Task& task);
     void run_head(const Step& step, const StepPlan& plan);
     void run_chain(const Step& step, const Chain& chain, const Task& task);
     void run_chain_max(const Step& step, const Chain& chain, const Task& task);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "stipple/core/cuda/events.h"
 #include "stipple/engine/cuda/chain_plan.h"
 #include "stipple/engine/cuda/graphs.cuh"
 #include "stipple/engine/run/backend.h"
@@ -168,6 +169,8 @@ public:
 private:
     void place_values(const std::vector<View<const float, 2>>& inputs, const std::vector<View<float, 2>>& outputs);
     void queue_steps(cudaStream_t stream) const;
+    void time_steps(std::span<const ops::Batch* const> batches, cudaStream_t stream);
+    void queue_copies(cudaStream_t stream) const;
     void queue_step(size_t index, cudaStream_t stream) const;
     void check_neighbours(std::span<const ops::Batch* const> batches) const;
     const DeviceBatch& batch(int32_t set) const { return *batches_[static_cast<size_t>(set)]; }
@@ -183,6 +186,7 @@ private:
     cudaEvent_t done_ = nullptr;                       // the last run, for a next one on another stream
     cudaStream_t last_ = nullptr;
     bool has_run_ = false;
+    std::unique_ptr<stipple::cuda::EventLog> events_;  // of a profile
 };
 
 std::unique_ptr<ContextState> CudaBackend::new_context() const {
@@ -245,7 +249,12 @@ void CudaContext::run_sets(std::span<const ops::Batch* const> batches, const std
         place_values(inputs, outputs);
         queue_steps(where);
     };
-    graphs_.run(key_, std::cref(queue), stream);
+    if (profile) {
+        place_values(inputs, outputs);
+        time_steps(batches, stream);
+    } else {
+        graphs_.run(key_, std::cref(queue), stream);
+    }
     STIPPLE_CHECK_CUDA(cudaEventRecord(done_, stream));
     last_ = stream;
     has_run_ = true;
@@ -312,6 +321,48 @@ void CudaContext::place_values(const std::vector<View<const float, 2>>& inputs,
 void CudaContext::queue_steps(cudaStream_t stream) const {
     for (size_t i = 0; i < is_wanted_.size(); ++i)
         if (is_wanted_[i]) queue_step(i, stream);
+    queue_copies(stream);
+}
+
+void CudaContext::time_steps(std::span<const ops::Batch* const> batches, cudaStream_t stream) {
+    if (!events_) events_ = std::make_unique<stipple::cuda::EventLog>(backend_->options().device.index);
+    Profile& to = profile->profile;
+    const int32_t host = to.track("thread 1");
+    const int32_t gpu = to.track(to_string(backend_->options().device), ProfileDevice::gpu);
+    events_->start({stream});
+    const int64_t start = to.now();
+    struct Timed {
+        size_t step;
+        int32_t begin, end;  // marks
+    };
+    std::vector<Timed> timed;
+    const int32_t first = events_->mark({stream});
+    int32_t last = first;
+    for (size_t i = 0; i < is_wanted_.size(); ++i) {
+        if (!is_wanted_[i]) continue;
+        const int64_t begin = to.now();
+        queue_step(i, stream);
+        to.add({.row = profile->steps[i],
+                .track = host,
+                .begin = begin,
+                .duration = to.now() - begin,
+                .bytes = profile->bytes(i, batches, 0, batches[0]->clouds())});
+        const int32_t end = events_->mark({stream});
+        timed.push_back({i, last, end});
+        last = end;
+    }
+    queue_copies(stream);
+    const int32_t done = events_->mark({stream});
+    events_->wait();
+    const auto add = [&](int32_t row, int32_t from, int32_t until) {
+        const int64_t begin = events_->nanoseconds(from), end = events_->nanoseconds(until);
+        to.add({.row = row, .track = gpu, .begin = start + begin, .duration = std::max<int64_t>(0, end - begin)});
+    };
+    add(profile->run, first, done);
+    for (const Timed& one : timed) add(profile->steps[one.step], one.begin, one.end);
+}
+
+void CudaContext::queue_copies(cudaStream_t stream) const {
     for (const auto& [value, target] : copies_) {
         const ValueView& from = values_[static_cast<size_t>(value)];
         const auto row_bytes = static_cast<size_t>(target.channels) * 4;

@@ -8,6 +8,7 @@
 
 #include "stipple/engine/engine.h"
 #include "stipple/engine/program.h"
+#include "stipple/engine/run/step_profile.h"
 
 namespace stipple::engine {
 
@@ -25,6 +26,9 @@ public:
         const ops::Batch* const one = &batch;
         run_sets({&one, 1}, inputs, outputs, stream);
     }
+
+    std::unique_ptr<StepProfile>
+        profile;  // null: nobody wants to know. Spans of whole runs on the CPU come from outside
 };
 
 class Backend {

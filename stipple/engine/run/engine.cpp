@@ -224,7 +224,19 @@ void Context::run_batches(std::span<const ops::Batch> batches, const std::vector
             std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.name == binding.name; }),
             "input '{}' of {} is missing", binding.name, program.name);
     if (batches[0].clouds() == 0) return;
+    if (!state_->profile) return state_->run_sets(batches_, inputs_, outputs_, stream);
+    Profile& profile = state_->profile->profile;
+    const int64_t begin = profile.now();
     state_->run_sets(batches_, inputs_, outputs_, stream);
+    profile.add({.row = state_->profile->run,
+                 .track = profile.track("thread 1"),
+                 .begin = begin,
+                 .duration = profile.now() - begin});
+}
+
+void Context::profile_into(Profile* profile, std::string_view name) {
+    STIPPLE_REQUIRE(state_, "a context that was moved from cannot run");
+    state_->profile = profile ? std::make_unique<StepProfile>(*profile, backend_->program(), name) : nullptr;
 }
 
 }  // namespace stipple::engine

@@ -6,6 +6,7 @@
 
 #include "stipple/core/array.h"
 #include "stipple/core/interrupt.h"
+#include "stipple/core/profile.h"
 #include "stipple/engine/cuda/gemm_peak.h"
 #include "stipple/engine/cuda/timer.h"
 #include "stipple/engine/program.h"
@@ -181,6 +182,18 @@ EngineTimes time_engine(const Engine& engine, const ops::Batch& batch, const std
 #else
     throw Error(ErrorCode::no_device, "built without CUDA");
 #endif
+}
+
+void profile_engine(const Engine& engine, const ops::Batch& batch, const std::vector<HostInput>& inputs, int64_t runs,
+                    Profile& profile, std::string_view name) {
+    Buffers buffers = make_buffers(engine, batch, inputs);
+    Context context(engine);
+    context.run(batch, buffers.input_views, buffers.output_views);
+    context.profile_into(&profile, name);
+    for (int64_t i = 0; i < runs; ++i) {
+        check_interrupted();
+        context.run(batch, buffers.input_views, buffers.output_views);
+    }
 }
 
 double gemm_peak([[maybe_unused]] Device device, [[maybe_unused]] Precision precision) {
