@@ -83,6 +83,35 @@ TEST(LinearNormMax, IsTheThreeLayersAndTheirGradients) {
     }
 }
 
+TEST(LinearNormMax, InFloatTooAndOfShortNumbers) {
+    torch::manual_seed(6);
+    const FusedCase of = {ops::Batch::ragged({0, 90, 150, 400}), 24, 96, true, true, true};
+    const Tensor rows = torch::randn({of.batch.rows(), of.k}, torch::kFloat64);
+    const LinearNorm exact = random_layer(of);
+    for (const auto& [type, tolerance] : {std::pair(torch::kFloat32, 2e-5), std::pair(torch::kBFloat16, 5e-2)}) {
+        LinearNorm layer = exact;
+        for (Tensor* tensor :
+             {&layer.weight, &layer.bias, &layer.gamma, &layer.beta, &layer.running_mean, &layer.running_var})
+            *tensor = tensor->detach().to(torch::kFloat32);
+        layer.weight = layer.weight.to(type).requires_grad_();
+        Tensor input = rows.to(type).requires_grad_();
+        // The numbers that they are rounded to, exactly.
+        LinearNorm rounded = exact;
+        rounded.weight = layer.weight.detach().to(torch::kFloat64).requires_grad_();
+        Tensor long_input = input.detach().to(torch::kFloat64).requires_grad_();
+        const Tensor y = linear_norm_max({input, of.batch}, layer),
+                     expected = one_by_one(long_input, of.batch, rounded);
+        EXPECT_EQ(y.scalar_type(), torch::kFloat32);
+        EXPECT_LE(largest_difference(y, expected), 2e-5);
+        const std::vector<Tensor> found = torch::autograd::grad({y.square().sum()}, {input, layer.weight}),
+                                  want = torch::autograd::grad({expected.square().sum()}, {long_input, rounded.weight});
+        for (size_t i = 0; i < 2; ++i) {
+            EXPECT_EQ(found[i].scalar_type(), type);
+            EXPECT_LE(largest_difference(found[i], want[i]), tolerance) << i;
+        }
+    }
+}
+
 TEST(LinearNormMax, ManyCloudsAreDoneInPieces) {
     torch::manual_seed(4);
     const FusedCase of = {ops::Batch::dense(40, 300), 8, 400, true, true, true};

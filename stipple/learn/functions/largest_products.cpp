@@ -1,14 +1,21 @@
 #include "stipple/learn/functions/largest_products.h"
 
-#include <ATen/Parallel.h>
 #include <torch/torch.h>
 
+#include "stipple/learn/functions/tensors.h"
 #include "stipple/learn/short_numbers.h"
+#include "stipple/ops/linear_max.h"
 
 namespace stipple::learn {
 namespace {
 
 using torch::Tensor;
+
+/// What ops::linear_max computes as it is: float32 on the CPU. For the others, which are float64 of tests and GPUs,
+/// torch multiplies some clouds at a time.
+bool is_for_ops(const Tensor& rows) {
+    return rows.is_cpu() && rows.scalar_type() == torch::kFloat32;
+}
 
 constexpr int64_t kProducts =
     int64_t{1} << 21;  // in memory at a time, at least those of one cloud: some MB, for caches
@@ -32,26 +39,6 @@ std::vector<CloudRun> runs_of(const ops::Batch& batch, int64_t channels) {
     return runs;
 }
 
-/// Column by column of one cloud's products [rows, channels], all columns at once: a row is read as it lies in memory.
-template <class T>
-void largest_of_columns(const T* products, int64_t rows, int64_t channels, T* values, int32_t* winners) {
-    constexpr int64_t kColumns = 256;
-    at::parallel_for(0, (channels + kColumns - 1) / kColumns, 1, [&](int64_t first, int64_t last) {
-        for (int64_t begin = first * kColumns; begin < std::min(channels, last * kColumns); begin += kColumns) {
-            const int64_t end = std::min(channels, begin + kColumns);
-            for (int64_t c = begin; c < end; ++c) values[c] = products[c], winners[c] = 0;
-            for (int64_t r = 1; r < rows; ++r) {
-                const T* row = products + r * channels;
-                for (int64_t c = begin; c < end; ++c) {
-                    const bool wins = row[c] > values[c] || (row[c] != row[c] && values[c] == values[c]);
-                    values[c] = wins ? row[c] : values[c];
-                    winners[c] = wins ? static_cast<int32_t>(r) : winners[c];
-                }
-            }
-        }
-    });
-}
-
 /// Rows of all clouds that the winners name, [clouds, channels] int64.
 Tensor rows_of_winners(const ops::Batch& batch, const Tensor& winners, int64_t first, int64_t last) {
     std::vector<int64_t> begins;
@@ -67,6 +54,13 @@ LargestProducts largest_products(const Tensor& short_rows, const ops::Batch& bat
     const int64_t channels = weight.size(0);
     LargestProducts found = {torch::empty({batch.clouds(), channels}, rows.options()),
                              torch::empty({batch.clouds(), channels}, rows.options().dtype(torch::kInt32))};
+    if (is_for_ops(rows)) {
+        for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud)
+            STIPPLE_REQUIRE(batch.size(cloud) > 0, "a maximum over no points");
+        ops::linear_max(view_of<const float, 2>(rows), batch, view_of<const float, 2>(weight),
+                        view_of<float, 2>(found.values), view_of<int32_t, 2>(found.winners));
+        return found;
+    }
     const Tensor transposed = weight.t();
     Tensor buffer;
     for (const CloudRun& run : runs_of(batch, channels)) {
@@ -76,18 +70,9 @@ LargestProducts largest_products(const Tensor& short_rows, const ops::Batch& bat
             buffer = torch::empty({of_run.size(0), channels}, rows.options());
         Tensor products = buffer.slice(0, 0, of_run.size(0));
         torch::mm_out(products, of_run, transposed);
-        if (rows.is_cpu()) {
-            AT_DISPATCH_FLOATING_TYPES(rows.scalar_type(), "largest_products", [&] {
-                for (int64_t cloud = run.first; cloud < run.last; ++cloud)
-                    largest_of_columns(products.data_ptr<scalar_t>() + (cloud - run.first) * run.size * channels,
-                                       run.size, channels, found.values.data_ptr<scalar_t>() + cloud * channels,
-                                       found.winners.data_ptr<int32_t>() + cloud * channels);
-            });
-        } else {
-            const auto [values, winners] = products.view({run.last - run.first, run.size, channels}).max(1);
-            found.values.slice(0, run.first, run.last).copy_(values);
-            found.winners.slice(0, run.first, run.last).copy_(winners);
-        }
+        const auto [values, winners] = products.view({run.last - run.first, run.size, channels}).max(1);
+        found.values.slice(0, run.first, run.last).copy_(values);
+        found.winners.slice(0, run.first, run.last).copy_(winners);
     }
     return found;
 }
@@ -95,6 +80,11 @@ LargestProducts largest_products(const Tensor& short_rows, const ops::Batch& bat
 Tensor winners_weight(const Tensor& rows, const ops::Batch& batch, const Tensor& winners, const Tensor& of_winners) {
     const int64_t channels = winners.size(1), k = rows.size(1);
     Tensor sum = torch::zeros({channels, k}, of_winners.options());
+    if (is_for_ops(rows) && is_for_ops(of_winners)) {
+        ops::linear_max_backward_weight(view_of<const float, 2>(rows), batch, view_of<const int32_t, 2>(winners),
+                                        view_of<const float, 2>(of_winners), view_of<float, 2>(sum));
+        return sum;
+    }
     const int64_t at_a_time = std::max<int64_t>(1, kProducts / (channels * k));
     for (int64_t first = 0; first < batch.clouds(); first += at_a_time) {
         const int64_t last = std::min(batch.clouds(), first + at_a_time);
@@ -107,6 +97,11 @@ Tensor winners_weight(const Tensor& rows, const ops::Batch& batch, const Tensor&
 
 void add_winners_rows(const ops::Batch& batch, const Tensor& weight, const Tensor& winners, const Tensor& of_winners,
                       Tensor& dL_drows) {
+    if (is_for_ops(weight) && is_for_ops(dL_drows)) {
+        ops::linear_max_backward_rows(batch, view_of<const float, 2>(weight), view_of<const int32_t, 2>(winners),
+                                      view_of<const float, 2>(of_winners), view_of<float, 2>(dL_drows));
+        return;
+    }
     const int64_t channels = winners.size(1), k = weight.size(1);
     const int64_t at_a_time = std::max<int64_t>(1, kProducts / (channels * k));
     for (int64_t first = 0; first < batch.clouds(); first += at_a_time) {

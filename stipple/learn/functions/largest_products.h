@@ -17,7 +17,8 @@ struct LargestProducts {
 /// is the largest.
 LargestProducts largest_products(const torch::Tensor& rows, const ops::Batch& batch, const torch::Tensor& weight);
 
-/// [channels, k]: sum over the clouds of of_winners[cloud, c] times the winning row.
+/// of_winners is contiguous here and below. [channels, k]: sum over the clouds of of_winners[cloud, c] times the
+/// winning row.
 torch::Tensor winners_weight(const torch::Tensor& rows, const ops::Batch& batch, const torch::Tensor& winners,
                              const torch::Tensor& of_winners);
 

@@ -72,7 +72,7 @@ public:
             const Tensor g = arguments.has_relu ? gradients[0] * (y > 0) : gradients[0];
             const Tensor dL_dbeta = g.sum(0), dL_dgamma = (g * normalised).sum(0);
             const Tensor factor = gamma * inverse;
-            const Tensor of_winners = g * factor;  // [clouds, channels]
+            const Tensor of_winners = (g * factor).contiguous();  // [clouds, channels]
             if (context->needs_input_grad(3)) wanted[3] = dL_dgamma;
             if (context->needs_input_grad(4)) wanted[4] = dL_dbeta;
             const bool wants_rows = context->needs_input_grad(0), wants_weight = context->needs_input_grad(1);
