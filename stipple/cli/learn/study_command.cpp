@@ -229,6 +229,7 @@ Result run_precision(StudyArguments arguments, const Common& common) {
 Command add_study(Arguments& root, Common& common) {
     auto arguments = std::make_shared<StudyArguments>();
     Arguments& app = root.command("study", "Train a recipe in several ways and compare");
+    app.footer("Example:\n  stipple study precision pointnet-cls --data modelnet40.stpk --set data.held_out=0.1");
     Arguments& precision = app.command("precision", "Time, score and memory of a training by precision");
     precision.option("RECIPE", arguments->recipe, "By name or path");
     precision.option("--data", arguments->data, "Data set: a folder or file").text("DIR");
