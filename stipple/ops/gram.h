@@ -13,11 +13,11 @@ namespace stipple::ops {
 /// products  [k, k], all of it: exactly symmetric
 ///
 /// Products are added in float32 over at most 512 rows, these sums in float32 again up to 131,072 rows (on the CPU in
-/// double), the rest in double; all in a fixed order. A number is good to about 2e-6 of the sum of its terms' magnitudes:
-/// tensor cores cut sums off where the CPU rounds them. Whole numbers are exact while sums over 131,072 rows stay below
-/// 2^24. The same from run to run, and on the CPU for any number of threads; last bits differ between CPU and CUDA. NaN
-/// and infinity in a column reach that column's sum and its row and column of products alone, as the formula has it;
-/// products beyond float32 (3e38) are infinite. 0 for a matrix without rows.
+/// double), the rest in double; all in a fixed order. A number is good to about 2e-6 of the sum of its terms'
+/// magnitudes: tensor cores cut sums off where the CPU rounds them. Whole numbers are exact while sums over 131,072
+/// rows stay below 2^24. The same from run to run, and on the CPU for any number of threads; last bits differ between
+/// CPU and CUDA. NaN and infinity in a column reach that column's sum and its row and column of products alone, as the
+/// formula has it; products beyond float32 (3e38) are infinite. 0 for a matrix without rows.
 ///
 /// O(n k^2) time. Scratch: up to 16 MB or, where that is more, 8 k^2 bytes on the CPU; about 80 KB for each
 /// multiprocessor on CUDA, or 0.2 % of a matrix of gigabytes. There rows are read once, and a call is two launches that
