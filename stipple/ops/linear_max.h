@@ -2,23 +2,10 @@
 // The largest product of a cloud's rows with each of many vectors, and its gradients: what a PointNet does in its
 // widest layer, without the [rows, channels] products ever being in memory.
 
-#include "stipple/core/dtype.h"
 #include "stipple/ops/clouds.h"
+#include "stipple/ops/matrix_view.h"
 
 namespace stipple::ops {
-
-/// Numbers of a matrix [rows, columns], row after row, of a type that is known at run time: f32, f16 or bf16.
-struct MatrixView {
-    const void* data = nullptr;
-    DType dtype = DType::f32;
-    int64_t rows = 0, columns = 0;
-    Device device = {};
-
-    MatrixView() = default;
-    MatrixView(const void* data_, DType dtype_, int64_t rows_, int64_t columns_, Device device_)
-        : data(data_), dtype(dtype_), rows(rows_), columns(columns_), device(device_) {}
-    MatrixView(View<const float, 2> view);  // NOLINT: contiguous, else Error{bad_argument}
-};
 
 /// largest[cloud, c] = max over the cloud's rows r of rows[r] . weight[c].
 ///

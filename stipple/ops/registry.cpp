@@ -33,6 +33,8 @@ constexpr OpInfo kOps[] = {
     {"emd_exact", "emd", "least costly matching with its dual proof, n up to 4096", true, false, true, "about O(n^2.3)"},
     {"emd_transport", "emd", "earth mover's distance between clouds of two sizes: exact on the CPU, by auction on both", true, true, true, "about O(n^2.3), auction as emd", "auction.cu"},
     {"linear_max", "products", "largest product of a cloud's rows with each of many vectors, and its row, without the matrix of products", true, true, true, "O(n k c)"},
+    {"row_norm", "products", "batch norm of rows: statistics of columns, scale, shift and rectifier, float32 and 16 bits", true, true, true, "O(n c)"},
+    {"gram", "products", "sum of rows and of their products with themselves, float32 (CPU) and 16 bits", true, true, false, "O(n k^2)"},
 };
 // clang-format on
 

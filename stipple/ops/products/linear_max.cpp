@@ -5,10 +5,11 @@
 #include <limits>
 #include <vector>
 
-#include "stipple/core/half.h"
 #include "stipple/core/parallel.h"
 #include "stipple/ops/common/require.h"
 #include "stipple/ops/common/simd.h"
+#include "stipple/ops/products/float_rows.h"
+#include "stipple/ops/products/require_matrix.h"
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
@@ -23,14 +24,8 @@ bool fits_cuda(int64_t k, int64_t channels) {
     return k >= 16 && k <= 128 && k % 16 == 0 && channels >= 64 && channels % 64 == 0;
 }
 
-void require_aligned(const char* op, const char* name, const void* data) {
-    STIPPLE_REQUIRE(reinterpret_cast<uintptr_t>(data) % 16 == 0,
-                    "{}: on CUDA {} must begin at a multiple of 16 bytes, and is at {}", op, name, data);
-}
-
 void require_matrix(const char* op, const char* name, const MatrixView& matrix, int64_t rows) {
-    STIPPLE_REQUIRE(matrix.dtype == DType::f32 || matrix.dtype == DType::f16 || matrix.dtype == DType::bf16,
-                    "{}: {} must be float32, float16 or bfloat16, got {}", op, name, name_of(matrix.dtype));
+    require_number_type(op, name, matrix.dtype);
     STIPPLE_REQUIRE(matrix.columns >= 0 && matrix.rows == rows, "{}: {} must be [{}, k], got [{}, {}]", op, name, rows,
                     matrix.rows, matrix.columns);
     if (matrix.device.type == DeviceType::cuda) require_aligned(op, name, matrix.data);
@@ -45,12 +40,6 @@ void require_sizes(const char* op, const Batch& batch, int64_t k, int64_t channe
 }
 
 }  // namespace
-
-MatrixView::MatrixView(View<const float, 2> view)
-    : MatrixView(view.data(), DType::f32, view.size(0), view.size(1), view.device()) {
-    STIPPLE_REQUIRE(view.is_contiguous(), "a matrix of {} numbers must be contiguous",
-                    shape_text(view.shape().data(), 2));
-}
 
 namespace cpu {
 namespace {
@@ -73,36 +62,6 @@ inline Float4 multiply_add(Float4 sum, Float4 a, Float4 b) {
     return sum + a * b;
 #endif
 }
-
-void to_floats(const void* from, DType dtype, int64_t first, int64_t count, float* to) {
-    if (dtype == DType::f32) {
-        std::copy_n(static_cast<const float*>(from) + first, count, to);
-    } else if (dtype == DType::f16) {
-        const uint16_t* bits = static_cast<const uint16_t*>(from) + first;
-        for (int64_t i = 0; i < count; ++i) to[i] = half_to_float(bits[i]);
-    } else {
-        const uint16_t* bits = static_cast<const uint16_t*>(from) + first;
-        for (int64_t i = 0; i < count; ++i) to[i] = bfloat16_to_float(bits[i]);
-    }
-}
-
-/// Rows of a matrix as floats: where they are, or converted into room that is reused.
-class FloatRows {
-public:
-    explicit FloatRows(const MatrixView& matrix, int64_t most_rows) : matrix_(matrix) {
-        if (matrix.dtype != DType::f32) room_.resize(static_cast<size_t>(checked_mul(most_rows, matrix.columns)));
-    }
-    const float* get(int64_t first, int64_t count) {
-        const int64_t k = matrix_.columns;
-        if (matrix_.dtype == DType::f32) return static_cast<const float*>(matrix_.data) + first * k;
-        to_floats(matrix_.data, matrix_.dtype, first * k, count * k, room_.data());
-        return room_.data();
-    }
-
-private:
-    const MatrixView& matrix_;
-    std::vector<float> room_;
-};
 
 /// The weight by panels of kPanel channels, in each the numbers of one column side by side; channels that fill the last
 /// panel are 0.
