@@ -1,6 +1,7 @@
 #include "stipple/ops/linear_max.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -155,23 +156,66 @@ bool is_row(const Batch& batch, int64_t cloud, int32_t winner) {
     return winner >= 0 && winner < batch.size(cloud);
 }
 
+constexpr int64_t kChannelsAtATime = 1024;  // as the kernel
+
+void from_float(float x, const MutableMatrixView& matrix, int64_t at) {
+    if (matrix.dtype == DType::f32)
+        static_cast<float*>(matrix.data)[at] = x;
+    else
+        static_cast<uint16_t*>(matrix.data)[at] = matrix.dtype == DType::f16 ? float_to_half(x) : float_to_bfloat16(x);
+}
+
 void add_scaled(float* sum, float factor, const float* row, int64_t k) {
     for (int64_t j = 0; j < k; ++j) sum[j] += factor * row[j];
 }
 
-/// A cloud's channels in ascending order.
+/// A cloud's channels in ascending order; of short numbers kChannelsAtATime of them are added to a row at once.
 void linear_max_backward_rows(const Batch& batch, const MatrixView& weight, View<const int32_t, 2> winners,
-                              View<const float, 2> dL_dlargest, View<float, 2> dL_drows) {
+                              View<const float, 2> dL_dlargest, const MutableMatrixView& dL_drows,
+                              const RowsBefore& before) {
     const int64_t k = weight.columns, channels = weight.rows;
     FloatRows floats(weight, channels);
     const float* w = floats.get(0, channels);
+    const bool has_before = before.factor.elements() > 0 || before.constant.elements() > 0;
+    const float factor = before.factor.elements() > 0 ? before.factor(0) : 1.0f;
+    if (!has_before && dL_drows.dtype == DType::f32) {
+        parallel_for(batch.clouds(), 1, [&](int64_t begin, int64_t end) {
+            for (int64_t cloud = begin; cloud < end; ++cloud)
+                for (int64_t c = 0; c < channels; ++c) {
+                    const int32_t winner = winners(cloud, c);
+                    if (!is_row(batch, cloud, winner)) continue;
+                    float* row = static_cast<float*>(dL_drows.data) + (batch.begin(cloud) + winner) * k;
+                    add_scaled(row, dL_dlargest(cloud, c), w + c * k, k);
+                }
+        });
+        return;
+    }
     parallel_for(batch.clouds(), 1, [&](int64_t begin, int64_t end) {
+        std::vector<float> sums(static_cast<size_t>(batch.largest() * k));
+        std::vector<char> is_named(static_cast<size_t>(batch.largest()));
         for (int64_t cloud = begin; cloud < end; ++cloud)
-            for (int64_t c = 0; c < channels; ++c) {
-                const int32_t winner = winners(cloud, c);
-                if (!is_row(batch, cloud, winner)) continue;
-                float* row = dL_drows.data() + (batch.begin(cloud) + winner) * k;
-                add_scaled(row, dL_dlargest(cloud, c), w + c * k, k);
+            for (int64_t first = 0; first == 0 || first < channels; first += kChannelsAtATime) {
+                std::fill(sums.begin(), sums.end(), 0.0f);
+                std::fill(is_named.begin(), is_named.end(), has_before && first == 0);
+                for (int64_t c = first; c < std::min(first + kChannelsAtATime, channels); ++c) {
+                    const int32_t winner = winners(cloud, c);
+                    if (!is_row(batch, cloud, winner)) continue;
+                    is_named[static_cast<size_t>(winner)] = 1;
+                    add_scaled(sums.data() + winner * k, dL_dlargest(cloud, c), w + c * k, k);
+                }
+                for (int64_t r = 0; r < batch.size(cloud); ++r) {
+                    if (!is_named[static_cast<size_t>(r)]) continue;
+                    for (int64_t j = 0; j < k; ++j) {
+                        const int64_t at = (batch.begin(cloud) + r) * k + j;
+                        float x = 0;
+                        to_floats(dL_drows.data, dL_drows.dtype, at, 1, &x);
+                        if (has_before && first == 0) {
+                            const float constant = before.constant.elements() > 0 ? before.constant(j) : 0.0f;
+                            x = std::fma(factor, x, constant);
+                        }
+                        from_float(x + sums[static_cast<size_t>(r * k + j)], dL_drows, at);
+                    }
+                }
             }
     });
 }
@@ -226,21 +270,29 @@ void linear_max(const MatrixView& rows, const Batch& batch, const MatrixView& we
 }
 
 void linear_max_backward_rows(const Batch& batch, const MatrixView& weight, View<const int32_t, 2> winners,
-                              View<const float, 2> dL_dlargest, View<float, 2> dL_drows,
-                              [[maybe_unused]] Stream stream) {
+                              View<const float, 2> dL_dlargest, const MutableMatrixView& dL_drows,
+                              const RowsBefore& before, [[maybe_unused]] Stream stream) {
     constexpr const char* kOp = "linear_max_backward_rows";
     const int64_t clouds = batch.clouds(), channels = weight.rows, k = weight.columns;
     require_matrix(kOp, "weight", weight, channels);
     require_output<const int32_t, 2>(kOp, "winners", winners, {clouds, channels}, weight.device);
     require_output<const float, 2>(kOp, "dL_dlargest", dL_dlargest, {clouds, channels}, weight.device);
-    require_output<float, 2>(kOp, "dL_drows", dL_drows, {batch.rows(), k}, weight.device);
+    STIPPLE_REQUIRE(dL_drows.rows == batch.rows() && dL_drows.columns == k,
+                    "{}: dL_drows must be [{}, {}], got [{}, {}]", kOp, batch.rows(), k, dL_drows.rows,
+                    dL_drows.columns);
+    require_matrix(kOp, "dL_drows", dL_drows, batch.rows());
+    require_device(kOp, "dL_drows", weight.device, dL_drows.device);
+    if (before.factor.elements() > 0) require_output<const float, 1>(kOp, "factor", before.factor, {1}, weight.device);
+    if (before.constant.elements() > 0)
+        require_output<const float, 1>(kOp, "constant", before.constant, {k}, weight.device);
     require_sizes(kOp, batch, k, channels, weight.device);
-    if (weight.device.type == DeviceType::cuda) require_aligned(kOp, "dL_drows", dL_drows.data());
-    if (dL_drows.elements() == 0 || channels == 0) return;
+    if (batch.rows() == 0 || k == 0) return;
     switch (weight.device.type) {
-        case DeviceType::cpu: return cpu::linear_max_backward_rows(batch, weight, winners, dL_dlargest, dL_drows);
+        case DeviceType::cpu:
+            return cpu::linear_max_backward_rows(batch, weight, winners, dL_dlargest, dL_drows, before);
         case DeviceType::cuda:
-            STIPPLE_CUDA_CALL(cuda::linear_max_backward_rows, batch, weight, winners, dL_dlargest, dL_drows, stream);
+            STIPPLE_CUDA_CALL(cuda::linear_max_backward_rows, batch, weight, winners, dL_dlargest, dL_drows, before,
+                              stream);
     }
 }
 

@@ -294,6 +294,52 @@ TEST_P(LinearMax, GradientsOfWholeNumbersAreExact) {
         }
 }
 
+/// Rows of every type, scaled and moved before the winners are added: one rounding of exact sums.
+TEST_P(LinearMax, RowsOfEveryTypeAreScaledAndMovedFirst) {
+    const int64_t k = 48, channels = 192;
+    const Batch batch = Batch::ragged({0, 7, 7, 260, 263});
+    const Factors weight = whole_factors(channels, k, DType::f16, device(), 24);
+    const Array<int32_t, 2> winners = make_indices(Batch::dense(batch.clouds(), 1), channels, batch, 25);
+    Array<float, 2> gradient({batch.clouds(), channels});
+    for (int64_t i = 0; i < gradient.elements(); ++i) gradient.data()[i] = static_cast<float>(i % 7 - 3);
+    Array<float, 1> factor({1}), constant({k});
+    factor.data()[0] = 0.5f;
+    for (int64_t j = 0; j < k; ++j) constant.data()[j] = static_cast<float>(j % 5) - 2;
+    const auto winners_there = upload(winners);
+    const auto gradient_there = upload(gradient);
+    const auto factor_there = upload(factor), constant_there = upload(constant);
+    for (DType dtype : kFactorTypes)
+        for (const bool has_before : {false, true}) {
+            SCOPED_TRACE(fmt::format("{}, {}", name_of(dtype), has_before));
+            const Factors rows = whole_factors(batch.rows(), k, dtype, device(), 26, 9);
+            std::vector<double> expected = rows.values;
+            for (size_t i = 0; i < expected.size() && has_before; ++i)
+                expected[i] = 0.5 * expected[i] + constant.data()[i % k];
+            for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud)
+                for (int64_t c = 0; c < channels; ++c) {
+                    const int64_t winner = winners.data()[cloud * channels + c];
+                    if (winner < 0 || winner >= batch.size(cloud)) continue;
+                    for (int64_t j = 0; j < k; ++j)
+                        expected[(batch.begin(cloud) + winner) * k + j] +=
+                            gradient.data()[cloud * channels + c] * weight.values[c * k + j];
+                }
+            const MatrixView there = rows.view();
+            const ops::RowsBefore before = {factor_there.view(), constant_there.view()};
+            ops::linear_max_backward_rows(
+                batch, weight.view(), winners_there.view(), gradient_there.view(),
+                {const_cast<void*>(there.data), dtype, there.rows, there.columns, there.device},
+                has_before ? before : ops::RowsBefore{});
+            std::vector<uint16_t> bits(expected.size() * static_cast<size_t>(size_of(dtype)) / 2);
+            copy_bytes(bits.data(), Device{}, there.data, device(), static_cast<int64_t>(bits.size()) * 2);
+            for (size_t i = 0; i < expected.size(); ++i) {
+                const auto exact = static_cast<float>(expected[i]);
+                uint16_t rounded = dtype == DType::f16 ? float_to_half(exact) : float_to_bfloat16(exact);
+                const double want = dtype == DType::f32 ? expected[i] : load_as_double(dtype, &rounded);
+                ASSERT_EQ(load_as_double(dtype, bits.data() + i * static_cast<size_t>(size_of(dtype)) / 2), want) << i;
+            }
+        }
+}
+
 TEST(LinearMaxCpu, TheSameBitsOnAnyNumberOfThreads) {
     const Batch batch = Batch::ragged({0, 90, 90, 100, 333});
     const int64_t k = 31, channels = 300;
