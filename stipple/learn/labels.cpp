@@ -233,7 +233,9 @@ StepOutput LabelObjective::step(Module& module, const LoadedBatch& loaded, const
     const Tensor truth = is_segmentation() ? buffer.parts.to(device_, true) : labels;
     copy.end();
     Tensor transform;
-    const Tensor logits = logits_of(module, batch, points, labels, options, &transform);
+    RunOptions with_views = options;
+    with_views.views = static_cast<int64_t>(views_.size());
+    const Tensor logits = logits_of(module, batch, points, labels, with_views, &transform);
     const ProfileMark of_loss(options.profiler, "loss");
 
     Tensor loss, first_allowed;

@@ -5,6 +5,8 @@
 #include <numbers>
 #include <string>
 
+#include "stipple/learn/distributed/global_rows.h"
+#include "stipple/learn/distributed/sync_norm.h"
 #include "stipple/learn/evaluate/clouds.h"
 
 namespace stipple::learn {
@@ -87,12 +89,19 @@ Tensor LayerRun::linear() const {
         product(x().to(type), parameter("weight").to(type), options.bias ? parameter("bias").to(type) : Tensor());
     if (options.norm) {
         const bool is_training = context_.options.is_training;
-        STIPPLE_REQUIRE(!is_training || y.size(0) > 1, "{}: batch norm cannot learn from one row", layer_.name);
+        ProcessGroup* const group = is_training ? context_.options.group : nullptr;
+        STIPPLE_REQUIRE(!is_training || group || y.size(0) > 1, "{}: batch norm cannot learn from one row", layer_.name);
         const double momentum =
             context_.options.norm_momentum >= 0 ? context_.options.norm_momentum : double{options.norm_momentum};
-        y = torch::batch_norm(y, parameter("norm.weight"), parameter("norm.bias"), parameter("norm.running_mean"),
-                              parameter("norm.running_var"), is_training, momentum, options.norm_eps,
-                              /*cudnn_enabled=*/true);
+        if (group)
+            y = sync_batch_norm(y,
+                                {parameter("norm.weight"), parameter("norm.bias"), parameter("norm.running_mean"),
+                                 parameter("norm.running_var"), options.norm_eps, momentum},
+                                *group);
+        else
+            y = torch::batch_norm(y, parameter("norm.weight"), parameter("norm.bias"), parameter("norm.running_mean"),
+                                  parameter("norm.running_var"), is_training, momentum, options.norm_eps,
+                                  /*cudnn_enabled=*/true);
     }
     // In place where nobody else wants the value: half of the memory of the widest layers. The gradients of batch norm
     // and product read their inputs alone.
@@ -117,8 +126,10 @@ Tensor LayerRun::dropout() const {
     uint64_t seed = context_.options.seed;
     for (const uint64_t part : {static_cast<uint64_t>(context_.options.step), static_cast<uint64_t>(context_.position)})
         seed = (seed ^ part) * 0x9E3779B97F4A7C15u + 0xD1B54A32D192ED03u;
-    const Tensor kept = torch::empty_like(x(), torch::TensorOptions().requires_grad(false))
-                            .bernoulli_(1 - rate, seeded_generator(x().device(), seed));
+    const GlobalRows rows = global_rows(context_, layer_.type, x().size(0));  // ranks draw what one process would
+    Tensor kept = torch::empty({rows.all, x().size(1)}, x().options().requires_grad(false))
+                      .bernoulli_(1 - rate, seeded_generator(x().device(), seed));
+    if (rows.all != x().size(0)) kept = own_rows(kept, rows);
     return x() * kept / (1 - rate);
 }
 
@@ -183,6 +194,7 @@ Tensor LayerRun::interpolate() const {
 void LayerRun::start_actnorm() const {
     const torch::NoGradGuard no_gradients;
     constexpr double kLeast = 1e-6;
+    STIPPLE_REQUIRE(!context_.options.group, "{}: an actnorm starts in one process", layer_.name);
     const Tensor mean = x().mean(0), deviation = x().std(0, /*unbiased=*/false) + kLeast;
     parameter("logs").copy_(-torch::log(deviation));
     parameter("bias").copy_(-mean / deviation);
