@@ -189,6 +189,9 @@ void Training::resume() {
     if (checkpoint->info.threads != torch::get_num_threads())
         report_.warnings.push_back(fmt::format("{} threads, {} before: the run will not end in the same bits",
                                                torch::get_num_threads(), checkpoint->info.threads));
+    if (checkpoint->info.world_size != ranks())
+        report_.warnings.push_back(fmt::format("{} ranks, {} before: the run will not end in the same bits", ranks(),
+                                               checkpoint->info.world_size));
     const std::map<std::string, Tensor> stored = load_tensors(checkpoint->file(kState));
     counters_ = counters_from_json(checkpoint->info.extra);
     try {
@@ -209,6 +212,7 @@ void Training::save_once(bool is_best) {
     CheckpointInfo info;
     info.step = counters_.step;
     info.threads = torch::get_num_threads();
+    info.world_size = static_cast<int>(ranks());
     info.versions = {{"torch", TORCH_VERSION}};
     if (is_best) info.score = -counters_.best_score;
     info.extra = to_json(counters_);
