@@ -30,8 +30,8 @@ struct BatchLoaderOptions {
     int64_t epochs = 0;      // after which next() gives nothing; 0: there is no end
     int threads = 1;         // 0 to 256; 0: items are made in next(), on its thread
     int depth = 2;           // batches that are made ahead of the one in use, 1 to 1024
-    /// Several processes share every batch: this one makes the items of run `part` of `parts` equal runs of it, at places
-    /// from 0 on. Wants drop_last, and batches that can be divided.
+    /// Several processes share every batch: this one makes the items of run `part` of `parts` equal runs of it, at
+    /// places from 0 on. Wants drop_last, and batches that can be divided.
     int64_t parts = 1, part = 0;
     bool checks_interrupts = true;  // in next(); else that is the caller's business
 };

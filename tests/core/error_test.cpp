@@ -24,10 +24,10 @@ TEST(ErrorTable, HasEachCodeOnceInTheOrderOfTheEnum) {
 
 TEST(ErrorTable, HasTheDocumentedExitCodes) {
     const std::map<ErrorCode, int> expected = {
-        {ErrorCode::internal, 1},     {ErrorCode::bad_argument, 2},  {ErrorCode::bad_config, 2},
-        {ErrorCode::bad_file, 3},     {ErrorCode::cannot_write, 4},  {ErrorCode::out_of_memory, 5},
-        {ErrorCode::no_device, 5},    {ErrorCode::cuda, 5},          {ErrorCode::not_finite, 6},
-        {ErrorCode::check_failed, 7}, {ErrorCode::lost_rank, 8},     {ErrorCode::interrupted, 130},
+        {ErrorCode::internal, 1},     {ErrorCode::bad_argument, 2}, {ErrorCode::bad_config, 2},
+        {ErrorCode::bad_file, 3},     {ErrorCode::cannot_write, 4}, {ErrorCode::out_of_memory, 5},
+        {ErrorCode::no_device, 5},    {ErrorCode::cuda, 5},         {ErrorCode::not_finite, 6},
+        {ErrorCode::check_failed, 7}, {ErrorCode::lost_rank, 8},    {ErrorCode::interrupted, 130},
         {ErrorCode::terminated, 143}};
     ASSERT_EQ(expected.size(), error_table().size());
     std::set<int> codes;

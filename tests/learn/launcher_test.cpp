@@ -28,9 +28,12 @@ const Variables kMpi = {{"OMPI_COMM_WORLD_RANK", "1"},
                         {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
                         {"OMPI_MCA_ess_base_jobid", "3141599233"}};
-const Variables kSlurm = {{"SLURM_PROCID", "5"},         {"SLURM_NTASKS", "8"},
-                          {"SLURM_LOCALID", "1"},        {"SLURM_STEP_NUM_TASKS", "8"},
-                          {"SLURM_JOB_ID", "4711"},      {"SLURM_JOB_NODELIST", "login1,gpu[07-09]"},
+const Variables kSlurm = {{"SLURM_PROCID", "5"},
+                          {"SLURM_NTASKS", "8"},
+                          {"SLURM_LOCALID", "1"},
+                          {"SLURM_STEP_NUM_TASKS", "8"},
+                          {"SLURM_JOB_ID", "4711"},
+                          {"SLURM_JOB_NODELIST", "login1,gpu[07-09]"},
                           {"SLURM_STEP_NODELIST", "gpu[07-09,12]"}};
 
 Variables with(Variables variables, const Variables& others) {
@@ -58,8 +61,8 @@ TEST(Launcher, Torchrun) {
     EXPECT_EQ(launch.address, "node7");
     EXPECT_EQ(launch.port, 12345);
     EXPECT_FALSE(launch.has_store);
-    const Launch agent = launch_of(
-        with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}, {"TORCHELASTIC_RESTART_COUNT", "2"}}));
+    const Launch agent =
+        launch_of(with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}, {"TORCHELASTIC_RESTART_COUNT", "2"}}));
     EXPECT_TRUE(agent.has_store);
     EXPECT_EQ(agent.prefix, "stipple/2");
     EXPECT_EQ(launch_of({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).address, "");

@@ -47,8 +47,10 @@ TEST(SyncNorm, RanksTogetherAreOneProcess) {
                 return std::vector<Tensor>{torch::full({6}, 0.5, of_norm), torch::full({6}, 2.0, of_norm)};
             };
             // In float64 of the same numbers.
-            std::vector<Tensor> one = leaves({rows.to(torch::kFloat64), gamma.to(torch::kFloat64), beta.to(torch::kFloat64)});
-            std::vector<Tensor> of_one = {torch::full({6}, 0.5, torch::kFloat64), torch::full({6}, 2.0, torch::kFloat64)};
+            std::vector<Tensor> one =
+                leaves({rows.to(torch::kFloat64), gamma.to(torch::kFloat64), beta.to(torch::kFloat64)});
+            std::vector<Tensor> of_one = {torch::full({6}, 0.5, torch::kFloat64),
+                                          torch::full({6}, 2.0, torch::kFloat64)};
             const Tensor expected =
                 torch::batch_norm(one[0], one[1], one[2], of_one[0], of_one[1], true, 0.3, 1e-3, false);
             (expected * dL_dy).sum().backward();
@@ -61,9 +63,9 @@ TEST(SyncNorm, RanksTogetherAreOneProcess) {
                 const auto rank = static_cast<size_t>(group.rank());
                 inputs[rank] = leaves({rows.slice(0, begins[rank], begins[rank + 1]), gamma, beta});
                 running[rank] = statistics();
-                y[rank] = sync_batch_norm(inputs[rank][0],
-                                          {inputs[rank][1], inputs[rank][2], running[rank][0], running[rank][1], 1e-3, 0.3},
-                                          group);
+                y[rank] = sync_batch_norm(
+                    inputs[rank][0], {inputs[rank][1], inputs[rank][2], running[rank][0], running[rank][1], 1e-3, 0.3},
+                    group);
                 (y[rank].to(torch::kFloat64) * dL_dy.slice(0, begins[rank], begins[rank + 1])).sum().backward();
             });
             for (size_t rank = 0; rank < 3; ++rank) {

@@ -1,6 +1,5 @@
 #include "stipple/cli/learn/processes.h"
 
-#include <netinet/in.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -13,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <netinet/in.h>
 #include <spawn.h>
 #include <thread>
 
@@ -65,12 +65,9 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 /// Ours, without what would contradict.
 std::vector<std::string> environment_for(int64_t rank, int64_t count, int port) {
-    const std::vector<std::pair<std::string, std::string>> own = {{"RANK", std::to_string(rank)},
-                                                                  {"WORLD_SIZE", std::to_string(count)},
-                                                                  {"LOCAL_RANK", std::to_string(rank)},
-                                                                  {"MASTER_ADDR", "127.0.0.1"},
-                                                                  {"MASTER_PORT", std::to_string(port)},
-                                                                  {kParent, std::to_string(::getpid())}};
+    const std::vector<std::pair<std::string, std::string>> own = {
+        {"RANK", std::to_string(rank)}, {"WORLD_SIZE", std::to_string(count)}, {"LOCAL_RANK", std::to_string(rank)},
+        {"MASTER_ADDR", "127.0.0.1"},   {"MASTER_PORT", std::to_string(port)}, {kParent, std::to_string(::getpid())}};
     std::vector<std::string> environment;
     for (char** at = environ; *at; ++at) {
         const std::string variable = *at, name = variable.substr(0, variable.find('='));
@@ -103,8 +100,8 @@ pid_t start_rank(const std::vector<std::string>& arguments, int64_t rank, int64_
 
 Error failure_of(int64_t rank, int64_t count, int status) {
     if (WIFSIGNALED(status))
-        return Error(ErrorCode::lost_rank, fmt::format("rank {} of {} was ended by signal {}", rank, count,
-                                                       WTERMSIG(status)));
+        return Error(ErrorCode::lost_rank,
+                     fmt::format("rank {} of {} was ended by signal {}", rank, count, WTERMSIG(status)));
     ErrorCode code = ErrorCode::internal;
     for (const ErrorRule& rule : error_table())
         if (rule.exit_code == WEXITSTATUS(status)) code = rule.code;
@@ -117,7 +114,8 @@ bool is_started_rank() {
     const char* parent = std::getenv(kParent);
     if (!parent || !*parent) return false;
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (std::to_string(::getppid()) != parent) throw Error(ErrorCode::terminated, "the process that started this is gone");
+    if (std::to_string(::getppid()) != parent)
+        throw Error(ErrorCode::terminated, "the process that started this is gone");
     return true;
 }
 

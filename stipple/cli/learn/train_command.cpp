@@ -195,8 +195,7 @@ Result run_train(const TrainArguments& arguments, const Common& common, bool see
     if (!is_started_rank() && arguments.processes > 1) return run_processes(arguments.processes, common);
     if (common.threads > 0) torch::set_num_threads(common.threads);
     learn::keep_freed_memory();
-    learn::Launch launch =
-        learn::find_launch(learn::parse_launcher(arguments.launcher), learn::process_environment());
+    learn::Launch launch = learn::find_launch(learn::parse_launcher(arguments.launcher), learn::process_environment());
     if (arguments.prints_recipe || common.dry_run) {  // rank 0 can do that alone
         Result nothing;
         nothing.stdout_taken = true;

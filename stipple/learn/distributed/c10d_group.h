@@ -12,15 +12,15 @@
 namespace stipple::learn {
 
 struct GroupOptions {
-    torch::Device device = torch::kCPU;                         // CUDA: NCCL
+    torch::Device device = torch::kCPU;                            // CUDA: NCCL
     std::chrono::milliseconds timeout = std::chrono::minutes(10);  // to come, and for each collective
     std::chrono::milliseconds grace = std::chrono::seconds(5);     // for others to say why, when one is lost
 };
 
 class C10dGroup : public ProcessGroup {
 public:
-    /// Joins. Throws Error{lost_rank} that names who did not come in time, Error{no_device} where torch was built without
-    /// the backend, Error{bad_argument} for a port that is taken or an address that there is not.
+    /// Joins. Throws Error{lost_rank} that names who did not come in time, Error{no_device} where torch was built
+    /// without the backend, Error{bad_argument} for a port that is taken or an address that there is not.
     C10dGroup(const Launch& launch, const GroupOptions& options);
     /// As fail(), unless it has finished or failed.
     ~C10dGroup() override;

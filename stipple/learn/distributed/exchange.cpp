@@ -15,7 +15,8 @@ int64_t shared_batch(int64_t batch, int64_t items, ProcessGroup* group) {
     require_equal(*group, "items to train on", items);
     const int64_t ranks = group->size(), fitting = batch / ranks * ranks;
     if (fitting != batch)
-        throw Error(ErrorCode::bad_config, fmt::format("a batch of {} clouds cannot be shared by {} ranks", batch, ranks),
+        throw Error(ErrorCode::bad_config,
+                    fmt::format("a batch of {} clouds cannot be shared by {} ranks", batch, ranks),
                     fitting > 0 ? fmt::format("run.batch is that of all ranks: try --set run.batch={}", fitting)
                                 : "there are more ranks than clouds");
     return batch;

@@ -11,8 +11,8 @@
 
 namespace stipple::learn {
 
-/// The batch itself, which a group must be able to divide. Throws Error{bad_config} with one that it can, and where ranks
-/// have other numbers of items to train on.
+/// The batch itself, which a group must be able to divide. Throws Error{bad_config} with one that it can, and where
+/// ranks have other numbers of items to train on.
 int64_t shared_batch(int64_t batch, int64_t items, ProcessGroup* group);
 
 /// Rank 0's values of all tensors, in place.

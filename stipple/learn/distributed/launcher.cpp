@@ -22,8 +22,7 @@ public:
 
     std::string text(const char* name) const {
         const std::optional<std::string> value = environment_(name);
-        if (!value)
-            throw Error(ErrorCode::bad_argument, fmt::format("{}: {} is not set", launcher_, name), kHint);
+        if (!value) throw Error(ErrorCode::bad_argument, fmt::format("{}: {} is not set", launcher_, name), kHint);
         return *value;
     }
 
@@ -76,9 +75,9 @@ Launch by_torchrun(const Variables& variables) {
     launch.has_store =
         variables.has("TORCHELASTIC_USE_AGENT_STORE") && variables.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
     if (launch.has_store)
-        launch.prefix = "stipple/" + (variables.has("TORCHELASTIC_RESTART_COUNT")
-                                          ? variables.text("TORCHELASTIC_RESTART_COUNT")
-                                          : std::string("0"));
+        launch.prefix =
+            "stipple/" + (variables.has("TORCHELASTIC_RESTART_COUNT") ? variables.text("TORCHELASTIC_RESTART_COUNT")
+                                                                      : std::string("0"));
     return launch;
 }
 

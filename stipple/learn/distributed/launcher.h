@@ -6,8 +6,8 @@
 //   Open MPI   OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE      OMPI_COMM_WORLD_LOCAL_RANK   the same, or this machine
 //   SLURM      SLURM_PROCID, SLURM_NTASKS                      SLURM_LOCALID                the same, or the first node
 //
-// The first of these that is there counts. SLURM's variables are there in batch scripts and interactive shells too, which
-// are one process: they count in a step of srun alone, which SLURM_STEP_NUM_TASKS tells.
+// The first of these that is there counts. SLURM's variables are there in batch scripts and interactive shells too,
+// which are one process: they count in a step of srun alone, which SLURM_STEP_NUM_TASKS tells.
 
 #include <functional>
 #include <optional>
@@ -32,8 +32,8 @@ struct Launch {
 using Environment = std::function<std::optional<std::string>(const char* name)>;
 Environment process_environment();
 
-/// Throws Error{bad_argument} of one line that names the variable: one that is missing beside others of its launcher, is
-/// no number, is out of range, or contradicts another; and for a launcher that is asked for and is not there.
+/// Throws Error{bad_argument} of one line that names the variable: one that is missing beside others of its launcher,
+/// is no number, is out of range, or contradicts another; and for a launcher that is asked for and is not there.
 Launch find_launch(Launcher launcher, const Environment& environment);
 
 /// "auto", "torchrun", "mpi", "slurm", "none". Throws Error{bad_argument}.

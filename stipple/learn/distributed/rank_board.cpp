@@ -75,9 +75,10 @@ void RankBoard::wait_for_all(std::chrono::milliseconds timeout) const {
 }
 
 bool RankBoard::has_trouble() const {
-    return !const_cast<RankBoard*>(this)->wait_until(std::chrono::milliseconds(0), false, [](int, const RankWord& word) {
-        return word.state == RankState::running || word.state == RankState::finished;
-    });
+    return !const_cast<RankBoard*>(this)->wait_until(
+        std::chrono::milliseconds(0), false, [](int, const RankWord& word) {
+            return word.state == RankState::running || word.state == RankState::finished;
+        });
 }
 
 Error RankBoard::explain(const std::string& reason, std::chrono::milliseconds grace) {
@@ -109,7 +110,8 @@ Error RankBoard::explain(const std::string& reason, std::chrono::milliseconds gr
         if (word.state == RankState::finished) silent.push_back(name_of(rank) + " has finished before the others");
     }
     if (failed.empty()) failed = silent;
-    if (failed.empty()) failed = {fmt::format("the ranks have lost each other: {}", reason.substr(0, reason.find('\n')))};
+    if (failed.empty())
+        failed = {fmt::format("the ranks have lost each other: {}", reason.substr(0, reason.find('\n')))};
     return Error(ErrorCode::lost_rank, fmt::format("{}", fmt::join(failed, "; ")),
                  "the last checkpoint is sound; go on with --resume when all ranks can run");
 }

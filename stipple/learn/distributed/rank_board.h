@@ -1,5 +1,6 @@
 #pragma once
-// RankBoard: what each rank last said, in a store that all ranks see. When ranks lose each other it tells who is to blame.
+// RankBoard: what each rank last said, in a store that all ranks see. When ranks lose each other it tells who is to
+// blame.
 
 #include <chrono>
 #include <functional>

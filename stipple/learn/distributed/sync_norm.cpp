@@ -23,9 +23,9 @@ public:
         const auto own = static_cast<double>(rows.size(0));
         const auto [own_mean, own_var] = at::batch_norm_update_stats(rows, {}, {}, 0);
         const Tensor exact = own_mean.to(torch::kFloat64);
-        const std::vector<Tensor> sums =
-            sums_of_ranks(*arguments.group, {torch::full({1}, own, exact.options()), exact * own,
-                                              (own_var.to(torch::kFloat64) + exact * exact) * own});
+        const std::vector<Tensor> sums = sums_of_ranks(
+            *arguments.group,
+            {torch::full({1}, own, exact.options()), exact * own, (own_var.to(torch::kFloat64) + exact * exact) * own});
         const Tensor &n = sums[0], exact_mean = sums[1] / n;
         const Tensor exact_var = (sums[2] / n - exact_mean * exact_mean).clamp_min_(0);
         const Tensor mean = exact_mean.to(rows.scalar_type()), var = exact_var.to(rows.scalar_type());

@@ -19,8 +19,8 @@ struct SyncNorm {
 /// backward. Sums that ranks exchange are float64.
 torch::Tensor sync_batch_norm(const torch::Tensor& rows, const SyncNorm& norm, ProcessGroup& group);
 
-/// Moments of the rows of all ranks, from the mean [k] and covariance [k, k] (divided by their number) of this rank's. In
-/// the type of the arguments; n is [1].
+/// Moments of the rows of all ranks, from the mean [k] and covariance [k, k] (divided by their number) of this rank's.
+/// In the type of the arguments; n is [1].
 struct RowMoments {
     torch::Tensor n, mean, covariance;
 };

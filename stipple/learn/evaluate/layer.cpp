@@ -90,7 +90,8 @@ Tensor LayerRun::linear() const {
     if (options.norm) {
         const bool is_training = context_.options.is_training;
         ProcessGroup* const group = is_training ? context_.options.group : nullptr;
-        STIPPLE_REQUIRE(!is_training || group || y.size(0) > 1, "{}: batch norm cannot learn from one row", layer_.name);
+        STIPPLE_REQUIRE(!is_training || group || y.size(0) > 1, "{}: batch norm cannot learn from one row",
+                        layer_.name);
         const double momentum =
             context_.options.norm_momentum >= 0 ? context_.options.norm_momentum : double{options.norm_momentum};
         if (group)

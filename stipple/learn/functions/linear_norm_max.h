@@ -13,8 +13,8 @@
 //     diag(beta) W C) and dh = winners' part + W' alpha + (W' diag(beta) W)(h - m): products of [k, k], not of
 //     [k, channels].
 //   - With a group of ranks, mean, covariance and R are of the rows of all, and so are the sums in alpha and beta. The
-//     gradients of weight, gamma and beta are then this rank's part, to be summed over the ranks: of the part of dW that
-//     comes through the statistics, R (...), each has its share of R.
+//     gradients of weight, gamma and beta are then this rank's part, to be summed over the ranks: of the part of dW
+//     that comes through the statistics, R (...), each has its share of R.
 
 #include "stipple/learn/distributed/process_group.h"
 #include "stipple/learn/functions.h"
