@@ -14,6 +14,7 @@
 #include <thread>
 #include <torch/torch.h>
 
+#include "stipple/core/checkpoint.h"
 #include "stipple/learn/distributed/c10d_group.h"
 #include "stipple/learn/loop/memory.h"
 #include "stipple/learn/loop/run_state.h"
@@ -85,22 +86,37 @@ test::Launch program(const Words& arguments) {
     return launch;
 }
 
-/// The program as rank `rank`, with a failpoint where there is one.
-test::Launch as_rank(const Words& arguments, int rank, int world, int port, const std::string& failpoint = "") {
+/// The program as rank `rank`, by the variables of a launcher, with a failpoint where there is one.
+test::Launch as_rank(const Words& arguments, int rank, int world, int port, const std::string& failpoint = "",
+                     const std::string& launcher = "torchrun") {
     test::Launch launch = program(arguments);
-    for (const auto& [name, value] : {std::pair("RANK", rank), std::pair("WORLD_SIZE", world),
-                                      std::pair("LOCAL_RANK", rank), std::pair("MASTER_PORT", port)})
-        launch.environment.push_back({name, std::to_string(value)});
-    launch.environment.push_back({"MASTER_ADDR", "127.0.0.1"});
+    const std::string number = std::to_string(rank), size = std::to_string(world);
+    if (launcher == "torchrun")
+        launch.environment = {
+            {"RANK", number}, {"WORLD_SIZE", size}, {"LOCAL_RANK", number}, {"MASTER_ADDR", "127.0.0.1"}};
+    if (launcher == "mpi")
+        launch.environment = {{"OMPI_COMM_WORLD_RANK", number},
+                              {"OMPI_COMM_WORLD_SIZE", size},
+                              {"OMPI_COMM_WORLD_LOCAL_RANK", number},
+                              {"OMPI_COMM_WORLD_LOCAL_SIZE", size}};
+    if (launcher == "slurm")
+        launch.environment = {{"SLURM_PROCID", number},
+                              {"SLURM_NTASKS", size},
+                              {"SLURM_LOCALID", number},
+                              {"SLURM_STEP_NUM_TASKS", size},
+                              {"SLURM_STEP_NODELIST", "localhost"}};
+    launch.environment.push_back({"MASTER_PORT", std::to_string(port)});
+    launch.environment.push_back({"STIPPLE_PROGRESS", "never"});
     if (!failpoint.empty()) launch.environment.push_back({"STIPPLE_FAILPOINT", failpoint});
     return launch;
 }
 
 /// Two ranks, of which `failing` has the failpoint, to their end.
-std::vector<LaunchResult> run_two(const Words& arguments, int failing, const std::string& failpoint) {
+std::vector<LaunchResult> run_two(const Words& arguments, int failing, const std::string& failpoint,
+                                  const std::string& launcher) {
     const int port = unused_port();
-    Child zero(as_rank(arguments, 0, 2, port, failing == 0 ? failpoint : "")),
-        one(as_rank(arguments, 1, 2, port, failing == 1 ? failpoint : ""));
+    Child zero(as_rank(arguments, 0, 2, port, failing == 0 ? failpoint : "", launcher)),
+        one(as_rank(arguments, 1, 2, port, failing == 1 ? failpoint : "", launcher));
     return {zero.wait(), one.wait()};
 }
 
@@ -145,7 +161,8 @@ TEST(Distributed, AKilledRankIsNamed) {
     const std::string data = make_classes(folder);
     for (const int killed : {0, 1}) {
         const auto begin = std::chrono::steady_clock::now();
-        const auto results = run_two(run_of(data, folder / std::to_string(killed)), killed, "train.step:kill:7");
+        const auto results =
+            run_two(run_of(data, folder / std::to_string(killed)), killed, "train.step:kill:7", "torchrun");
         EXPECT_EQ(results[killed].signal, SIGKILL);
         const LaunchResult& left = results[1 - killed];
         EXPECT_EQ(left.exit_code, 8) << left.err;
@@ -157,7 +174,7 @@ TEST(Distributed, AKilledRankIsNamed) {
 
 TEST(Distributed, ARankThatFailsTellsTheOthersWhy) {
     const TemporaryFolder folder;
-    const auto results = run_two(run_of(make_classes(folder), folder / "run"), 1, "train.step:error:7");
+    const auto results = run_two(run_of(make_classes(folder), folder / "run"), 1, "train.step:error:7", "mpi");
     EXPECT_EQ(results[1].exit_code, 1) << results[1].err;
     EXPECT_EQ(results[0].exit_code, 8) << results[0].err;
     EXPECT_NE(results[0].err.find("rank 1 of 2 failed: "), std::string::npos) << results[0].err;
@@ -194,7 +211,8 @@ TEST(Distributed, ASignalToOneRankEndsAllAfterTheSameStepAndTheRunGoesOn) {
     const std::string data = make_classes(folder), run = folder / "run";
     const int port = unused_port();
     {
-        Child zero(as_rank(run_of(data, run), 0, 2, port)), one(as_rank(run_of(data, run), 1, 2, port));
+        Child zero(as_rank(run_of(data, run), 0, 2, port, "", "slurm")),
+            one(as_rank(run_of(data, run), 1, 2, port, "", "slurm"));
         wait_for_steps(run);
         one.send(SIGTERM);
         for (const LaunchResult& result : {zero.wait(), one.wait()}) {

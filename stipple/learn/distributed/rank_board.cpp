@@ -75,10 +75,9 @@ void RankBoard::wait_for_all(std::chrono::milliseconds timeout) const {
 }
 
 bool RankBoard::has_trouble() const {
-    return !const_cast<RankBoard*>(this)->wait_until(
-        std::chrono::milliseconds(0), false, [](int, const RankWord& word) {
-            return word.state == RankState::running || word.state == RankState::finished;
-        });
+    return !wait_until(std::chrono::milliseconds(0), false, [](int, const RankWord& word) {
+        return word.state == RankState::running || word.state == RankState::finished;
+    });
 }
 
 Error RankBoard::explain(const std::string& reason, std::chrono::milliseconds grace) {
