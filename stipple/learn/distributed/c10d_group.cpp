@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <netdb.h>
+#include <cstring>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/torch.h>
 
+#include "stipple/core/device.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/learn/distributed/backend.h"
 #include "stipple/learn/distributed/rank_board.h"
