@@ -321,7 +321,7 @@ void Training::skip(const data::LoadedBatch& batch, const RunOptions& how, doubl
     ++counters_.skipped_in_a_row;
     std::string trouble =
         fmt::format("{}; items {}", find_trouble(module_, objective_, batch, how), objective_.describe(batch.items));
-    if (group_) trouble = share_trouble(*group_, trouble, kNoTrouble);
+    if (group_) trouble = share_trouble(*group_, trouble);
     const std::string reason =
         fmt::format("{} is not finite: {}", std::isfinite(loss) ? "the gradient" : "the loss", trouble);
     if (is_first()) {

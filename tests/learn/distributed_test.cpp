@@ -23,6 +23,7 @@
 #include "stipple/learn/optimizer.h"
 #include "stipple/learn/train.h"
 #include "stipple/models/pointnet.h"
+#include "stipple/network/builder.h"
 #include "tests/learn/toy_objective.h"
 #include "tests/support/process.h"
 #include "tests/support/reference_classifier.h"
@@ -148,9 +149,11 @@ double largest_difference_of(const std::string& a, const std::string& b, bool of
     return largest;
 }
 
-/// The program itself, in float32: with SGD, whose steps are continuous in the gradient. Adam divides gradients by
-/// their own size, and those of a bias before a batch norm are rounding alone: after one step they differ by 1e-3,
-/// whatever adds them up. The steps of Adam are compared in float64 below.
+/// The program itself, in float32, whose rounding errors grow a million times in these steps (in float64, below, the
+/// same steps end within 1e-9): 1e-5 is not for every network. So the bound is wider here, but far below what the
+/// weights move, 1e-2, and with SGD, whose steps are continuous in the gradient: Adam divides gradients by their own
+/// size, and those of a bias before a batch norm are rounding alone, so that it moves by 1e-3 in the first step,
+/// whatever adds them up.
 TEST(Distributed, TwoProcessesEndInTheWeightsOfOne) {
     const TemporaryFolder folder;
     const std::string data = make_classes(folder);
@@ -162,7 +165,7 @@ TEST(Distributed, TwoProcessesEndInTheWeightsOfOne) {
     EXPECT_NE(two.err.find("rank 0 of 2, Gloo, "), std::string::npos) << two.err;
     std::string name;
     const std::string of_one = state_after(folder / "one", 20), of_two = state_after(folder / "two", 20);
-    EXPECT_LE(largest_difference_of(of_one, of_two, false, name), 1e-5) << name;
+    EXPECT_LE(largest_difference_of(of_one, of_two, false, name), 2e-4) << name;
     EXPECT_LE(largest_difference_of(of_one, of_two, true, name), 1e-3) << name;
 }
 
@@ -267,34 +270,51 @@ TEST(Distributed, ProcessesOfTheProgramEndTogether) {
     EXPECT_NE(unclear.err.find("WORLD_SIZE is not set"), std::string::npos) << unclear.err;
 }
 
-constexpr int64_t kDoubleClouds = 16, kDoublePoints = 32, kDoubleSteps = 20;
+constexpr int64_t kSharedClouds = 16, kSharedPoints = 32, kSharedSteps = 20;
 
-/// Twenty steps of Adam in float64 on a PointNet with both transforms, batch norms, fused layers and dropout; the same
-/// batch every time, of which a rank has its share.
-std::map<std::string, torch::Tensor> double_steps(ProcessGroup* group) {
-    const network::Network network = models::pointnet_classifier({.classes = 5});
-    Module module(network, network::initial_weights(network, 3), torch::kCPU, torch::kFloat64);
+/// Batch norms, a fused layer and dropout; without biases and shifts that a batch norm takes away again, whose
+/// gradients would be rounding alone.
+network::Network network_without_idle_parameters() {
+    network::Builder build("no-idle-parameters");
+    network::Tensor x = build.input("points", network::points_of(3));
+    x = build.linear("conv1", x, 32, {.bias = false, .norm = true, .activation = network::tanh()});
+    x = build.linear("conv2", x, 64, {.bias = false, .norm = true, .activation = network::relu()});
+    x = build.max_points("pool", x);
+    x = build.linear("fc0", x, 48, {.activation = network::tanh()});  // of which the next norm takes no shift away
+    x = build.linear("fc1", x, 32, {.bias = false, .norm = true, .activation = network::tanh()});
+    x = build.dropout("dropout", x, 0.3f);
+    build.output("logits", build.linear("fc2", x, 5));
+    return build.finish();
+}
+
+/// Twenty steps of Adam at 1e-3 on the same batch, of which a rank has its share: a PointNet in float64, or the network
+/// above in float32.
+std::map<std::string, torch::Tensor> shared_steps(bool is_double, ProcessGroup* group) {
+    const network::Network network =
+        is_double ? models::pointnet_classifier({.classes = 5}) : network_without_idle_parameters();
+    const torch::Dtype type = is_double ? torch::kFloat64 : torch::kFloat32;
+    Module module(network, network::initial_weights(network, 3), torch::kCPU, type);
     OptimizerOptions of_optimizer;
     of_optimizer.kind = OptimizerKind::adam;
     Optimizer optimizer(of_optimizer, module.parameters());
-    const int64_t ranks = group ? group->size() : 1, own = kDoubleClouds / ranks,
+    const int64_t ranks = group ? group->size() : 1, own = kSharedClouds / ranks,
                   first = group ? own * group->rank() : 0;
     std::vector<double> numbers;
     const Rng rng(5);
-    for (int64_t i = 0; i < kDoubleClouds * kDoublePoints * 3; ++i)
-        numbers.push_back(rng.normal(static_cast<uint64_t>(i)));
+    for (uint64_t i = 0; i < kSharedClouds * kSharedPoints * 3; ++i) numbers.push_back(rng.normal(i));
     const torch::Tensor points = torch::tensor(numbers, torch::kFloat64)
+                                     .to(type)
                                      .view({-1, 3})
-                                     .narrow(0, first * kDoublePoints, own * kDoublePoints),
-                        labels = torch::arange(kDoubleClouds, torch::kInt64).remainder(5).narrow(0, first, own);
+                                     .narrow(0, first * kSharedPoints, own * kSharedPoints),
+                        labels = torch::arange(kSharedClouds, torch::kInt64).remainder(5).narrow(0, first, own);
     RunOptions how;
     how.is_training = true;
     how.seed = 1;
     how.group = group;
-    for (how.step = 0; how.step < kDoubleSteps; ++how.step) {
+    for (how.step = 0; how.step < kSharedSteps; ++how.step) {
         optimizer.zero_gradients();
         const torch::Tensor logits =
-            module.run(ops::Batch::dense(own, kDoublePoints), {{"points", points}}, how).at("logits");
+            module.run(ops::Batch::dense(own, kSharedPoints), {{"points", points}}, how).at("logits");
         (torch::nll_loss(torch::log_softmax(logits, 1), labels) / static_cast<double>(ranks)).backward();
         if (group) sum_gradients(*group, module.trained());
         optimizer.step(1e-3);
@@ -304,17 +324,25 @@ std::map<std::string, torch::Tensor> double_steps(ProcessGroup* group) {
     return parameters;
 }
 
-TEST(DistributedRank, DISABLED_DoubleSteps) {
+void run_shared_steps(bool is_double) {
     const Environment environment = process_environment();
     torch::set_num_threads(1);
     C10dGroup group(find_launch(Launcher::torchrun, environment), {});
-    const std::map<std::string, torch::Tensor> parameters = double_steps(&group);
+    const std::map<std::string, torch::Tensor> parameters = shared_steps(is_double, &group);
     if (group.rank() == 0) {
         AtomicFile file(*environment("STIPPLE_TEST_RUN"), Overwrite::allow);
         write_tensors(parameters, file);
         file.commit();
     }
     group.finish();
+}
+
+TEST(DistributedRank, DISABLED_Double) {
+    run_shared_steps(true);
+}
+
+TEST(DistributedRank, DISABLED_Float) {
+    run_shared_steps(false);
 }
 
 /// What another rank is when this program is started once more with the variables of one.
@@ -369,17 +397,28 @@ void run_toys(const std::string& run, int steps, const char* spoiled, const std:
     }
 }
 
-TEST(Distributed, TwentyStepsOfAdamInFloat64AreThoseOfOneProcess) {
+double difference_after_shared_steps(bool is_double) {
     const TemporaryFolder folder(test::Where::memory);
-    run_toys(folder / "weights", kDoubleSteps, "", "DoubleSteps");
-    const std::map<std::string, torch::Tensor> one = double_steps(nullptr), two = load_tensors(folder / "weights");
-    ASSERT_EQ(one.size(), two.size());
+    run_toys(folder / "weights", kSharedSteps, "", is_double ? "Double" : "Float");
+    const std::map<std::string, torch::Tensor> one = shared_steps(is_double, nullptr),
+                                               two = load_tensors(folder / "weights");
+    EXPECT_EQ(one.size(), two.size());
     double largest = 0;
-    for (const auto& [name, tensor] : one)
-        largest = std::max(largest, (tensor - two.at(name)).abs().max().item<double>());
-    RecordProperty("largest_difference", fmt::format("{}", largest));
-    std::printf("largest difference %.3g\n", largest);
-    EXPECT_LE(largest, 1e-5);
+    std::string largest_name;
+    for (const auto& [name, tensor] : one) {
+        const double difference = (tensor - two.at(name)).abs().max().item<double>();
+        if (difference > largest) largest = difference, largest_name = name;
+    }
+    std::printf("largest difference %.3g, of %s\n", largest, largest_name.c_str());
+    return largest;
+}
+
+TEST(Distributed, TwentyStepsOfAdamInFloat64AreThoseOfOneProcess) {
+    EXPECT_LE(difference_after_shared_steps(true), 1e-7);  // 1.5e-10: a rounding error grows a million times
+}
+
+TEST(Distributed, TwentyStepsOfAdamInFloat32AreThoseOfOneProcess) {
+    EXPECT_LE(difference_after_shared_steps(false), 1e-5);
 }
 
 TEST(Distributed, MemoryDoesNotGrow) {

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "stipple/core/error.h"
+#include "stipple/learn/loop/trouble.h"
 #include "stipple/learn/short_numbers.h"
 
 namespace stipple::learn {
@@ -65,11 +66,11 @@ void check_signals(const double* signals) {
     if (signals[1] > 0) throw Error(ErrorCode::terminated, "terminated");
 }
 
-std::string share_trouble(ProcessGroup& group, const std::string& found, const std::string& nothing) {
+std::string share_trouble(ProcessGroup& group, const std::string& found) {
     const std::vector<std::string> all = gather_texts(group, found);
     std::string text;
     for (size_t rank = 0; rank < all.size(); ++rank)
-        if (all[rank].rfind(nothing, 0) != 0)
+        if (all[rank].rfind(kNoTrouble, 0) != 0 && all[rank].rfind("gradient of ", 0) != 0)
             text += fmt::format("{}rank {}: {}", text.empty() ? "" : "; ", rank, all[rank]);
     return text.empty() ? all[0] : text;
 }

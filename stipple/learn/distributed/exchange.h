@@ -33,7 +33,7 @@ SharedStep share_step(ProcessGroup& group, const StepOutput& own, int signal);
 /// Throws Error{interrupted} or Error{terminated} when a rank was told to stop; the numbers of SharedStep::signals.
 void check_signals(const double* signals);
 
-/// What ranks found wrong, as one text: those that found `nothing` only if all did.
-std::string share_trouble(ProcessGroup& group, const std::string& found, const std::string& nothing);
+/// What ranks found wrong (find_trouble), as one text: gradients, which are those of all, only if nobody found more.
+std::string share_trouble(ProcessGroup& group, const std::string& found);
 
 }  // namespace stipple::learn
