@@ -12,8 +12,8 @@ namespace {
 
 std::vector<Case> collect(Size size) {
     std::vector<Case> cases;
-    for (auto group :
-         {neighbour_cases, sampling_cases, grouping_cases, interpolation_cases, distance_cases, product_cases}) {
+    for (auto group : {neighbour_cases, sampling_cases, grouping_cases, interpolation_cases, distance_cases,
+                       product_cases, training_cases}) {
         std::vector<Case> some = group(size);
         cases.insert(cases.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
     }

@@ -33,5 +33,6 @@ std::vector<Case> grouping_cases(Size size);
 std::vector<Case> interpolation_cases(Size size);
 std::vector<Case> distance_cases(Size size);
 std::vector<Case> product_cases(Size size);
+std::vector<Case> training_cases(Size size);
 
 }  // namespace stipple::bench

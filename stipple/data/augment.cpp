@@ -4,44 +4,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "stipple/core/rng.h"
-#include "stipple/core/vec3.h"
+#include "stipple/data/augmentation/motion.h"
 
 namespace stipple::data {
 namespace {
-
-enum Operation : uint64_t {
-    kChoose,
-    kShuffle,
-    kDropout,
-    kMirror,
-    kRotation,
-    kTilt,
-    kScale,
-    kAxisScale,
-    kShift,
-    kJitter,
-    kThin,
-};
-
-/// The random numbers of one (seed, epoch, item).
-class ItemRandom {
-public:
-    ItemRandom(uint64_t seed, int64_t epoch, int64_t item) : item_(static_cast<uint64_t>(item)) {
-        const RandomBlock block = Rng(seed, uint64_t{0x4155474D} << 32).block(static_cast<uint64_t>(epoch));
-        key_ = uint64_t{block.word[1]} << 32 | block.word[0];
-    }
-    Rng of(Operation operation) const { return Rng(key_, 16 * item_ + operation); }
-
-private:
-    uint64_t key_ = 0, item_;
-};
-
-uint64_t bits_of_point(const Rng& rng, int32_t index) {
-    const RandomBlock block = rng.block(static_cast<uint64_t>(index) / 2);
-    const int half = index % 2 * 2;
-    return uint64_t{block.word[half]} << 32 | block.word[half + 1];
-}
 
 // ---- which rows
 
@@ -85,12 +51,12 @@ void keep_first(size_t kept, DropoutForm form, std::vector<int32_t>& source) {
 /// Returns whether a row changed.
 bool drop_points(const Rng& rng, const AugmentOptions& options, AugmentScratch& scratch) {
     std::vector<int32_t>& source = scratch.source;
-    if (source.empty() || !(rng.uniform(0) < options.dropout_share)) return false;
-    const double ratio = options.dropout_ratio * rng.uniform(1);
+    const double ratio = dropout_ratio_of(options, rng);
+    if (source.empty() || ratio < 0) return false;
     scratch.dropped.resize(source.size());
     size_t first = source.size(), count = 0;
     for (size_t row = 0; row < source.size(); ++row) {
-        scratch.dropped[row] = rng.uniform(4 + static_cast<uint64_t>(source[row])) < ratio;
+        scratch.dropped[row] = is_dropped(rng, source[row], ratio);
         count += scratch.dropped[row];
         if (!scratch.dropped[row] && first == source.size()) first = row;
     }
@@ -111,20 +77,13 @@ bool drop_points(const Rng& rng, const AugmentOptions& options, AugmentScratch& 
 /// Returns whether a row changed.
 bool thin_points(const Rng& rng, const AugmentOptions& options, AugmentScratch& scratch) {
     std::vector<int32_t>& source = scratch.source;
-    if (source.empty() || !(rng.uniform(0) < options.thin_share)) return false;
     const auto rows = static_cast<int64_t>(source.size());
-    const int64_t most = options.thin_max > 0 ? std::min(options.thin_max, rows) : rows;
-    const int64_t least = std::min(options.thin_min, most);
-    const double ratio = static_cast<double>(most) / static_cast<double>(least);
-    const int64_t n =
-        std::clamp(static_cast<int64_t>(static_cast<double>(least) * std::pow(ratio, rng.uniform(1))), least, most);
+    const int64_t n = thinned_rows(options, rng, rows);
     if (n == rows) return false;
-    if (!(rng.uniform(2) < options.thin_first)) {
+    if (!thins_to_first(options, rng)) {
         scratch.keys.resize(source.size());
-        for (size_t row = 0; row < source.size(); ++row) {
-            const double u = rng.uniform(4 + static_cast<uint64_t>(source[row]));
-            scratch.keys[row] = {static_cast<uint64_t>(u * 0x1p24), static_cast<int32_t>(row)};
-        }
+        for (size_t row = 0; row < source.size(); ++row)
+            scratch.keys[row] = {thin_bits_of_point(rng, source[row]), static_cast<int32_t>(row)};
         std::nth_element(scratch.keys.begin(), scratch.keys.begin() + (n - 1), scratch.keys.end(), is_before);
         std::sort(scratch.keys.begin(), scratch.keys.begin() + n,
                   [](const auto& a, const auto& b) { return a.index < b.index; });
@@ -151,115 +110,24 @@ void gather_labels(View<int32_t, 1> labels, AugmentScratch& scratch) {
 
 // ---- where they go
 
-struct Turn {
-    Vec3d row[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-
-    Vec3d operator*(Vec3d v) const { return {dot(row[0], v), dot(row[1], v), dot(row[2], v)}; }
-    Turn operator*(const Turn& other) const {
-        Turn product;
-        for (int i = 0; i < 3; ++i)
-            product.row[i] = row[i].x * other.row[0] + row[i].y * other.row[1] + row[i].z * other.row[2];
-        return product;
-    }
-};
-
-Turn turn_about(Vec3d axis, double angle) {
-    const Vec3d a = unit((1 / std::max({std::abs(axis.x), std::abs(axis.y), std::abs(axis.z)})) * axis);
-    const double c = std::cos(angle), s = std::sin(angle), t = 1 - c;
-    Turn turn;
-    turn.row[0] = {c + t * a.x * a.x, t * a.x * a.y - s * a.z, t * a.x * a.z + s * a.y};
-    turn.row[1] = {t * a.y * a.x + s * a.z, c + t * a.y * a.y, t * a.y * a.z - s * a.x};
-    turn.row[2] = {t * a.z * a.x - s * a.y, t * a.z * a.y + s * a.x, c + t * a.z * a.z};
-    return turn;
+Vec3d moved_normal(const Motion& motion, Vec3d v) {
+    v = motion.turned(v);
+    if (!motion.scales_axes) return v;
+    const Vec3d scaled = {v.x / motion.scale.x, v.y / motion.scale.y, v.z / motion.scale.z};
+    const double l = length(scaled);
+    return l > 0 ? (length(v) / l) * scaled : v;
 }
 
-/// How all points of a cloud move, and each of them.
-struct Motion {
-    bool mirrors = false, turns = false, scales = false, scales_axes = false, shifts = false, jitters = false;
-    Vec3d sign = {1, 1, 1}, scale = {1, 1, 1}, shift;
-    Turn turn;
-
-    bool moves_normals() const { return mirrors || turns || scales_axes; }
-    bool moves_points() const { return moves_normals() || scales || shifts || jitters; }
-
-    Vec3d turned(Vec3d v) const {
-        if (mirrors) v = {sign.x * v.x, sign.y * v.y, sign.z * v.z};
-        return turns ? turn * v : v;
-    }
-    Vec3d point(Vec3d v) const {
-        v = turned(v);
-        if (scales || scales_axes) v = {scale.x * v.x, scale.y * v.y, scale.z * v.z};
-        return shifts ? v + shift : v;
-    }
-    Vec3d normal(Vec3d v) const {
-        v = turned(v);
-        if (!scales_axes) return v;
-        const Vec3d scaled = {v.x / scale.x, v.y / scale.y, v.z / scale.z};
-        const double l = length(scaled);
-        return l > 0 ? (length(v) / l) * scaled : v;
-    }
-};
-
-double clipped(double value, double clip) {
-    return std::clamp(value, -clip, clip);
-}
-
-Motion motion_of(const AugmentOptions& options, const ItemRandom& random) {
-    Motion motion;
-    for (int axis = 0; axis < 3; ++axis)
-        if (options.mirror[axis] && random.of(kMirror).bits(axis) >> 31) motion.sign[axis] = -1, motion.mirrors = true;
-    if (options.rotation_angle > 0) {
-        const double angle = options.rotation_angle * (2.0 * random.of(kRotation).uniform(0) - 1);
-        motion.turn = turn_about(to_vec3(options.rotation_axis), angle);
-        motion.turns = true;
-    }
-    if (options.tilt_sigma > 0) {
-        for (int axis = 0; axis < 3; ++axis) {
-            Vec3d unit_axis;
-            unit_axis[axis] = 1;
-            const double angle = clipped(options.tilt_sigma * random.of(kTilt).normal(axis), options.tilt_clip);
-            motion.turn = turn_about(unit_axis, angle) * motion.turn;
-        }
-        motion.turns = true;
-    }
-    if (options.scale_min != 1 || options.scale_max != 1) {
-        const double u = random.of(kScale).uniform(0);
-        const double scale = options.scale_min + (options.scale_max - options.scale_min) * u;
-        motion.scale = {scale, scale, scale};
-        motion.scales = true;
-    }
-    if (options.axis_scale_min != 1 || options.axis_scale_max != 1) {
-        for (int axis = 0; axis < 3; ++axis) {
-            const double u = random.of(kAxisScale).uniform(axis);
-            motion.scale[axis] *= options.axis_scale_min + (options.axis_scale_max - options.axis_scale_min) * u;
-        }
-        motion.scales_axes = true;
-    }
-    for (int axis = 0; axis < 3; ++axis) {
-        if (!(options.shift[axis] > 0)) continue;
-        motion.shift[axis] = options.shift[axis] * (2.0 * random.of(kShift).uniform(axis) - 1);
-        motion.shifts = true;
-    }
-    motion.jitters = options.jitter_sigma > 0;
-    return motion;
-}
-
-void move_rows(const AugmentCloud& cloud, const Motion& motion, const AugmentOptions& options, const Rng& jitter,
+void move_rows(const AugmentCloud& cloud, const Motion& motion, const MotionOptions& options, const Rng& jitter,
                const std::vector<int32_t>& source) {
     const bool moves_normals = cloud.normals.size(0) > 0 && motion.moves_normals();
     for (size_t i = 0; i < source.size(); ++i) {
         float* p = cloud.points.data() + static_cast<int64_t>(i) * cloud.points.stride(0);
-        if (!std::isfinite(p[0]) || !std::isfinite(p[1]) || !std::isfinite(p[2])) continue;
-        Vec3d moved = motion.point(to_vec3(p));
-        if (motion.jitters) {
-            const uint64_t at = 3 * static_cast<uint64_t>(source[i]);
-            for (int axis = 0; axis < 3; ++axis)
-                moved[axis] += clipped(options.jitter_sigma * jitter.normal(at + axis), options.jitter_clip);
-        }
-        store(moved, p);
+        if (!is_finite_point(p)) continue;
+        move_point(motion, options, jitter, source[i], p);
         if (!moves_normals) continue;
         float* normal = cloud.normals.data() + static_cast<int64_t>(i) * cloud.normals.stride(0);
-        store(motion.normal(to_vec3(normal)), normal);
+        store(moved_normal(motion, to_vec3(normal)), normal);
     }
 }
 
@@ -286,6 +154,20 @@ void require_rows(const char* name, View<float, 2> rows, int64_t n) {
 }
 
 }  // namespace
+
+MotionOptions motion_options(const AugmentOptions& options) {
+    MotionOptions how;
+    std::copy(options.mirror.begin(), options.mirror.end(), how.mirror);
+    how.rotation_angle = options.rotation_angle;
+    const Vec3d axis = to_vec3(options.rotation_axis);
+    how.rotation_axis = unit((1 / std::max({std::abs(axis.x), std::abs(axis.y), std::abs(axis.z)})) * axis);
+    how.tilt_sigma = options.tilt_sigma, how.tilt_clip = options.tilt_clip;
+    how.scale_min = options.scale_min, how.scale_max = options.scale_max;
+    how.axis_scale_min = options.axis_scale_min, how.axis_scale_max = options.axis_scale_max;
+    how.shift = to_vec3(options.shift);
+    how.jitter_sigma = options.jitter_sigma, how.jitter_clip = options.jitter_clip;
+    return how;
+}
 
 void validate(const AugmentOptions& options) {
     STIPPLE_REQUIRE(options.choose >= 0, "augment: choose must be 0 (all) or more, got {}", options.choose);
@@ -331,22 +213,23 @@ int64_t augment(const AugmentCloud& cloud, const AugmentOptions& options, uint64
     std::iota(scratch.source.begin(), scratch.source.end(), 0);
     bool gathers = false;
     if (options.choose > 0 && options.choose < n) {
-        choose_points(random.of(kChoose), options.choose, scratch);
+        choose_points(random.of(Draws::choose), options.choose, scratch);
         gathers = true;
     }
     if (options.shuffle) {
-        shuffle_points(random.of(kShuffle), scratch);
+        shuffle_points(random.of(Draws::shuffle), scratch);
         gathers = true;
     }
-    if (options.dropout_ratio > 0 && drop_points(random.of(kDropout), options, scratch)) gathers = true;
-    if (options.thin_share > 0 && thin_points(random.of(kThin), options, scratch)) gathers = true;
+    if (options.dropout_ratio > 0 && drop_points(random.of(Draws::dropout), options, scratch)) gathers = true;
+    if (options.thin_share > 0 && thin_points(random.of(Draws::thin), options, scratch)) gathers = true;
     if (gathers) {
         gather_rows(cloud.points, scratch);
         if (cloud.normals.size(0) > 0) gather_rows(cloud.normals, scratch);
         if (cloud.labels.size(0) > 0) gather_labels(cloud.labels, scratch);
     }
-    const Motion motion = motion_of(options, random);
-    if (motion.moves_points()) move_rows(cloud, motion, options, random.of(kJitter), scratch.source);
+    const MotionOptions how = motion_options(options);
+    const Motion motion = motion_of(how, random);
+    if (motion.moves_points()) move_rows(cloud, motion, how, random.of(Draws::jitter), scratch.source);
     return static_cast<int64_t>(scratch.source.size());
 }
 

@@ -6,6 +6,7 @@
 
 #include "stipple/core/json_writer.h"
 #include "stipple/data/data_set.h"
+#include "stipple/learn/device_batches.h"
 #include "stipple/learn/label_data.h"
 #include "stipple/learn/losses.h"
 #include "stipple/learn/profiler.h"
@@ -21,8 +22,9 @@ using data::LoadedBatch;
 using data::LoaderSlot;
 using torch::Tensor;
 
-constexpr uint64_t kViewSeed = 0x56494557;     // so that the second view draws numbers of its own
-constexpr int64_t kEvaluatedPoints = 1 << 18;  // at a time
+constexpr uint64_t kViewSeed = 0x56494557;          // so that the second view draws numbers of its own
+constexpr int64_t kEvaluatedPoints = 1 << 18;       // at a time
+constexpr int64_t kDeviceBytes = int64_t{8} << 30;  // of a data set that is kept on a GPU
 
 [[noreturn]] void misfit(const std::string& message) {
     throw Error(ErrorCode::bad_config, message);
@@ -38,6 +40,11 @@ public:
     void prepare(int64_t batch, int buffers, int threads, torch::Device device) override;
     void make(int64_t epoch, int64_t item, const LoaderSlot& slot) override;
     StepOutput step(Module& module, const LoadedBatch& batch, const RunOptions& options) override;
+    bool has_device_batches() const override { return device_batches_ != nullptr; }
+    void set_order(std::span<const int64_t> order) override;
+    StepOutput step_on_device(Module& module, const StepClock& clock, const RunOptions& options) override {
+        return step(module, device_batches_->make(clock), options);
+    }
     std::vector<std::string> sums() const override { return {"loss", "right", "rows"}; }
     Scores scores(std::span<const double> sums) const override {
         return {{"loss", sums[0]}, {"accuracy", sums[1] / std::max(sums[2], 1.0)}};
@@ -47,18 +54,6 @@ public:
     std::string describe(std::span<const int64_t> items) const override;
 
 private:
-    struct View {
-        int64_t points;
-        data::AugmentOptions augment;
-        double weight;
-        uint64_t seed;
-    };
-    struct Buffer {     // of one batch
-        Tensor points;  // [batch * (points of all views), 3], view by view
-        Tensor labels;  // int64 [batch], and of segmenters [batch * (points of all views)]
-        Tensor parts;
-    };
-
     bool is_segmentation() const { return recipe_.task == "segmentation"; }
     int64_t label_of(const DataSet& set, int64_t item) const { return set.labels.empty() ? 0 : set.labels[item]; }
     /// Of a cloud, counted from its first one: all, or data.points.
@@ -67,6 +62,7 @@ private:
         return recipe_.data.subset == "first" ? std::min(size, recipe_.data.points) : size;
     }
     void build();
+    StepOutput step(Module& module, const BatchTensors& batch, const RunOptions& options) const;
     /// The labels of a batch's rows as the network counts them.
     Tensor logits_of(Module& module, const ops::Batch& batch, const Tensor& points, const Tensor& categories,
                      const RunOptions& options, Tensor* transform = nullptr) const;
@@ -76,14 +72,15 @@ private:
     const LabelData& data_;
     const DataSet& set_;  // that is trained on
     network::Network network_;
-    std::vector<View> views_;
+    std::vector<BatchView> views_;
     int64_t part_begin_ = 0, part_end_ = 0;  // of the parts that are learned
     bool has_category_ = false;
     Tensor allowed_;  // bool [categories, parts]
 
     int64_t batch_ = 0;
     torch::Device device_ = torch::kCPU;
-    std::vector<Buffer> buffers_;
+    std::vector<BatchTensors> buffers_;
+    std::unique_ptr<DeviceBatches> device_batches_;
     struct Scratch {
         data::AugmentScratch augment;
         std::vector<float> points;
@@ -98,6 +95,8 @@ LabelObjective::LabelObjective(const Recipe& recipe, const LabelData& data)
     views_.push_back({recipe.data.points, recipe.augment, 1, recipe.run.seed});
     if (recipe.view.weight > 0)
         views_.push_back({recipe.view.points, recipe.view.augment, recipe.view.weight, recipe.run.seed ^ kViewSeed});
+    for (BatchView& view : views_)
+        if (view.augment.choose == 0 && recipe.data.subset == "random") view.augment.choose = recipe.data.points;
 }
 
 void LabelObjective::build() {
@@ -159,21 +158,28 @@ void LabelObjective::prepare(int64_t batch, int buffers, int threads, torch::Dev
     if (allowed_.defined()) allowed_ = allowed_.to(device);
     scratch_.resize(static_cast<size_t>(std::max(threads, 1)));
     int64_t rows = 0;
-    for (const View& view : views_) rows += batch * view.points;
+    for (const BatchView& view : views_) rows += batch * view.points;
     const auto pinned = [&](torch::Dtype type) { return torch::TensorOptions(type).pinned_memory(device.is_cuda()); };
     for (int i = 0; i < buffers; ++i)
         buffers_.push_back({torch::zeros({rows, 3}, pinned(torch::kFloat32)),
                             torch::zeros({batch}, pinned(torch::kInt64)),
                             torch::zeros({is_segmentation() ? rows : 0}, pinned(torch::kInt64))});
+    const DeviceBatchOptions on_device = {.views = views_,
+                                          .batch = batch,
+                                          .used = recipe_.data.subset == "first" ? recipe_.data.points : 0,
+                                          .has_parts = is_segmentation(),
+                                          .first_part = part_begin_};
+    if (device.is_cuda() && recipe_.run.graph && DeviceBatches::can_hold(set_, on_device, kDeviceBytes))
+        device_batches_ = std::make_unique<DeviceBatches>(set_, on_device, device);
 }
 
 void LabelObjective::make(int64_t epoch, int64_t number, const LoaderSlot& slot) {
     const int64_t item = data_.train[static_cast<size_t>(number)];
     Scratch& scratch = scratch_[static_cast<size_t>(slot.thread)];
-    Buffer& buffer = buffers_[static_cast<size_t>(slot.buffer)];
+    BatchTensors& buffer = buffers_[static_cast<size_t>(slot.buffer)];
     const int64_t size = used_points(set_, item), first = set_.clouds.offsets[static_cast<size_t>(item)];
     int64_t begin = 0;  // of the view in the batch
-    for (const View& view : views_) {
+    for (const BatchView& view : views_) {
         const float* stored = set_.clouds.points.data() + 3 * first;
         scratch.points.assign(stored, stored + 3 * size);
         data::AugmentCloud cloud{{scratch.points.data(), {size, 3}}};
@@ -182,7 +188,6 @@ void LabelObjective::make(int64_t epoch, int64_t number, const LoaderSlot& slot)
             cloud.labels = {scratch.parts.data(), {size}};
         }
         data::AugmentOptions augment = view.augment;
-        if (augment.choose == 0 && recipe_.data.subset == "random") augment.choose = recipe_.data.points;
         if (augment.choose >= size) augment.choose = 0;
         const int64_t rows = data::augment(cloud, augment, view.seed, epoch, item, scratch.augment);
         // Where there are fewer points than a batch wants, they come again.
@@ -203,8 +208,10 @@ Tensor LabelObjective::logits_of(Module& module, const ops::Batch& batch, const 
                                  const Tensor& categories, const RunOptions& options, Tensor* transform) const {
     std::map<std::string, Tensor> inputs = {{"points", points}};
     if (has_category_)
-        inputs["category"] =
-            torch::one_hot(categories, static_cast<int64_t>(set_.categories.size())).to(points.scalar_type());
+        inputs["category"] =  // not by one_hot(), which waits to see whether all numbers are categories
+            categories.unsqueeze(1)
+                .eq(torch::arange(static_cast<int64_t>(set_.categories.size()), categories.options()))
+                .to(points.scalar_type());
     std::map<std::string, Tensor> outputs = module.run(batch, inputs, options);
     if (const auto found = outputs.find("feature_transform"); transform && found != outputs.end())
         *transform = found->second;
@@ -218,30 +225,42 @@ CrossEntropyOptions LabelObjective::entropy(const ops::Batch& batch, const Tenso
     return options;
 }
 
+void LabelObjective::set_order(std::span<const int64_t> order) {
+    std::vector<int64_t> clouds;
+    for (const int64_t number : order) clouds.push_back(data_.train[static_cast<size_t>(number)]);
+    device_batches_->set_order(clouds);
+}
+
 StepOutput LabelObjective::step(Module& module, const LoadedBatch& loaded, const RunOptions& options) {
-    const Buffer& buffer = buffers_[static_cast<size_t>(loaded.buffer)];
-    const auto n = static_cast<int64_t>(loaded.items.size());
-    STIPPLE_REQUIRE(n == batch_, "a batch of {} items, not {}", n, batch_);
+    STIPPLE_REQUIRE(static_cast<int64_t>(loaded.items.size()) == batch_, "a batch of {} items, not {}",
+                    loaded.items.size(), batch_);
+    const BatchTensors& buffer = buffers_[static_cast<size_t>(loaded.buffer)];
+    ProfileMark copy(options.profiler, "copy to device");
+    const BatchTensors batch = {buffer.points.to(device_, /*non_blocking=*/true), buffer.labels.to(device_, true),
+                                buffer.parts.to(device_, true)};
+    copy.end();
+    return step(module, batch, options);
+}
+
+StepOutput LabelObjective::step(Module& module, const BatchTensors& made, const RunOptions& options) const {
+    const int64_t n = batch_;
     std::vector<int64_t> offsets = {0};
-    for (const View& view : views_)
+    for (const BatchView& view : views_)
         for (int64_t i = 0; i < n; ++i) offsets.push_back(offsets.back() + view.points);
     const ops::Batch batch =
         views_.size() == 1 ? ops::Batch::dense(n, views_[0].points) : ops::Batch::ragged(std::move(offsets));
-    ProfileMark copy(options.profiler, "copy to device");
-    const Tensor points = buffer.points.to(device_, /*non_blocking=*/true);
-    const Tensor labels = buffer.labels.to(device_, true).repeat({static_cast<int64_t>(views_.size())});
-    const Tensor truth = is_segmentation() ? buffer.parts.to(device_, true) : labels;
-    copy.end();
+    const Tensor labels = views_.size() == 1 ? made.labels : made.labels.repeat({static_cast<int64_t>(views_.size())});
+    const Tensor truth = is_segmentation() ? made.parts : labels;
     Tensor transform;
     RunOptions with_views = options;
     with_views.views = static_cast<int64_t>(views_.size());
-    const Tensor logits = logits_of(module, batch, points, labels, with_views, &transform);
+    const Tensor logits = logits_of(module, batch, made.points, labels, with_views, &transform);
     const ProfileMark of_loss(options.profiler, "loss");
 
     Tensor loss, first_allowed;
     double weights = 0;
     int64_t begin = 0;
-    for (const View& view : views_) {
+    for (const BatchView& view : views_) {
         const int64_t rows = is_segmentation() ? n * view.points : n;
         const CrossEntropyOptions how = entropy(ops::Batch::dense(n, view.points), labels.narrow(0, 0, n));
         if (begin == 0) first_allowed = how.allowed;

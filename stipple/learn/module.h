@@ -35,6 +35,8 @@ struct RunOptions {
     /// What dropout draws is a function of (seed, step, layer): a resumed run draws what the first would have drawn.
     uint64_t seed = 0;
     int64_t step = 0;
+    /// The step, int64 [1] in the memory of the module's device, where a CUDA graph finds it; then `step` is not read.
+    torch::Tensor step_on_device = {};
     /// Actnorms take mean and deviation of this batch as their start (a flow's first step): outputs of mean 0,
     /// variance 1.
     bool starts_actnorm = false;

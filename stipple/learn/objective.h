@@ -20,6 +20,13 @@ struct StepOutput {
     torch::Tensor sums;  // float64 [Objective::sums().size()] on the device: what an epoch adds up
 };
 
+/// Where a run is, in the memory of a GPU, so that a step that is repeated finds its items and its draws: int64.
+struct StepClock {
+    torch::Tensor step;   // [1] of the run
+    torch::Tensor epoch;  // [1]
+    torch::Tensor first;  // [1] place of the batch's first item in the order of the epoch
+};
+
 class Objective {
 public:
     virtual ~Objective() = default;
@@ -35,6 +42,18 @@ public:
     /// One item of a batch, on a thread of the loader: a function of (epoch, item) alone.
     virtual void make(int64_t epoch, int64_t item, const data::LoaderSlot& slot) = 0;
     virtual StepOutput step(Module& module, const data::LoadedBatch& batch, const RunOptions& options) = 0;
+
+    /// Whether batches can be made on the GPU that prepare() was given, of data that stay there: then a step needs
+    /// nothing of the host. They hold what make() makes.
+    virtual bool has_device_batches() const { return false; }
+    /// The order of the items of an epoch, before its first step_on_device().
+    virtual void set_order(std::span<const int64_t> order) { (void)order; }
+    /// As step(), of the items that the clock names. Waits for nothing.
+    virtual StepOutput step_on_device(Module& module, const StepClock& clock, const RunOptions& options) {
+        (void)clock;
+        (void)options;
+        throw Error(ErrorCode::internal, module.network().name + ": no batches on a GPU");
+    }
 
     /// Names of what step() sums; `scores` makes an epoch's scores of them.
     virtual std::vector<std::string> sums() const = 0;

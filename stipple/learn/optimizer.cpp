@@ -3,7 +3,11 @@
 #include <cmath>
 
 #include "stipple/core/error.h"
+#include "stipple/learn/functions/tensors.h"
 #include "stipple/learn/short_numbers.h"
+#include "stipple/learn/stream.h"
+#include "stipple/ops/gradient_norm.h"
+#include "stipple/ops/optimizer_update.h"
 
 namespace stipple::learn {
 
@@ -22,6 +26,18 @@ std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
     for (const Tensor& parameter : parameters)
         if (parameter.grad().defined()) gradients.push_back(at_least_float(parameter.grad()));
     return gradients;
+}
+
+DType dtype_of(const Tensor& tensor) {
+    if (tensor.scalar_type() == torch::kHalf) return DType::f16;
+    if (tensor.scalar_type() == torch::kBFloat16) return DType::bf16;
+    STIPPLE_ASSERT(tensor.scalar_type() == torch::kFloat32);
+    return DType::f32;
+}
+
+ops::UpdateKind update_kind(OptimizerKind kind) {
+    if (kind == OptimizerKind::sgd) return ops::UpdateKind::sgd;
+    return kind == OptimizerKind::adam ? ops::UpdateKind::adam : ops::UpdateKind::adamw;
 }
 
 }  // namespace
@@ -89,6 +105,37 @@ void Optimizer::step_values(double rate, double gradient_scale) {
     at::_foreach_addcdiv_(values, first, divisors, -rate / correction1);
 }
 
+void Optimizer::step_on_device(const Tensor& control) {
+    std::vector<ops::UpdatedTensor> tensors;
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+        const Tensor& gradient = parameters_[i].grad();
+        if (!gradient.defined()) continue;
+        STIPPLE_ASSERT(gradient.is_contiguous() && parameters_[i].is_contiguous());
+        const bool has_master = !values_[i].is_same(parameters_[i]);
+        tensors.push_back({parameters_[i].data_ptr(), dtype_of(parameters_[i]), gradient.data_ptr(), dtype_of(gradient),
+                           first_[i].data_ptr(), second_.empty() ? nullptr : second_[i].data_ptr(),
+                           has_master ? values_[i].data_ptr<float>() : nullptr, parameters_[i].numel()});
+    }
+    const ops::UpdateOptions options = {.kind = update_kind(options_.kind),
+                                        .weight_decay = options_.weight_decay,
+                                        .momentum = options_.momentum,
+                                        .beta1 = options_.beta1,
+                                        .beta2 = options_.beta2,
+                                        .eps = options_.eps};
+    ops::optimizer_update(tensors, options, view_of<const double, 1>(control), current_stream(control));
+}
+
+Tensor Optimizer::gradient_norm() const {
+    std::vector<ops::GradientTensor> tensors;
+    for (const Tensor& parameter : parameters_)
+        if (parameter.grad().defined())
+            tensors.push_back({parameter.grad().data_ptr(), dtype_of(parameter.grad()), parameter.grad().numel()});
+    STIPPLE_REQUIRE(!tensors.empty(), "no parameter has a gradient");
+    Tensor norm = torch::empty({1}, first_[0].options().dtype(torch::kFloat32));
+    ops::gradient_norm(tensors, view_of<float, 1>(norm), current_stream(norm));
+    return norm;
+}
+
 void Optimizer::zero_gradients() {
     for (Tensor& parameter : parameters_) parameter.mutable_grad().reset();
 }
@@ -134,6 +181,13 @@ void Average::update() {
     std::vector<Tensor> from;
     for (const Tensor& tensor : from_) from.push_back(at_least_float(tensor));
     at::_foreach_add_(to_, from, 1 - decay);
+}
+
+void Average::update_on_device(const Tensor& control) {
+    std::vector<ops::AveragedTensor> tensors;
+    for (size_t i = 0; i < from_.size(); ++i)
+        tensors.push_back({from_[i].data_ptr(), dtype_of(from_[i]), to_[i].data_ptr<float>(), from_[i].numel()});
+    ops::average_update(tensors, view_of<const double, 1>(control), current_stream(control));
 }
 
 }  // namespace stipple::learn

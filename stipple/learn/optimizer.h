@@ -24,6 +24,12 @@ public:
     /// state. Step counts and rates are numbers of the host: nothing waits for the device.
     void step(double rate, double gradient_scale = 1);
 
+    /// One step as ops::update_rules decided in control [ControlSlot::count] in the memory of the parameters' device,
+    /// where the step is counted: set_steps() tells it afterwards. Waits for nothing.
+    void step_on_device(const torch::Tensor& control);
+    /// float32 [1] on the device: the Euclidean norm of all gradients, not finite where one of them is not.
+    torch::Tensor gradient_norm() const;
+
     void zero_gradients();
 
     /// By name, the masters of parameters that have one.
@@ -55,6 +61,8 @@ public:
     /// Averages are float32, also of shorter numbers.
     Average(double decay, const std::map<std::string, torch::Tensor>& values);
     void update();
+    /// As Optimizer::step_on_device; set_updates() tells of it afterwards.
+    void update_on_device(const torch::Tensor& control);
     const std::map<std::string, torch::Tensor>& values() const { return averages_; }
     int64_t updates() const { return updates_; }
     void set_updates(int64_t updates) { updates_ = updates; }

@@ -221,6 +221,7 @@ std::vector<Key> keys_of(Recipe& r) {
     k.add("run", "log_every", r.run.log_every);
     k.add("run", "loader_threads", r.run.loader_threads);
     k.add("run", "deterministic", r.run.deterministic);
+    k.add("run", "graph", r.run.graph);
     k.add("run", "precision", r.run.precision);
     k.add("run", "storage", r.run.storage);
     k.add("run", "confidence", r.run.confidence);

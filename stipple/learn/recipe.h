@@ -60,6 +60,7 @@ struct RunRecipe {
     int64_t loader_threads = 2;
     bool deterministic = true;  // on a GPU: the same bits every time, somewhat slower; the CPU always is
     Precision precision = Precision::fp32;
+    bool graph = true;            // on a GPU: data and augmentation there too, and a step is one CUDA graph
     std::string storage = "f16";  // of the weights that it ends in
     bool confidence = true;       // classifiers: measure on the training clouds how much an answer is worth
 };

@@ -11,8 +11,10 @@
 #include "stipple/core/interrupt.h"
 #include "stipple/core/log.h"
 #include "stipple/learn/distributed/exchange.h"
+#include "stipple/learn/loop/device_steps.h"
 #include "stipple/learn/loop/run_log.h"
 #include "stipple/learn/loop/run_state.h"
+#include "stipple/learn/loop/set_up.h"
 #include "stipple/learn/loop/trouble.h"
 #include "stipple/learn/optimizer.h"
 #include "stipple/learn/profiler.h"
@@ -34,40 +36,6 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Same recipe and seed, same bits; products of a GPU as the recipe says.
-void set_arithmetic(const Recipe& recipe) {
-    at::globalContext().setDeterministicAlgorithms(recipe.run.deterministic, /*warn_only=*/true);
-    at::globalContext().setBenchmarkCuDNN(false);
-    const bool is_tf32 = recipe.run.precision != Precision::fp32;  // of what is float32 beside shorter products too
-    at::globalContext().setAllowTF32CuBLAS(is_tf32);
-    at::globalContext().setAllowTF32CuDNN(is_tf32);
-}
-
-std::optional<torch::Dtype> type_of_products(Precision precision) {
-    if (precision == Precision::bf16) return torch::kBFloat16;
-    if (has_loss_scale(precision)) return torch::kHalf;
-    return {};
-}
-
-/// The module of a run, with weights as short as the precision wants them.
-Module module_for(const Recipe& recipe, const Objective& objective, const network::Weights& weights,
-                  torch::Device device) {
-    if (has_loss_scale(recipe.run.precision) && !device.is_cuda())
-        throw Error(ErrorCode::bad_config, "float16 is for a GPU", "use run.precision=fp32 or bf16");
-    Module module(objective.network(), weights, device);
-    const bool is_short =
-        recipe.run.precision == Precision::fp16_weights || recipe.run.precision == Precision::fp16_pure;
-    if (is_short) module.store_weights_as(torch::kHalf);
-    return module;
-}
-
-/// What a moving average follows: the masters where there are some, else the parameters.
-std::map<std::string, Tensor> averaged(const Module& module, const Optimizer& optimizer) {
-    std::map<std::string, Tensor> tensors = optimizer.masters();
-    tensors.insert(module.parameters().begin(), module.parameters().end());
-    return tensors;
-}
-
 class Training {
 public:
     Training(const Recipe& recipe, Objective& objective, RunFolder& folder, const TrainOptions& options);
@@ -78,7 +46,9 @@ private:
     std::map<std::string, Tensor> tensors() const;
     void save(bool is_best);
     void save_once(bool is_best);
+    RunOptions run_options(int64_t epoch) const;
     void step(const data::LoadedBatch& batch);
+    void steps_on_device();
     void skip(const data::LoadedBatch& batch, const RunOptions& how, double loss);
     void begin_profile();
     void end_epoch();
@@ -106,19 +76,13 @@ private:
     std::unique_ptr<RunLog> log_;
     std::unique_ptr<Progress> progress_;
     Clock::time_point started_ = Clock::now(), epoch_started_ = Clock::now();
-    int64_t epoch_steps_ = 0;  // that this process made in the epoch
+    int64_t epoch_steps_ = 0;                    // that this process made in the epoch
+    std::unique_ptr<DeviceSteps> device_steps_;  // where steps are made there
     std::unique_ptr<Profiler> profiler_;
     int64_t profile_from_ = 0;  // step
     int64_t last_step_ = 0;     // of this process, counted from 1; 0: that of the recipe
     double signals_[2] = {};    // that the ranks have caught, as SharedStep::signals
 };
-
-network::Weights first_weights(const Recipe& recipe, const Objective& objective, const TrainOptions& options) {
-    network::Weights weights =
-        options.initial ? *options.initial : network::initial_weights(objective.network(), recipe.run.seed);
-    for (const auto& [name, value] : objective.metadata()) weights.metadata[name] = value;
-    return weights;
-}
 
 Training::Training(const Recipe& recipe, Objective& objective, RunFolder& folder, const TrainOptions& options)
     : recipe_(recipe),
@@ -126,7 +90,7 @@ Training::Training(const Recipe& recipe, Objective& objective, RunFolder& folder
       folder_(folder),
       options_(options),
       group_(options.group),
-      module_(module_for(recipe, objective, first_weights(recipe, objective, options), options.device)),
+      module_(module_for(recipe, objective, first_weights(recipe, objective, options.initial), options.device)),
       optimizer_(recipe.optimizer, module_.parameters(), recipe.run.precision == Precision::fp16_weights),
       average_(recipe.run.average_decay, averaged(module_, optimizer_)),
       trained_(module_.trained()),
@@ -248,16 +212,21 @@ void Training::save(bool is_best) {
     }
 }
 
-void Training::step(const data::LoadedBatch& batch) {
-    failpoint("train.step");
+RunOptions Training::run_options(int64_t epoch) const {
     RunOptions how;
     how.is_training = true;
     how.seed = recipe_.run.seed;
     how.step = counters_.step;
     how.profiler = profiler_.get();
     how.group = group_;
-    how.norm_momentum = norm_momentum_at(recipe_.schedule, batch.epoch);
+    how.norm_momentum = norm_momentum_at(recipe_.schedule, epoch);
     how.products = type_of_products(recipe_.run.precision);
+    return how;
+}
+
+void Training::step(const data::LoadedBatch& batch) {
+    failpoint("train.step");
+    RunOptions how = run_options(batch.epoch);
     const double scale = has_loss_scale(recipe_.run.precision) ? counters_.loss_scale.scale : 1;
     const double rate =
         rate_at(recipe_.schedule, counters_.step, loader_.batches(), recipe_.run.epochs, counters_.plateau);
@@ -316,6 +285,50 @@ void Training::step(const data::LoadedBatch& batch) {
         log_->add_step(counters_.step, batch.epoch, loss, rate, gradient);
 }
 
+/// The rest of the epoch, or as much of it as is made at a time.
+void Training::steps_on_device() {
+    const data::LoaderState from = loader_.state();
+    int64_t count = std::min(loader_.batches() - from.batch, DeviceSteps::kMostSteps);
+    if (last_step_ > 0) count = std::min(count, last_step_ - counters_.step);
+    std::vector<double> rates;
+    for (int64_t i = 0; i < count; ++i)
+        rates.push_back(
+            rate_at(recipe_.schedule, counters_.step + i, loader_.batches(), recipe_.run.epochs, counters_.plateau));
+    std::vector<int64_t> order(static_cast<size_t>(objective_.items()));
+    data::epoch_order(recipe_.run.seed, from.epoch, order);
+    objective_.set_order(order);
+    RunOptions how = run_options(from.epoch);
+    const int64_t first_step = counters_.step;
+    device_steps_->begin(counters_, from.epoch, from.batch * batch_, rates, how);
+    for (int64_t i = 0; i < count && caught_signal() == 0; ++i) {
+        failpoint("train.step");
+        device_steps_->launch();
+        progress_->add(batch_);
+    }
+    const std::vector<StepRecord> records = device_steps_->finish(counters_);
+    const auto made = static_cast<int64_t>(records.size());
+    epoch_steps_ += made;
+    const bool is_end = from.batch + made == loader_.batches();
+    const data::LoaderState next = {is_end ? from.epoch + 1 : from.epoch, is_end ? 0 : from.batch + made};
+    for (int64_t i = 0; i < made; ++i) {
+        const StepRecord& record = records[static_cast<size_t>(i)];
+        const int64_t step = first_step + i + 1;
+        const bool is_blamed =
+            has_loss_scale(recipe_.run.precision) && std::isfinite(record.loss) && record.scale > LossScale::kLeast;
+        if (record.is_made) {
+            counters_.skipped_in_a_row = 0;
+            if (step % recipe_.run.log_every == 0 || step == 1)
+                log_->add_step(step, from.epoch, record.loss, rates[static_cast<size_t>(i)], record.gradient);
+        } else if (!is_blamed) {  // the batch once more, with the weights of now, to see where
+            loader_.set_state({from.epoch, from.batch + i});
+            how.step = step - 1;
+            skip(*loader_.next(), how, record.loss);
+        }
+    }
+    loader_.set_state(next);
+    if (is_end) end_epoch();
+}
+
 void Training::skip(const data::LoadedBatch& batch, const RunOptions& how, double loss) {
     ++counters_.skipped;
     ++counters_.skipped_in_a_row;
@@ -325,8 +338,8 @@ void Training::skip(const data::LoadedBatch& batch, const RunOptions& how, doubl
     const std::string reason =
         fmt::format("{} is not finite: {}", std::isfinite(loss) ? "the gradient" : "the loss", trouble);
     if (is_first()) {
-        log_warn("epoch {}, step {}: skipped, {}", batch.epoch + 1, counters_.step, reason);
-        log_->add_skipped(counters_.step, batch.epoch, reason);
+        log_warn("epoch {}, step {}: skipped, {}", batch.epoch + 1, how.step + 1, reason);
+        log_->add_skipped(how.step + 1, batch.epoch, reason);
     }
     const bool is_often = counters_.skipped > kSkipsInARow &&
                           static_cast<double>(counters_.skipped) > kSkippedShare * static_cast<double>(counters_.step);
@@ -422,9 +435,16 @@ TrainReport Training::run() {
     progress_ = std::make_unique<Progress>("train " + recipe_.name, left,
                                            is_first() ? options_.progress : ProgressMode::never, "clouds");
     begin_profile();
+    if (objective_.has_device_batches() && !profiler_ && !group_)
+        device_steps_ =
+            std::make_unique<DeviceSteps>(recipe_, objective_, module_, optimizer_, average_, batch_, options_.device);
     while (!counters_.is_finished && (last_step_ == 0 || counters_.step < last_step_)) {
         try {
             if (!group_) check_interrupted();
+            if (device_steps_) {
+                run_or_explain_memory(recipe_.run.batch, [&] { steps_on_device(); });
+                continue;
+            }
             if (profiler_) profiler_->set_kept(counters_.step >= profile_from_);
             ProfileMark whole(profiler_.get(), "step");
             ProfileMark wait(profiler_.get(), "wait for data");

@@ -2,23 +2,10 @@
 // The largest product of a cloud's rows with each of many vectors, and its gradients: what a PointNet does in its
 // widest layer, without the [rows, channels] products ever being in memory.
 
-#include "stipple/core/dtype.h"
 #include "stipple/ops/clouds.h"
+#include "stipple/ops/matrix_view.h"
 
 namespace stipple::ops {
-
-/// Numbers of a matrix [rows, columns], row after row, of a type that is known at run time: f32, f16 or bf16.
-struct MatrixView {
-    const void* data = nullptr;
-    DType dtype = DType::f32;
-    int64_t rows = 0, columns = 0;
-    Device device = {};
-
-    MatrixView() = default;
-    MatrixView(const void* data_, DType dtype_, int64_t rows_, int64_t columns_, Device device_)
-        : data(data_), dtype(dtype_), rows(rows_), columns(columns_), device(device_) {}
-    MatrixView(View<const float, 2> view);  // NOLINT: contiguous, else Error{bad_argument}
-};
 
 /// largest[cloud, c] = max over the cloud's rows r of rows[r] . weight[c].
 ///
@@ -43,19 +30,27 @@ void linear_max(const MatrixView& rows, const Batch& batch, const MatrixView& we
 /// gradients need no more than sm_75.
 bool can_linear_max_cuda(int64_t k, int64_t channels);
 
+/// What dL_drows holds before the winners' part is added: factor * dL_drows + constant.
+struct RowsBefore {
+    View<const float, 1> factor = {};    // [1], on the device; empty: 1
+    View<const float, 1> constant = {};  // [k]; empty: 0
+};
+
 /// Gradients of linear_max: those of its winners, all others are 0. A winner that is no row of its cloud, as the -1 of
 /// an empty one, gives nothing. Shapes and alignment on CUDA as above.
 ///
 /// winners      [clouds, channels] as linear_max gave them
 /// dL_dlargest  [clouds, channels]
-/// dL_drows     [batch.rows(), k] float32, to which the gradient is ADDED
+/// dL_drows     [batch.rows(), k] f32, f16 or bf16, to which the gradient is ADDED, in float32. Short numbers are rounded
+///              once for each 1024 channels
 /// dL_dweight   [channels, k] float32, which is set
 ///
 /// Sums are in float32 and in a fixed order (a row's channels ascending; a channel's clouds ascending, on CUDA first
 /// within each warp's share of them): the same bits from run to run, on the CPU for any number of threads. O(clouds
 /// channels k).
 void linear_max_backward_rows(const Batch& batch, const MatrixView& weight, View<const int32_t, 2> winners,
-                              View<const float, 2> dL_dlargest, View<float, 2> dL_drows, Stream stream = {});
+                              View<const float, 2> dL_dlargest, const MutableMatrixView& dL_drows,
+                              const RowsBefore& before = {}, Stream stream = {});
 void linear_max_backward_weight(const MatrixView& rows, const Batch& batch, View<const int32_t, 2> winners,
                                 View<const float, 2> dL_dlargest, View<float, 2> dL_dweight, Stream stream = {});
 
@@ -64,7 +59,8 @@ bool has_linear_max();  // the current device is sm_80 or newer; false without o
 void linear_max(const MatrixView& rows, const Batch& batch, const MatrixView& weight, View<float, 2> largest,
                 View<int32_t, 2> winners, Stream stream);
 void linear_max_backward_rows(const Batch& batch, const MatrixView& weight, View<const int32_t, 2> winners,
-                              View<const float, 2> dL_dlargest, View<float, 2> dL_drows, Stream stream);
+                              View<const float, 2> dL_dlargest, const MutableMatrixView& dL_drows,
+                              const RowsBefore& before, Stream stream);
 void linear_max_backward_weight(const MatrixView& rows, const Batch& batch, View<const int32_t, 2> winners,
                                 View<const float, 2> dL_dlargest, View<float, 2> dL_dweight, Stream stream);
 }  // namespace cuda

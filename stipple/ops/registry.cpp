@@ -33,6 +33,12 @@ constexpr OpInfo kOps[] = {
     {"emd_exact", "emd", "least costly matching with its dual proof, n up to 4096", true, false, true, "about O(n^2.3)"},
     {"emd_transport", "emd", "earth mover's distance between clouds of two sizes: exact on the CPU, by auction on both", true, true, true, "about O(n^2.3), auction as emd", "auction.cu"},
     {"linear_max", "products", "largest product of a cloud's rows with each of many vectors, and its row, without the matrix of products", true, true, true, "O(n k c)"},
+    {"row_norm", "products", "batch norm of rows: statistics of columns, scale, shift and rectifier, float32 and 16 bits", true, true, true, "O(n c)"},
+    {"gram", "products", "sum of rows and of their products with themselves, float32 (CPU) and 16 bits", true, true, false, "O(n k^2)"},
+    {"dropout", "training", "numbers kept at random by a mask that is a function of key, step and place", true, true, true, "O(n c)"},
+    {"gradient_norm", "training", "Euclidean norm of all gradients together", true, true, false, "O(n)"},
+    {"update_rules", "training", "whether a step is made, with which rate, clipping and loss scale, without asking the host", true, true, false, "O(1)"},
+    {"optimizer_update", "training", "SGD, Adam and AdamW for all parameters at once; moving averages; statistics of skipped steps", true, true, false, "O(n)"},
 };
 // clang-format on
 

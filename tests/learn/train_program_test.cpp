@@ -44,7 +44,7 @@ std::string make_shape_folders(const TemporaryFolder& folder) {
 
 Launch train_launch(const std::vector<std::string>& arguments) {
     Launch launch;
-    launch.arguments = {STIPPLE_PROGRAM, "train"};
+    launch.arguments = {STIPPLE_PROGRAM, "train", "--device", "cpu"};  // where runs end in the same bits by default
     launch.arguments.insert(launch.arguments.end(), arguments.begin(), arguments.end());
     launch.environment = {{"STIPPLE_PROGRESS", "never"}};
     return launch;

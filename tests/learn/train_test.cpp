@@ -51,10 +51,10 @@ ToyRun run_toy(const std::string& folder, const Recipe& recipe, TrainOptions opt
 TEST(Train, LearnsAndLeavesARunFolder) {
     const TemporaryFolder folder(Where::memory);
     Recipe recipe = toy_recipe();
-    recipe.run.epochs = 12;
+    recipe.run.epochs = 24;
     const ToyRun run = run_toy(folder / "run", recipe);
     EXPECT_TRUE(run.report.is_complete);
-    EXPECT_EQ(run.report.steps, 120);
+    EXPECT_EQ(run.report.steps, 240);
     EXPECT_EQ(run.report.scores.back().first, "validation_accuracy");
     EXPECT_GT(run.report.scores.back().second, 0.8);  // of ten classes
     EXPECT_LT(run.losses.back(), run.losses.front() / 2);
@@ -64,16 +64,16 @@ TEST(Train, LearnsAndLeavesARunFolder) {
     EXPECT_GT(io::load_image(folder / "run/curves.png").width(), 100);
     const io::EventFile events = io::load_events(*io::find_event_file(folder / "run/events"));
     EXPECT_EQ(events.damage, "");
-    EXPECT_EQ(events.events.size(), 1u + 120 + 12);  // version, steps, epochs
+    EXPECT_EQ(events.events.size(), 1u + 240 + 24);  // version, steps, epochs
     const std::string metrics = read_file(folder / "run/metrics.jsonl");
-    EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 132);
+    EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 264);
     EXPECT_NE(metrics.find("\"host_bytes\":"), std::string::npos);
 }
 
 TEST(Train, BfloatLearnsAsWellAndResumes) {
     const TemporaryFolder folder(Where::memory);
     Recipe recipe = toy_recipe();
-    recipe.run.epochs = 12;
+    recipe.run.epochs = 24;
     recipe.run.precision = Precision::bf16;
     const ToyRun whole = run_toy(folder / "whole", recipe);
     EXPECT_GT(whole.report.scores.back().second, 0.8);

@@ -4,9 +4,9 @@
 
 namespace stipple::learn {
 
-GlobalRows global_rows(const LayerContext& context, const network::TensorType& type, int64_t rows) {
+std::vector<RowRun> global_rows(const LayerContext& context, const network::TensorType& type, int64_t rows) {
     const ProcessGroup* group = context.options.group;
-    if (!group) return {{{0, rows, 0}}, rows};
+    if (!group) return {{0, rows, 0}};
     const bool is_of_clouds = type.level == network::Level::cloud;
     const ops::Batch& batch = context.batches[is_of_clouds ? 0 : static_cast<size_t>(type.set)];
     const int64_t views = context.options.views, clouds = batch.clouds() / views;
@@ -15,20 +15,15 @@ GlobalRows global_rows(const LayerContext& context, const network::TensorType& t
         if (is_of_clouds) return cloud;
         return (cloud < batch.clouds() ? batch.begin(cloud) : batch.rows()) * type.width;
     };
-    GlobalRows found;
+    std::vector<RowRun> runs;
+    int64_t all = 0;  // rows of all ranks, in the views before
     for (int64_t view = 0; view < views; ++view) {
         const int64_t begin = row_of(view * clouds), of_view = row_of((view + 1) * clouds) - begin;
-        found.runs.push_back({begin, of_view, found.all + group->rank() * of_view});
-        found.all += group->size() * of_view;
+        runs.push_back({begin, of_view, all + group->rank() * of_view});
+        all += group->size() * of_view;
     }
     STIPPLE_REQUIRE(row_of(batch.clouds()) == rows, "{} rows of a layer that has {}", rows, row_of(batch.clouds()));
-    return found;
-}
-
-torch::Tensor own_rows(const torch::Tensor& of_all, const GlobalRows& rows) {
-    std::vector<torch::Tensor> runs;
-    for (const RowRun& run : rows.runs) runs.push_back(of_all.narrow(0, run.global, run.rows));
-    return runs.size() == 1 ? runs[0] : torch::cat(runs);
+    return runs;
 }
 
 }  // namespace stipple::learn

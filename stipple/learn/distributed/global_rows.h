@@ -11,16 +11,9 @@ namespace stipple::learn {
 struct RowRun {
     int64_t begin, rows, global;
 };
-struct GlobalRows {
-    std::vector<RowRun> runs;
-    int64_t all = 0;  // rows of all ranks
-};
 
 /// Of the output of a layer, `rows` rows of this type. A batch of several views is as many runs, whose clouds must have
 /// one size on all ranks; without a group it is one run that begins at 0.
-GlobalRows global_rows(const LayerContext& context, const network::TensorType& type, int64_t rows);
-
-/// This rank's rows of a tensor that has those of all.
-torch::Tensor own_rows(const torch::Tensor& of_all, const GlobalRows& rows);
+std::vector<RowRun> global_rows(const LayerContext& context, const network::TensorType& type, int64_t rows);
 
 }  // namespace stipple::learn

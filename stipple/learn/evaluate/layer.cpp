@@ -1,13 +1,14 @@
 #include "stipple/learn/evaluate/layer.h"
 
 #include <cmath>
-#include <map>
 #include <numbers>
 #include <string>
 
 #include "stipple/learn/distributed/global_rows.h"
 #include "stipple/learn/distributed/sync_norm.h"
 #include "stipple/learn/evaluate/clouds.h"
+#include "stipple/learn/functions/dropout.h"
+#include "stipple/learn/functions/norm_activation.h"
 
 namespace stipple::learn {
 namespace {
@@ -82,18 +83,38 @@ Tensor product(const Tensor& x, const Tensor& weight, const Tensor& bias) {
         .to(x.scalar_type());
 }
 
+/// Columns of zeros behind few columns of short numbers: tensor cores take rows of whole 16 bytes.
+Tensor padded(const Tensor& x) {
+    constexpr int64_t kNumbers = 8;
+    return x.is_cuda() && is_short(x) && x.size(1) < kNumbers ? torch::constant_pad_nd(x, {0, kNumbers - x.size(1)})
+                                                              : x;
+}
+
 Tensor LayerRun::linear() const {
     const network::LayerOptions& options = layer_.options;
     const torch::Dtype type = type_of_products(parameter("weight"), context_.options);
-    Tensor y =
-        product(x().to(type), parameter("weight").to(type), options.bias ? parameter("bias").to(type) : Tensor());
+    const Tensor input = padded(x().to(type)), weight = padded(parameter("weight").to(type));
+    const bool is_training = context_.options.is_training, has_relu = options.activation.kind == ActivationKind::relu;
+    const double momentum =
+        context_.options.norm_momentum >= 0 ? context_.options.norm_momentum : double{options.norm_momentum};
+    ProcessGroup* const group = is_training ? context_.options.group : nullptr;
+    if (options.norm && is_training && !group && can_norm_activation(input) &&
+        (has_relu || options.activation.kind == ActivationKind::none)) {
+        STIPPLE_REQUIRE(input.size(0) > 1, "{}: batch norm cannot learn from one row", layer_.name);
+        return norm_activation(torch::linear(input, weight),
+                               {.gamma = parameter("norm.weight"),
+                                .beta = parameter("norm.bias"),
+                                .running_mean = parameter("norm.running_mean"),
+                                .running_var = parameter("norm.running_var"),
+                                .offset = options.bias ? at_least_float(parameter("bias")) : Tensor(),
+                                .eps = options.norm_eps,
+                                .momentum = momentum,
+                                .has_relu = has_relu});
+    }
+    Tensor y = product(input, weight, options.bias ? parameter("bias").to(type) : Tensor());
     if (options.norm) {
-        const bool is_training = context_.options.is_training;
-        ProcessGroup* const group = is_training ? context_.options.group : nullptr;
         STIPPLE_REQUIRE(!is_training || group || y.size(0) > 1, "{}: batch norm cannot learn from one row",
                         layer_.name);
-        const double momentum =
-            context_.options.norm_momentum >= 0 ? context_.options.norm_momentum : double{options.norm_momentum};
         if (group)
             y = sync_batch_norm(y,
                                 {parameter("norm.weight"), parameter("norm.bias"), parameter("norm.running_mean"),
@@ -106,37 +127,26 @@ Tensor LayerRun::linear() const {
     }
     // In place where nobody else wants the value: half of the memory of the widest layers. The gradients of batch norm
     // and product read their inputs alone.
-    if (options.activation.kind == ActivationKind::relu) return torch::relu_(y);
-    return activate(options.activation, y);
-}
-
-/// The thread's generator of a device, started anew. It is made once: torch never frees a clone (its weak count
-/// starts at 0), and one for each layer and step would be a leak of 2.6 kB.
-at::Generator& seeded_generator(torch::Device device, uint64_t seed) {
-    static thread_local std::map<std::string, at::Generator> generators;
-    const auto [found, is_new] = generators.try_emplace(device.str());
-    if (is_new) found->second = torch::globalContext().defaultGenerator(device).clone();
-    found->second.set_current_seed(seed);
-    return found->second;
+    return has_relu ? torch::relu_(y) : activate(options.activation, y);
 }
 
 Tensor LayerRun::dropout() const {
     const double rate = layer_.options.rate;
-    if (!context_.options.is_training || rate == 0) return x();
-    // A seed of its own for each layer and step: there is no state to lose between two runs.
-    uint64_t seed = context_.options.seed;
-    for (const uint64_t part : {static_cast<uint64_t>(context_.options.step), static_cast<uint64_t>(context_.position)})
-        seed = (seed ^ part) * 0x9E3779B97F4A7C15u + 0xD1B54A32D192ED03u;
-    const GlobalRows rows = global_rows(context_, layer_.type, x().size(0));  // ranks draw what one process would
-    Tensor kept = torch::empty({rows.all, x().size(1)}, x().options().requires_grad(false))
-                      .bernoulli_(1 - rate, seeded_generator(x().device(), seed));
-    if (rows.all != x().size(0)) kept = own_rows(kept, rows);
-    return x() * kept / (1 - rate);
+    const RunOptions& how = context_.options;
+    if (!how.is_training || rate == 0) return x();
+    const uint64_t key = (how.seed ^ static_cast<uint64_t>(context_.position)) * 0x9E3779B97F4A7C15u;
+    const Tensor step = how.step_on_device.defined()
+                            ? how.step_on_device
+                            : torch::full({1}, how.step, x().options().dtype(torch::kInt64).requires_grad(false));
+    std::vector<Tensor> kept;  // ranks draw what one process would
+    for (const RowRun& run : global_rows(context_, layer_.type, x().size(0)))
+        kept.push_back(learn::dropout(x().narrow(0, run.begin, run.rows), rate, key, step, run.global * x().size(1)));
+    return kept.size() == 1 ? kept[0] : torch::cat(kept);
 }
 
 Tensor LayerRun::transform() const {
     const int64_t k = x().size(1);
-    const Tensor matrices = x(1).reshape({-1, k, k});
+    const Tensor matrices = x(1).to(x().scalar_type()).reshape({-1, k, k});
     if (type().level == Level::cloud) return torch::bmm(x().unsqueeze(1), matrices).squeeze(1);
     return transform_rows(x(), matrices, clouds_of(type()), type().width);
 }
@@ -301,10 +311,27 @@ bool takes_any_type(Kind kind) {
 }  // namespace
 
 Tensor run_layer(const Layer& layer, const std::vector<Tensor>& inputs, const LayerContext& context) {
-    if (!context.options.products || takes_any_type(layer.kind)) return LayerRun(layer, inputs, context).run();
+    // Coordinates stay float32; features are multiplied in the type that they come in.
+    const bool is_feature_transform = layer.kind == Kind::transform && inputs[0].size(1) > 3 && inputs[0].is_cuda();
+    if (!context.options.products || takes_any_type(layer.kind) || is_feature_transform)
+        return LayerRun(layer, inputs, context).run();
     std::vector<Tensor> floats;
     for (const Tensor& input : inputs) floats.push_back(at_least_float(input));
     return LayerRun(layer, floats, context).run();
+}
+
+bool can_be_recorded(const network::Network& network) {
+    for (const Layer& layer : network.layers) switch (layer.kind) {
+            case Kind::knn:
+            case Kind::gather:
+            case Kind::edge:
+            case Kind::edge_distance:
+            case Kind::rotation:
+            case Kind::mix:
+            case Kind::flow_log_det: return false;
+            default: break;
+        }
+    return true;
 }
 
 }  // namespace stipple::learn

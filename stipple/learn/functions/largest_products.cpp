@@ -11,10 +11,31 @@ namespace {
 
 using torch::Tensor;
 
-/// What ops::linear_max computes as it is: float32 on the CPU. For the others, which are float64 of tests and GPUs,
-/// torch multiplies some clouds at a time.
-bool is_for_ops(const Tensor& rows) {
-    return rows.is_cpu() && rows.scalar_type() == torch::kFloat32;
+/// What ops::linear_max computes as it is: float32 on the CPU; on a GPU short numbers, and float32 where a product may
+/// round to tf32. For the others, which are float64 and float32 of checks, torch multiplies some clouds at a time.
+bool is_for_ops(const Tensor& rows, int64_t channels) {
+    if (rows.is_cpu()) return rows.scalar_type() == torch::kFloat32;
+    const bool is_taken =
+        is_short(rows) || (rows.scalar_type() == torch::kFloat32 && at::globalContext().allowTF32CuBLAS());
+    return rows.is_cuda() && is_taken && ops::can_linear_max_cuda(rows.size(1), channels);
+}
+
+/// A run of clouds of one size: as a dense batch a kernel needs nothing of the host for it. On the CPU all clouds.
+struct Part {
+    ops::Batch batch;
+    int64_t first_cloud, first_row;
+
+    Tensor rows(const Tensor& of_all) const { return of_all.narrow(0, first_row, batch.rows()); }
+    Tensor clouds(const Tensor& of_all) const { return of_all.narrow(0, first_cloud, batch.clouds()); }
+};
+std::vector<Part> parts_of(const ops::Batch& batch, bool is_cuda) {
+    if (batch.is_dense() || !is_cuda) return {{batch, 0, 0}};
+    std::vector<Part> parts;
+    for (int64_t first = 0, last = 0; first < batch.clouds(); first = last) {
+        while (last < batch.clouds() && batch.size(last) == batch.size(first)) ++last;
+        parts.push_back({ops::Batch::dense(last - first, batch.size(first)), first, batch.begin(first)});
+    }
+    return parts;
 }
 
 constexpr int64_t kProducts =
@@ -47,20 +68,31 @@ Tensor rows_of_winners(const ops::Batch& batch, const Tensor& winners, int64_t f
     return winners.slice(0, first, last).to(torch::kInt64) + offsets;
 }
 
+void add_by_ops(const ops::Batch& batch, const Tensor& weight, const Tensor& winners, const Tensor& of_winners,
+                const ops::RowsBefore& before, const Tensor& dL_drows) {
+    for (const Part& part : parts_of(batch, dL_drows.is_cuda()))
+        ops::linear_max_backward_rows(part.batch, matrix_of(weight), view_of<const int32_t, 2>(part.clouds(winners)),
+                                      view_of<const float, 2>(part.clouds(of_winners)),
+                                      mutable_matrix_of(part.rows(dL_drows)), before, current_stream(dL_drows));
+}
+
 }  // namespace
 
 LargestProducts largest_products(const Tensor& short_rows, const ops::Batch& batch, const Tensor& short_weight) {
-    const Tensor rows = at_least_float(short_rows), weight = at_least_float(short_weight);
-    const int64_t channels = weight.size(0);
-    LargestProducts found = {torch::empty({batch.clouds(), channels}, rows.options()),
-                             torch::empty({batch.clouds(), channels}, rows.options().dtype(torch::kInt32))};
-    if (is_for_ops(rows)) {
+    const int64_t channels = short_weight.size(0);
+    const auto numbers = short_rows.options().dtype(is_short(short_rows) ? torch::kFloat32 : short_rows.scalar_type());
+    LargestProducts found = {torch::empty({batch.clouds(), channels}, numbers),
+                             torch::empty({batch.clouds(), channels}, numbers.dtype(torch::kInt32))};
+    if (is_for_ops(short_rows, channels)) {
         for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud)
             STIPPLE_REQUIRE(batch.size(cloud) > 0, "a maximum over no points");
-        ops::linear_max(view_of<const float, 2>(rows), batch, view_of<const float, 2>(weight),
-                        view_of<float, 2>(found.values), view_of<int32_t, 2>(found.winners));
+        for (const Part& part : parts_of(batch, short_rows.is_cuda()))
+            ops::linear_max(matrix_of(part.rows(short_rows)), part.batch, matrix_of(short_weight),
+                            view_of<float, 2>(part.clouds(found.values)),
+                            view_of<int32_t, 2>(part.clouds(found.winners)), current_stream(short_rows));
         return found;
     }
+    const Tensor rows = at_least_float(short_rows), weight = at_least_float(short_weight);
     const Tensor transposed = weight.t();
     Tensor buffer;
     for (const CloudRun& run : runs_of(batch, channels)) {
@@ -80,9 +112,14 @@ LargestProducts largest_products(const Tensor& short_rows, const ops::Batch& bat
 Tensor winners_weight(const Tensor& rows, const ops::Batch& batch, const Tensor& winners, const Tensor& of_winners) {
     const int64_t channels = winners.size(1), k = rows.size(1);
     Tensor sum = torch::zeros({channels, k}, of_winners.options());
-    if (is_for_ops(rows) && is_for_ops(of_winners)) {
-        ops::linear_max_backward_weight(view_of<const float, 2>(rows), batch, view_of<const int32_t, 2>(winners),
-                                        view_of<const float, 2>(of_winners), view_of<float, 2>(sum));
+    if (is_for_ops(rows, channels)) {
+        for (const Part& part : parts_of(batch, rows.is_cuda())) {
+            Tensor of_part = part.batch.clouds() == batch.clouds() ? sum : torch::empty_like(sum);
+            ops::linear_max_backward_weight(
+                matrix_of(part.rows(rows)), part.batch, view_of<const int32_t, 2>(part.clouds(winners)),
+                view_of<const float, 2>(part.clouds(of_winners)), view_of<float, 2>(of_part), current_stream(rows));
+            if (!of_part.is_same(sum)) sum.add_(of_part);
+        }
         return sum;
     }
     const int64_t at_a_time = std::max<int64_t>(1, kProducts / (channels * k));
@@ -97,11 +134,7 @@ Tensor winners_weight(const Tensor& rows, const ops::Batch& batch, const Tensor&
 
 void add_winners_rows(const ops::Batch& batch, const Tensor& weight, const Tensor& winners, const Tensor& of_winners,
                       Tensor& dL_drows) {
-    if (is_for_ops(weight) && is_for_ops(dL_drows)) {
-        ops::linear_max_backward_rows(batch, view_of<const float, 2>(weight), view_of<const int32_t, 2>(winners),
-                                      view_of<const float, 2>(of_winners), view_of<float, 2>(dL_drows));
-        return;
-    }
+    if (is_for_ops(dL_drows, weight.size(0))) return add_by_ops(batch, weight, winners, of_winners, {}, dL_drows);
     const int64_t channels = winners.size(1), k = weight.size(1);
     const int64_t at_a_time = std::max<int64_t>(1, kProducts / (channels * k));
     for (int64_t first = 0; first < batch.clouds(); first += at_a_time) {
@@ -110,6 +143,17 @@ void add_winners_rows(const ops::Batch& batch, const Tensor& weight, const Tenso
         const Tensor parts = of_winners.slice(0, first, last).unsqueeze(2) * weight.unsqueeze(0);
         dL_drows.index_add_(0, named.flatten(), parts.reshape({-1, k}));
     }
+}
+
+bool can_add_to_short_rows(const Tensor& weight) {
+    return is_for_ops(weight, weight.size(0));
+}
+
+void add_winners_to_scaled_rows(const ops::Batch& batch, const Tensor& weight, const Tensor& winners,
+                                const Tensor& of_winners, const Tensor& factor, const Tensor& constant,
+                                Tensor& dL_drows) {
+    add_by_ops(batch, weight, winners, of_winners,
+               {view_of<const float, 1>(factor), view_of<const float, 1>(constant)}, dL_drows);
 }
 
 }  // namespace stipple::learn

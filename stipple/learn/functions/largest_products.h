@@ -26,4 +26,12 @@ torch::Tensor winners_weight(const torch::Tensor& rows, const ops::Batch& batch,
 void add_winners_rows(const ops::Batch& batch, const torch::Tensor& weight, const torch::Tensor& winners,
                       const torch::Tensor& of_winners, torch::Tensor& dL_drows);
 
+/// Whether add_winners_to_scaled_rows takes this weight.
+bool can_add_to_short_rows(const torch::Tensor& weight);
+/// dL_drows = factor dL_drows + constant, and then as above, in one pass. On a GPU; dL_drows is of float16 or bfloat16,
+/// factor [1] and constant [k] of float32.
+void add_winners_to_scaled_rows(const ops::Batch& batch, const torch::Tensor& weight, const torch::Tensor& winners,
+                                const torch::Tensor& of_winners, const torch::Tensor& factor,
+                                const torch::Tensor& constant, torch::Tensor& dL_drows);
+
 }  // namespace stipple::learn

@@ -4,6 +4,7 @@
 #include "stipple/learn/functions/largest_products.h"
 #include "stipple/learn/functions/tensors.h"
 #include "stipple/learn/short_numbers.h"
+#include "stipple/ops/gram.h"
 
 namespace stipple::learn {
 namespace {
@@ -22,12 +23,40 @@ struct RowStatistics {
     Tensor mean, covariance;
 };
 
+/// Of short numbers on a GPU their exact products are summed, in float64 at the end; there a difference of sums loses
+/// nothing.
+RowStatistics statistics_of_short(const Tensor& rows) {
+    const auto n = static_cast<double>(rows.size(0));
+    const int64_t k = rows.size(1);
+    const auto doubles = rows.options().dtype(torch::kFloat64);
+    Tensor sum = torch::empty({k}, doubles), products = torch::empty({k, k}, doubles);
+    ops::gram(matrix_of(rows), view_of<double, 1>(sum), view_of<double, 2>(products), current_stream(rows));
+    sum.div_(n);
+    return {sum.to(torch::kFloat32), products.div_(n).addr_(sum, sum, 1, -1).to(torch::kFloat32)};
+}
+
 /// In float32 of shorter numbers: sums of squares soon pass the largest float16.
 RowStatistics statistics_of(const Tensor& rows) {
+    if (rows.is_cuda() && is_short(rows) && ops::can_gram_cuda(rows.size(1))) return statistics_of_short(rows);
     const Tensor exact = at_least_float(rows);
     const Tensor mean = exact.mean(0);
     const Tensor centred = exact - mean;
     return {mean, torch::mm(centred.t(), centred).div_(static_cast<double>(rows.size(0)))};
+}
+
+/// rows square + constant, and what the winners give, in the type of the rows.
+Tensor rows_of_winners(const Tensor& rows, const Tensor& square, const Tensor& constant, const ops::Batch& batch,
+                       const Tensor& weight, const Tensor& winners, const Tensor& of_winners) {
+    if (rows.is_cuda() && is_short(rows) && can_add_to_short_rows(weight)) {
+        // The matrix may be far below what float16 holds: it is multiplied as numbers up to 1.
+        const Tensor largest = square.abs().amax().clamp_min_(1e-30).reshape({1});
+        Tensor sum = torch::mm(rows, (square / largest).to(rows.scalar_type()));
+        add_winners_to_scaled_rows(batch, weight, winners, of_winners, largest, constant, sum);
+        return sum;
+    }
+    Tensor sum = torch::addmm(constant, at_least_float(rows), square);
+    add_winners_rows(batch, at_least_float(weight), winners, of_winners, sum);
+    return sum.to(rows.scalar_type());
 }
 
 class LinearNormMaxFunction : public torch::autograd::Function<LinearNormMaxFunction> {
@@ -115,9 +144,7 @@ public:
             if (wants_rows) {
                 const Tensor square = torch::mm(weight.t(), weight * slope.unsqueeze(1));  // [k, k]
                 const Tensor constant = torch::mv(weight.t(), alpha) - torch::mv(square.t(), mean);
-                Tensor sum = torch::addmm(constant, at_least_float(rows), square);
-                add_winners_rows(arguments.batch, weight, winners, of_winners, sum);
-                wanted[0] = sum.to(rows.scalar_type());
+                wanted[0] = rows_of_winners(rows, square, constant, arguments.batch, saved[1], winners, of_winners);
             }
             return wanted;
         });

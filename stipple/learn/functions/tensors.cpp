@@ -31,6 +31,23 @@ torch::Tensor checked_indices(const char* op, const torch::Tensor& tensor, int64
     return checked(op, "indices", tensor, torch::kInt32, "int32", rank, beside);
 }
 
+ops::MatrixView matrix_of(const torch::Tensor& tensor) {
+    STIPPLE_ASSERT(tensor.dim() == 2 && tensor.is_contiguous());
+    DType type = DType::f32;
+    if (tensor.scalar_type() == torch::kHalf)
+        type = DType::f16;
+    else if (tensor.scalar_type() == torch::kBFloat16)
+        type = DType::bf16;
+    else
+        STIPPLE_ASSERT(tensor.scalar_type() == torch::kFloat32);
+    return {tensor.data_ptr(), type, tensor.size(0), tensor.size(1), ops_device(tensor)};
+}
+
+ops::MutableMatrixView mutable_matrix_of(const torch::Tensor& tensor) {
+    const ops::MatrixView view = matrix_of(tensor);
+    return {tensor.data_ptr(), view.dtype, view.rows, view.columns, view.device};
+}
+
 variable_list not_differentiable_twice(const char* op, variable_list gradients) {
     for (torch::Tensor& gradient : gradients)
         if (gradient.defined()) gradient = gradient.detach().set_requires_grad(true);

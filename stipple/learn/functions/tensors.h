@@ -6,6 +6,7 @@
 #include "stipple/learn/functions.h"
 #include "stipple/learn/stream.h"
 #include "stipple/ops/invert_index.h"
+#include "stipple/ops/matrix_view.h"
 
 namespace stipple::learn {
 
@@ -27,6 +28,10 @@ View<T, Rank> view_of(const torch::Tensor& tensor) {
     std::copy_n(tensor.sizes().begin(), Rank, shape.begin());
     return {tensor.data_ptr<std::remove_const_t<T>>(), shape, ops_device(tensor)};
 }
+/// [rows, columns] of float32, float16 or bfloat16, likewise.
+ops::MatrixView matrix_of(const torch::Tensor& tensor);
+ops::MutableMatrixView mutable_matrix_of(const torch::Tensor& tensor);
+
 inline ops::Clouds clouds_of(const torch::Tensor& rows, const ops::Batch& batch) {
     return {view_of<const float, 2>(rows), batch};
 }

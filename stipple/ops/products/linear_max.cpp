@@ -1,14 +1,16 @@
 #include "stipple/ops/linear_max.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
-#include "stipple/core/half.h"
 #include "stipple/core/parallel.h"
 #include "stipple/ops/common/require.h"
 #include "stipple/ops/common/simd.h"
+#include "stipple/ops/products/float_rows.h"
+#include "stipple/ops/products/require_matrix.h"
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
@@ -23,14 +25,8 @@ bool fits_cuda(int64_t k, int64_t channels) {
     return k >= 16 && k <= 128 && k % 16 == 0 && channels >= 64 && channels % 64 == 0;
 }
 
-void require_aligned(const char* op, const char* name, const void* data) {
-    STIPPLE_REQUIRE(reinterpret_cast<uintptr_t>(data) % 16 == 0,
-                    "{}: on CUDA {} must begin at a multiple of 16 bytes, and is at {}", op, name, data);
-}
-
 void require_matrix(const char* op, const char* name, const MatrixView& matrix, int64_t rows) {
-    STIPPLE_REQUIRE(matrix.dtype == DType::f32 || matrix.dtype == DType::f16 || matrix.dtype == DType::bf16,
-                    "{}: {} must be float32, float16 or bfloat16, got {}", op, name, name_of(matrix.dtype));
+    require_number_type(op, name, matrix.dtype);
     STIPPLE_REQUIRE(matrix.columns >= 0 && matrix.rows == rows, "{}: {} must be [{}, k], got [{}, {}]", op, name, rows,
                     matrix.rows, matrix.columns);
     if (matrix.device.type == DeviceType::cuda) require_aligned(op, name, matrix.data);
@@ -45,12 +41,6 @@ void require_sizes(const char* op, const Batch& batch, int64_t k, int64_t channe
 }
 
 }  // namespace
-
-MatrixView::MatrixView(View<const float, 2> view)
-    : MatrixView(view.data(), DType::f32, view.size(0), view.size(1), view.device()) {
-    STIPPLE_REQUIRE(view.is_contiguous(), "a matrix of {} numbers must be contiguous",
-                    shape_text(view.shape().data(), 2));
-}
 
 namespace cpu {
 namespace {
@@ -73,36 +63,6 @@ inline Float4 multiply_add(Float4 sum, Float4 a, Float4 b) {
     return sum + a * b;
 #endif
 }
-
-void to_floats(const void* from, DType dtype, int64_t first, int64_t count, float* to) {
-    if (dtype == DType::f32) {
-        std::copy_n(static_cast<const float*>(from) + first, count, to);
-    } else if (dtype == DType::f16) {
-        const uint16_t* bits = static_cast<const uint16_t*>(from) + first;
-        for (int64_t i = 0; i < count; ++i) to[i] = half_to_float(bits[i]);
-    } else {
-        const uint16_t* bits = static_cast<const uint16_t*>(from) + first;
-        for (int64_t i = 0; i < count; ++i) to[i] = bfloat16_to_float(bits[i]);
-    }
-}
-
-/// Rows of a matrix as floats: where they are, or converted into room that is reused.
-class FloatRows {
-public:
-    explicit FloatRows(const MatrixView& matrix, int64_t most_rows) : matrix_(matrix) {
-        if (matrix.dtype != DType::f32) room_.resize(static_cast<size_t>(checked_mul(most_rows, matrix.columns)));
-    }
-    const float* get(int64_t first, int64_t count) {
-        const int64_t k = matrix_.columns;
-        if (matrix_.dtype == DType::f32) return static_cast<const float*>(matrix_.data) + first * k;
-        to_floats(matrix_.data, matrix_.dtype, first * k, count * k, room_.data());
-        return room_.data();
-    }
-
-private:
-    const MatrixView& matrix_;
-    std::vector<float> room_;
-};
 
 /// The weight by panels of kPanel channels, in each the numbers of one column side by side; channels that fill the last
 /// panel are 0.
@@ -196,23 +156,66 @@ bool is_row(const Batch& batch, int64_t cloud, int32_t winner) {
     return winner >= 0 && winner < batch.size(cloud);
 }
 
+constexpr int64_t kChannelsAtATime = 1024;  // as the kernel
+
+void from_float(float x, const MutableMatrixView& matrix, int64_t at) {
+    if (matrix.dtype == DType::f32)
+        static_cast<float*>(matrix.data)[at] = x;
+    else
+        static_cast<uint16_t*>(matrix.data)[at] = matrix.dtype == DType::f16 ? float_to_half(x) : float_to_bfloat16(x);
+}
+
 void add_scaled(float* sum, float factor, const float* row, int64_t k) {
     for (int64_t j = 0; j < k; ++j) sum[j] += factor * row[j];
 }
 
-/// A cloud's channels in ascending order.
+/// A cloud's channels in ascending order; of short numbers kChannelsAtATime of them are added to a row at once.
 void linear_max_backward_rows(const Batch& batch, const MatrixView& weight, View<const int32_t, 2> winners,
-                              View<const float, 2> dL_dlargest, View<float, 2> dL_drows) {
+                              View<const float, 2> dL_dlargest, const MutableMatrixView& dL_drows,
+                              const RowsBefore& before) {
     const int64_t k = weight.columns, channels = weight.rows;
     FloatRows floats(weight, channels);
     const float* w = floats.get(0, channels);
+    const bool has_before = before.factor.elements() > 0 || before.constant.elements() > 0;
+    const float factor = before.factor.elements() > 0 ? before.factor(0) : 1.0f;
+    if (!has_before && dL_drows.dtype == DType::f32) {
+        parallel_for(batch.clouds(), 1, [&](int64_t begin, int64_t end) {
+            for (int64_t cloud = begin; cloud < end; ++cloud)
+                for (int64_t c = 0; c < channels; ++c) {
+                    const int32_t winner = winners(cloud, c);
+                    if (!is_row(batch, cloud, winner)) continue;
+                    float* row = static_cast<float*>(dL_drows.data) + (batch.begin(cloud) + winner) * k;
+                    add_scaled(row, dL_dlargest(cloud, c), w + c * k, k);
+                }
+        });
+        return;
+    }
     parallel_for(batch.clouds(), 1, [&](int64_t begin, int64_t end) {
+        std::vector<float> sums(static_cast<size_t>(batch.largest() * k));
+        std::vector<char> is_named(static_cast<size_t>(batch.largest()));
         for (int64_t cloud = begin; cloud < end; ++cloud)
-            for (int64_t c = 0; c < channels; ++c) {
-                const int32_t winner = winners(cloud, c);
-                if (!is_row(batch, cloud, winner)) continue;
-                float* row = dL_drows.data() + (batch.begin(cloud) + winner) * k;
-                add_scaled(row, dL_dlargest(cloud, c), w + c * k, k);
+            for (int64_t first = 0; first == 0 || first < channels; first += kChannelsAtATime) {
+                std::fill(sums.begin(), sums.end(), 0.0f);
+                std::fill(is_named.begin(), is_named.end(), has_before && first == 0);
+                for (int64_t c = first; c < std::min(first + kChannelsAtATime, channels); ++c) {
+                    const int32_t winner = winners(cloud, c);
+                    if (!is_row(batch, cloud, winner)) continue;
+                    is_named[static_cast<size_t>(winner)] = 1;
+                    add_scaled(sums.data() + winner * k, dL_dlargest(cloud, c), w + c * k, k);
+                }
+                for (int64_t r = 0; r < batch.size(cloud); ++r) {
+                    if (!is_named[static_cast<size_t>(r)]) continue;
+                    for (int64_t j = 0; j < k; ++j) {
+                        const int64_t at = (batch.begin(cloud) + r) * k + j;
+                        float x = 0;
+                        to_floats(dL_drows.data, dL_drows.dtype, at, 1, &x);
+                        if (has_before && first == 0) {
+                            const float constant = before.constant.elements() > 0 ? before.constant(j) : 0.0f;
+                            x = std::fma(factor, x, constant);
+                        }
+                        from_float(x + sums[static_cast<size_t>(r * k + j)], dL_drows, at);
+                    }
+                }
             }
     });
 }
@@ -267,21 +270,29 @@ void linear_max(const MatrixView& rows, const Batch& batch, const MatrixView& we
 }
 
 void linear_max_backward_rows(const Batch& batch, const MatrixView& weight, View<const int32_t, 2> winners,
-                              View<const float, 2> dL_dlargest, View<float, 2> dL_drows,
-                              [[maybe_unused]] Stream stream) {
+                              View<const float, 2> dL_dlargest, const MutableMatrixView& dL_drows,
+                              const RowsBefore& before, [[maybe_unused]] Stream stream) {
     constexpr const char* kOp = "linear_max_backward_rows";
     const int64_t clouds = batch.clouds(), channels = weight.rows, k = weight.columns;
     require_matrix(kOp, "weight", weight, channels);
     require_output<const int32_t, 2>(kOp, "winners", winners, {clouds, channels}, weight.device);
     require_output<const float, 2>(kOp, "dL_dlargest", dL_dlargest, {clouds, channels}, weight.device);
-    require_output<float, 2>(kOp, "dL_drows", dL_drows, {batch.rows(), k}, weight.device);
+    STIPPLE_REQUIRE(dL_drows.rows == batch.rows() && dL_drows.columns == k,
+                    "{}: dL_drows must be [{}, {}], got [{}, {}]", kOp, batch.rows(), k, dL_drows.rows,
+                    dL_drows.columns);
+    require_matrix(kOp, "dL_drows", dL_drows, batch.rows());
+    require_device(kOp, "dL_drows", weight.device, dL_drows.device);
+    if (before.factor.elements() > 0) require_output<const float, 1>(kOp, "factor", before.factor, {1}, weight.device);
+    if (before.constant.elements() > 0)
+        require_output<const float, 1>(kOp, "constant", before.constant, {k}, weight.device);
     require_sizes(kOp, batch, k, channels, weight.device);
-    if (weight.device.type == DeviceType::cuda) require_aligned(kOp, "dL_drows", dL_drows.data());
-    if (dL_drows.elements() == 0 || channels == 0) return;
+    if (batch.rows() == 0 || k == 0) return;
     switch (weight.device.type) {
-        case DeviceType::cpu: return cpu::linear_max_backward_rows(batch, weight, winners, dL_dlargest, dL_drows);
+        case DeviceType::cpu:
+            return cpu::linear_max_backward_rows(batch, weight, winners, dL_dlargest, dL_drows, before);
         case DeviceType::cuda:
-            STIPPLE_CUDA_CALL(cuda::linear_max_backward_rows, batch, weight, winners, dL_dlargest, dL_drows, stream);
+            STIPPLE_CUDA_CALL(cuda::linear_max_backward_rows, batch, weight, winners, dL_dlargest, dL_drows, before,
+                              stream);
     }
 }
 

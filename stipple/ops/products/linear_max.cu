@@ -58,12 +58,6 @@ __device__ inline bool is_before(const Best& a, const Best& b) {
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-/// Where 16 bytes of a row lie. The pieces of eight rows are permuted so that the same piece of each is in other banks.
-template <int kRowBytes>
-__device__ inline uint32_t place(uint32_t row, uint32_t piece) {
-    return row * kRowBytes + ((piece ^ (row & 7)) << 4);
-}
-
 /// Rows first .. first + kCount of a matrix into shared memory; those past the last are the last again, so that nothing
 /// has to be masked: a copy is never before the row itself. Behind row_bytes come zeros. All threads.
 template <int kCount, int kRowBytes, int kThreads>

@@ -33,6 +33,23 @@ __device__ inline float4 load_four(const void* matrix, int64_t at) {
     }
 }
 
+template <DType kType>
+__device__ inline void store_four(void* matrix, int64_t at, const float4& x) {
+    if constexpr (kType == DType::f32) {
+        *reinterpret_cast<float4*>(static_cast<float*>(matrix) + at) = x;
+    } else {
+        uint2 bits;
+        if constexpr (kType == DType::f16) {
+            reinterpret_cast<__half2&>(bits.x) = __floats2half2_rn(x.x, x.y);
+            reinterpret_cast<__half2&>(bits.y) = __floats2half2_rn(x.z, x.w);
+        } else {
+            reinterpret_cast<__nv_bfloat162&>(bits.x) = __floats2bfloat162_rn(x.x, x.y);
+            reinterpret_cast<__nv_bfloat162&>(bits.y) = __floats2bfloat162_rn(x.z, x.w);
+        }
+        *reinterpret_cast<uint2*>(static_cast<uint16_t*>(matrix) + at) = bits;
+    }
+}
+
 __device__ inline void add_scaled(float4& sum, float factor, const float4& x) {
     sum.x = fmaf(factor, x.x, sum.x), sum.y = fmaf(factor, x.y, sum.y);
     sum.z = fmaf(factor, x.z, sum.z), sum.w = fmaf(factor, x.w, sum.w);
@@ -61,14 +78,28 @@ struct RowArguments {
     const void* weight;
     const int32_t* winners;
     const float* dL_dlargest;
-    float* dL_drows;
+    void* dL_drows;
+    const float *factor, *constant;  // of what dL_drows holds before; null: 1 and 0
     int k, channels;
 };
 
+/// The first of the sorted keys that name a row of at least this number, or count.
+__device__ inline int first_key(const uint64_t* keys, int count, uint64_t row) {
+    int low = 0, high = count;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (keys[middle] < row << 32)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /// One block a cloud. Its channels are sorted by the rows that they name, 1024 at a time, ascending for each row; each
 /// named row is one warp's, which adds the sum of these to the gradient once. More channels than 1024 are added in
-/// turns.
-template <DType kType>
+/// turns. Where the rows are to be scaled or moved before, the first turn takes all of them.
+template <DType kType, DType kRowType>
 __global__ void __launch_bounds__(kRowThreads) backward_rows(const __grid_constant__ RowArguments a) {
     __shared__ uint64_t keys[kChunk];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -76,7 +107,10 @@ __global__ void __launch_bounds__(kRowThreads) backward_rows(const __grid_consta
     if (n == 0) return;
     const int32_t* const winners = a.winners + cloud * a.channels;
     const float* const gradient = a.dL_dlargest + cloud * a.channels;
-    const bool is_column = 4 * lane < a.k;
+    const bool is_column = 4 * lane < a.k, takes_all = a.factor || a.constant;
+    const float factor_before = a.factor ? *a.factor : 1;
+    const float4 constant =
+        a.constant && is_column ? load_four<DType::f32>(a.constant, 4 * lane) : make_float4(0, 0, 0, 0);
 #pragma unroll 1
     for (int first = 0; first < a.channels; first += kChunk) {
         const int count = min(a.channels - first, kChunk);
@@ -88,9 +122,8 @@ __global__ void __launch_bounds__(kRowThreads) backward_rows(const __grid_consta
             keys[i] = is_row ? static_cast<uint64_t>(winner) << 32 | static_cast<uint32_t>(first + i) : kNoKey;
         }
         sort_in_shared(keys, sorted);
-        for (int i = warp; i < count && keys[i] != kNoKey; i += kRowWarps) {
-            const auto row = static_cast<uint32_t>(keys[i] >> 32);
-            if (i > 0 && static_cast<uint32_t>(keys[i - 1] >> 32) == row) continue;  // another warp's, or done
+        // What keys[i] and the ones after it add to their row, all of them of this one.
+        const auto sum_from = [&](int i, uint32_t row) {
             float4 sum = make_float4(0, 0, 0, 0);
             for (int from = i, found = 32; found == 32; from += 32) {
                 const uint64_t key = from + lane < count ? keys[from + lane] : kNoKey;
@@ -105,12 +138,40 @@ __global__ void __launch_bounds__(kRowThreads) backward_rows(const __grid_consta
                     add_scaled(sum, __shfl_sync(kAllLanes, factor, next), x);
                 }
             }
+            return sum;
+        };
+        if (takes_all && first == 0) {
+            for (int64_t row = warp; row < n; row += kRowWarps) {
+                const int64_t at = (begin + row) * a.k + 4 * lane;
+                float4 x = is_column ? load_four<kRowType>(a.dL_drows, at) : make_float4(0, 0, 0, 0);
+                const float4 sum = sum_from(first_key(keys, count, row), static_cast<uint32_t>(row));
+                x = make_float4(
+                    fmaf(factor_before, x.x, constant.x) + sum.x, fmaf(factor_before, x.y, constant.y) + sum.y,
+                    fmaf(factor_before, x.z, constant.z) + sum.z, fmaf(factor_before, x.w, constant.w) + sum.w);
+                if (is_column) store_four<kRowType>(a.dL_drows, at, x);
+            }
+            continue;
+        }
+        for (int i = warp; i < count && keys[i] != kNoKey; i += kRowWarps) {
+            const auto row = static_cast<uint32_t>(keys[i] >> 32);
+            if (i > 0 && static_cast<uint32_t>(keys[i - 1] >> 32) == row) continue;  // another warp's, or done
+            const float4 sum = sum_from(i, row);
             if (!is_column) continue;
-            auto* const to = reinterpret_cast<float4*>(a.dL_drows + (begin + row) * a.k + 4 * lane);
-            const float4 before = *to;
-            *to = make_float4(before.x + sum.x, before.y + sum.y, before.z + sum.z, before.w + sum.w);
+            const int64_t at = (begin + row) * a.k + 4 * lane;
+            const float4 x = load_four<kRowType>(a.dL_drows, at);
+            store_four<kRowType>(a.dL_drows, at, make_float4(x.x + sum.x, x.y + sum.y, x.z + sum.z, x.w + sum.w));
         }
     }
+}
+
+template <DType kType>
+void launch_rows(const RowArguments& a, DType row_type, unsigned blocks, cudaStream_t stream) {
+    switch (row_type) {
+        case DType::f16: backward_rows<kType, DType::f16><<<blocks, kRowThreads, 0, stream>>>(a); break;
+        case DType::bf16: backward_rows<kType, DType::bf16><<<blocks, kRowThreads, 0, stream>>>(a); break;
+        default: backward_rows<kType, DType::f32><<<blocks, kRowThreads, 0, stream>>>(a); break;
+    }
+    STIPPLE_CHECK_LAUNCH(backward_rows);
 }
 
 constexpr int kWeightThreads = 256, kWeightWarps = kWeightThreads / 32;
@@ -168,23 +229,25 @@ __global__ void __launch_bounds__(kWeightThreads) backward_weight(const __grid_c
 }  // namespace
 
 void linear_max_backward_rows(const Batch& batch, const MatrixView& weight, View<const int32_t, 2> winners,
-                              View<const float, 2> dL_dlargest, View<float, 2> dL_drows, Stream stream) {
+                              View<const float, 2> dL_dlargest, const MutableMatrixView& dL_drows,
+                              const RowsBefore& before, Stream stream) {
     const CurrentDevice current(weight.device);
     const UploadedBatch uploaded(batch, raw(stream));
     const RowArguments a = {uploaded.view(),
                             weight.data,
                             winners.data(),
                             dL_dlargest.data(),
-                            dL_drows.data(),
+                            dL_drows.data,
+                            before.factor.data(),
+                            before.constant.data(),
                             static_cast<int>(weight.columns),
                             static_cast<int>(weight.rows)};
     const auto blocks = static_cast<unsigned>(batch.clouds());
     switch (weight.dtype) {
-        case DType::f16: backward_rows<DType::f16><<<blocks, kRowThreads, 0, raw(stream)>>>(a); break;
-        case DType::bf16: backward_rows<DType::bf16><<<blocks, kRowThreads, 0, raw(stream)>>>(a); break;
-        default: backward_rows<DType::f32><<<blocks, kRowThreads, 0, raw(stream)>>>(a); break;
+        case DType::f16: return launch_rows<DType::f16>(a, dL_drows.dtype, blocks, raw(stream));
+        case DType::bf16: return launch_rows<DType::bf16>(a, dL_drows.dtype, blocks, raw(stream));
+        default: return launch_rows<DType::f32>(a, dL_drows.dtype, blocks, raw(stream));
     }
-    STIPPLE_CHECK_LAUNCH(backward_rows);
 }
 
 void linear_max_backward_weight(const MatrixView& rows, const Batch& batch, View<const int32_t, 2> winners,

@@ -29,6 +29,21 @@ __device__ inline void copy_later(uint32_t to, const std::byte* from, bool is_th
 __device__ inline void wait_for_copies() {
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
+/// Copies since the last call are a group, an empty one where there are none.
+__device__ inline void close_group_of_copies() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/// Until all but this thread's kNewest last groups are there.
+template <int kNewest>
+__device__ inline void wait_for_groups_but() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kNewest) : "memory");
+}
+
+/// Where 16 bytes of a row lie. The pieces of eight rows are permuted so that the same piece of each is in other banks.
+template <int kRowBytes>
+__device__ inline uint32_t place(uint32_t row, uint32_t piece) {
+    return row * kRowBytes + ((piece ^ (row & 7)) << 4);
+}
 
 __device__ inline uint4 load_shared(uint32_t from) {
     uint4 x;
@@ -47,6 +62,14 @@ __device__ inline void store_shared(uint32_t to, const uint4& x) {
 /// of each row g, bytes 4 t and the three next.
 __device__ inline void load_matrices(uint32_t (&r)[4], uint32_t row_of_lane) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(row_of_lane)
+                 : "memory");
+}
+
+/// The same of the matrices' transposes: lane 4 g + t gets of rows 2 t and 2 t + 1 the number of 16 bits in column g.
+__device__ inline void load_transposes(uint32_t (&r)[4], uint32_t row_of_lane) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                  : "r"(row_of_lane)
                  : "memory");

@@ -5,9 +5,9 @@
 #include <limits>
 #include <utility>
 
-#include "stipple/core/half.h"
 #include "stipple/core/parallel.h"
 #include "tests/ops/grouping.h"
+#include "tests/ops/products/factors.h"
 #include "tests/support/not_finite.h"
 
 namespace stipple::test {
@@ -22,49 +22,6 @@ class LinearMax : public OnDevice {
     }
 };
 STIPPLE_ON_EVERY_DEVICE(LinearMax);
-
-constexpr DType kFactorTypes[] = {DType::f32, DType::f16, DType::bf16};
-
-/// A matrix of a type on a device, and the numbers that it holds as they were rounded. NaN before and behind it:
-/// whoever reads too far finds them.
-class Factors {
-public:
-    Factors(int64_t rows, int64_t columns, DType dtype, Device device, const std::function<float(int64_t)>& number)
-        : values(static_cast<size_t>(rows * columns)), rows_(rows), columns_(columns), dtype_(dtype) {
-        const int64_t words = size_of(dtype) / 2, count = rows * columns;
-        Array<uint16_t, 1> bits({(count + 2 * kMargin) * words});
-        for (int64_t i = -kMargin; i < count + kMargin; ++i) {
-            const float x = i < 0 || i >= count ? kNan : number(i);
-            uint16_t* at = bits.data() + (i + kMargin) * words;
-            if (dtype == DType::f32) std::memcpy(at, &x, sizeof x);
-            if (dtype == DType::f16) *at = float_to_half(x);
-            if (dtype == DType::bf16) *at = float_to_bfloat16(x);
-            if (i >= 0 && i < count) values[i] = load_as_double(dtype, at);
-        }
-        memory_ = bits.to(device);
-    }
-    MatrixView view() const {
-        return {memory_.data() + kMargin * (size_of(dtype_) / 2), dtype_, rows_, columns_, memory_.device()};
-    }
-    std::vector<double> values;
-
-private:
-    static constexpr int64_t kMargin = 64;  // numbers; keeps the alignment
-    int64_t rows_, columns_;
-    DType dtype_;
-    Array<uint16_t, 1> memory_;
-};
-
-/// Whole numbers from -most to most: their products and sums are exact in every type, and many are equal.
-Factors whole_factors(int64_t rows, int64_t columns, DType dtype, Device device, uint64_t seed, int most = 2) {
-    const Rng rng(seed, 55);
-    return {rows, columns, dtype, device,
-            [&, most](int64_t i) { return static_cast<float>(static_cast<int>(rng.below(i, 2 * most + 1)) - most); }};
-}
-Factors real_factors(int64_t rows, int64_t columns, DType dtype, Device device, uint64_t seed) {
-    const Rng rng(seed, 56);
-    return {rows, columns, dtype, device, [&](int64_t i) { return rng.normal(i); }};
-}
 
 double product_of(const double* row, const double* weight, int64_t k) {
     double sum = 0;
@@ -334,6 +291,52 @@ TEST_P(LinearMax, GradientsOfWholeNumbersAreExact) {
             const auto got_rows = found_rows.get(), got_weight = found_weight.get();
             for (size_t i = 0; i < dL_drows.size(); ++i) ASSERT_EQ(got_rows.data()[i], dL_drows[i]) << i;
             for (size_t i = 0; i < dL_dweight.size(); ++i) ASSERT_EQ(got_weight.data()[i], dL_dweight[i]) << i;
+        }
+}
+
+/// Rows of every type, scaled and moved before the winners are added: one rounding of exact sums.
+TEST_P(LinearMax, RowsOfEveryTypeAreScaledAndMovedFirst) {
+    const int64_t k = 48, channels = 192;
+    const Batch batch = Batch::ragged({0, 7, 7, 260, 263});
+    const Factors weight = whole_factors(channels, k, DType::f16, device(), 24);
+    const Array<int32_t, 2> winners = make_indices(Batch::dense(batch.clouds(), 1), channels, batch, 25);
+    Array<float, 2> gradient({batch.clouds(), channels});
+    for (int64_t i = 0; i < gradient.elements(); ++i) gradient.data()[i] = static_cast<float>(i % 7 - 3);
+    Array<float, 1> factor({1}), constant({k});
+    factor.data()[0] = 0.5f;
+    for (int64_t j = 0; j < k; ++j) constant.data()[j] = static_cast<float>(j % 5) - 2;
+    const auto winners_there = upload(winners);
+    const auto gradient_there = upload(gradient);
+    const auto factor_there = upload(factor), constant_there = upload(constant);
+    for (DType dtype : kFactorTypes)
+        for (const bool has_before : {false, true}) {
+            SCOPED_TRACE(fmt::format("{}, {}", name_of(dtype), has_before));
+            const Factors rows = whole_factors(batch.rows(), k, dtype, device(), 26, 9);
+            std::vector<double> expected = rows.values;
+            for (size_t i = 0; i < expected.size() && has_before; ++i)
+                expected[i] = 0.5 * expected[i] + constant.data()[i % k];
+            for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud)
+                for (int64_t c = 0; c < channels; ++c) {
+                    const int64_t winner = winners.data()[cloud * channels + c];
+                    if (winner < 0 || winner >= batch.size(cloud)) continue;
+                    for (int64_t j = 0; j < k; ++j)
+                        expected[(batch.begin(cloud) + winner) * k + j] +=
+                            gradient.data()[cloud * channels + c] * weight.values[c * k + j];
+                }
+            const MatrixView there = rows.view();
+            const ops::RowsBefore before = {factor_there.view(), constant_there.view()};
+            ops::linear_max_backward_rows(
+                batch, weight.view(), winners_there.view(), gradient_there.view(),
+                {const_cast<void*>(there.data), dtype, there.rows, there.columns, there.device},
+                has_before ? before : ops::RowsBefore{});
+            std::vector<uint16_t> bits(expected.size() * static_cast<size_t>(size_of(dtype)) / 2);
+            copy_bytes(bits.data(), Device{}, there.data, device(), static_cast<int64_t>(bits.size()) * 2);
+            for (size_t i = 0; i < expected.size(); ++i) {
+                const auto exact = static_cast<float>(expected[i]);
+                uint16_t rounded = dtype == DType::f16 ? float_to_half(exact) : float_to_bfloat16(exact);
+                const double want = dtype == DType::f32 ? expected[i] : load_as_double(dtype, &rounded);
+                ASSERT_EQ(load_as_double(dtype, bits.data() + i * static_cast<size_t>(size_of(dtype)) / 2), want) << i;
+            }
         }
 }
 

@@ -23,7 +23,7 @@ STIPPLE_ON_EVERY_DEVICE(VoxelGridOp);
 
 using Cell = std::array<int64_t, 3>;  // z, y, x: the order of the cells
 
-bool is_finite(const float* p) {
+bool is_finite_point(const float* p) {
     return std::isfinite(p[0]) && std::isfinite(p[1]) && std::isfinite(p[2]);
 }
 
@@ -33,7 +33,7 @@ std::map<Cell, std::vector<int32_t>> cells_of(View<const float, 2> points, float
     std::map<Cell, std::vector<int32_t>> cells;
     for (int64_t i = 0; i < points.size(0); ++i) {
         const float p[3] = {points(i, 0), points(i, 1), points(i, 2)};
-        if (!is_finite(p)) continue;
+        if (!is_finite_point(p)) continue;
         Cell cell;
         for (int axis = 0; axis < 3; ++axis) {
             const double difference = p[axis] - origin[axis];
