@@ -461,7 +461,7 @@ TrainReport Training::run() {
             if (error.code() != ErrorCode::interrupted && error.code() != ErrorCode::terminated) throw;
             save(false);
             throw Error(error.code(), fmt::format("stopped after step {}, saved", counters_.step),
-                        fmt::format("go on with: stipple train --resume {}", folder_.path()));
+                        is_first() ? fmt::format("go on with: stipple train --resume {}", folder_.path()) : "");
         }
     }
     if (log_) report_.scores = log_->last_scores();
