@@ -32,8 +32,8 @@ c10::intrusive_ptr<Backend> make_gloo(const BackendOptions& options);
 namespace cuda {
 /// Throws Error{no_device} where NCCL's header was not there.
 c10::intrusive_ptr<Backend> make_nccl(const BackendOptions& options);
-/// Ends what is queued, which may wait for a rank that is gone.
-void abort_nccl(Backend& backend);
+/// Before it is freed. What is queued may wait for a rank that is gone: aborted, it does not.
+void close_nccl(Backend& backend, bool aborts);
 }  // namespace cuda
 
 }  // namespace stipple::learn

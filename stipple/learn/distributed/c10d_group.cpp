@@ -220,8 +220,7 @@ private:
         if (!backend_) return;
         try {
 #ifdef STIPPLE_WITH_CUDA
-            if (options_.device.is_cuda() && launch_.world > 1 && (last_ && !last_->isCompleted()))
-                cuda::abort_nccl(*backend_);
+            if (options_.device.is_cuda()) cuda::close_nccl(*backend_, last_ && !last_->isCompleted());
 #endif
         } catch (const std::exception&) {
         }

@@ -17,7 +17,7 @@ namespace stipple::learn::cuda {
 c10::intrusive_ptr<Backend> make_nccl(const BackendOptions& options) {
 #ifdef USE_C10D_NCCL
     // torch's own answer to a lost rank is to end the process from another thread; ours names the rank.
-    for (const char* name : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING"}) ::setenv(name, "0", 0);
+    ::setenv(TORCH_VERSION_MAJOR >= 2 ? "TORCH_NCCL_ASYNC_ERROR_HANDLING" : "NCCL_ASYNC_ERROR_HANDLING", "0", 0);
     auto how = c10d::ProcessGroupNCCL::Options::create();
     how->timeout = options.timeout;
     return c10::make_intrusive<c10d::ProcessGroupNCCL>(options.store, options.rank, options.world, how);
@@ -28,11 +28,15 @@ c10::intrusive_ptr<Backend> make_nccl(const BackendOptions& options) {
 #endif
 }
 
-void abort_nccl(Backend& backend) {
-#if defined(USE_C10D_NCCL) && TORCH_VERSION_MAJOR >= 2
-    dynamic_cast<c10d::ProcessGroupNCCL&>(backend).abort();
+void close_nccl(Backend& backend, bool aborts) {
+#if TORCH_VERSION_MAJOR >= 2
+    if (aborts)
+        backend.abort();
+    else
+        backend.shutdown();
 #else
     (void)backend;
+    (void)aborts;
 #endif
 }
 
