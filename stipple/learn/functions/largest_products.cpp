@@ -60,12 +60,16 @@ std::vector<CloudRun> runs_of(const ops::Batch& batch, int64_t channels) {
     return runs;
 }
 
-/// Rows of all clouds that the winners name, [clouds, channels] int64.
+/// Rows of all clouds that the winners name, [clouds, channels] int64. Where a cloud begins is counted on the device:
+/// numbers of the host would have to be waited for.
 Tensor rows_of_winners(const ops::Batch& batch, const Tensor& winners, int64_t first, int64_t last) {
-    std::vector<int64_t> begins;
-    for (int64_t cloud = first; cloud < last; ++cloud) begins.push_back(batch.begin(cloud));
-    const Tensor offsets = torch::tensor(begins, torch::kInt64).to(winners.device()).unsqueeze(1);
-    return winners.slice(0, first, last).to(torch::kInt64) + offsets;
+    std::vector<Tensor> begins;
+    for (int64_t from = first, to = first; from < last; from = to) {
+        while (to < last && batch.size(to) == batch.size(from)) ++to;
+        const auto whole = winners.options().dtype(torch::kInt64);
+        begins.push_back(torch::arange(to - from, whole).mul_(batch.size(from)).add_(batch.begin(from)));
+    }
+    return winners.slice(0, first, last).to(torch::kInt64) + torch::cat(begins).unsqueeze(1);
 }
 
 void add_by_ops(const ops::Batch& batch, const Tensor& weight, const Tensor& winners, const Tensor& of_winners,

@@ -1,4 +1,3 @@
-#include <cuda_runtime_api.h>
 
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>

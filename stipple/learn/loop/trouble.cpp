@@ -12,9 +12,10 @@ bool is_finite(const torch::Tensor& tensor) {
     return torch::isfinite(tensor).all().item<bool>();
 }
 
+/// Without what torch advises, which is for programs in Python.
 std::string first_line(const char* text) {
-    const std::string all = text;
-    return all.substr(0, all.find('\n'));
+    const std::string all = text, line = all.substr(0, all.find('\n'));
+    return line.substr(0, std::min(line.find(" Process "), line.find(" Including non-PyTorch")));
 }
 
 }  // namespace
