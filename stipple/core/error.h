@@ -26,6 +26,7 @@ enum class ErrorCode {
     cuda,           // a CUDA call failed
     not_finite,     // numeric failure
     check_failed,   // a check that the user asked for, or of the result itself
+    lost_rank,      // another process of a distributed run is gone, or has failed
     interrupted,    // SIGINT
     terminated,     // SIGTERM
 };

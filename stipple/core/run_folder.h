@@ -26,6 +26,9 @@ public:
     /// there is no run, Error{cannot_write} when another process holds it.
     static RunFolder resume(const std::string& path);
 
+    /// Of a process that has none: another one of the run holds it. path() is empty, and nothing may be stored.
+    static RunFolder elsewhere() { return {}; }
+
     RunFolder(RunFolder&& other) noexcept;
     RunFolder& operator=(RunFolder&& other) noexcept;
     ~RunFolder();

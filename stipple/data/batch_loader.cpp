@@ -38,6 +38,11 @@ void require_loader_options(const BatchLoaderOptions& options, const BatchLoader
                     options.threads);
     STIPPLE_REQUIRE(options.depth >= 1 && options.depth <= 1024, "batch loader: depth must be 1 to 1024, got {}",
                     options.depth);
+    STIPPLE_REQUIRE(options.parts >= 1 && options.part >= 0 && options.part < options.parts,
+                    "batch loader: part {} of {}", options.part, options.parts);
+    STIPPLE_REQUIRE(options.parts == 1 || (options.drop_last && options.batch_size % options.parts == 0),
+                    "batch loader: batches of {}, or what is left at the end, are not {} equal parts",
+                    options.batch_size, options.parts);
     STIPPLE_REQUIRE(make != nullptr, "batch loader: there is no function that makes items");
 }
 
@@ -90,7 +95,7 @@ public:
 
     const LoadedBatch* next() {
         STIPPLE_REQUIRE(!stopped_, "batch loader: next() after stop()");
-        check_interrupted();
+        if (options_.checks_interrupts) check_interrupted();
         if (is_end(state_)) return nullptr;
         start_threads();
         std::unique_lock lock(mutex_);
@@ -103,7 +108,7 @@ public:
             } else {
                 wake_caller_.wait_for(lock, std::chrono::milliseconds(50));  // a signal does not wake
             }
-            check_interrupted();
+            if (options_.checks_interrupts) check_interrupted();
         }
         ++next_;
         state_ = after(state_);
@@ -196,9 +201,10 @@ private:
             epoch_order(options_.seed, to_open_.epoch, order_);
             order_epoch_ = to_open_.epoch;
         }
-        const int64_t begin = to_open_.batch * options_.batch_size;
+        const int64_t share = options_.batch_size / options_.parts;
+        const int64_t begin = to_open_.batch * options_.batch_size + options_.part * share;
         Buffer& buffer = buffer_of(opened_);
-        places_ = std::min(options_.batch_size, options_.items - begin);
+        places_ = std::min(share, options_.items - begin);
         place_ = 0;
         for (int64_t i = 0; i < places_; ++i)
             buffer.items[static_cast<size_t>(i)] =

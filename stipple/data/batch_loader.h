@@ -30,6 +30,10 @@ struct BatchLoaderOptions {
     int64_t epochs = 0;      // after which next() gives nothing; 0: there is no end
     int threads = 1;         // 0 to 256; 0: items are made in next(), on its thread
     int depth = 2;           // batches that are made ahead of the one in use, 1 to 1024
+    /// Several processes share every batch: this one makes the items of run `part` of `parts` equal runs of it, at
+    /// places from 0 on. Wants drop_last, and batches that can be divided.
+    int64_t parts = 1, part = 0;
+    bool checks_interrupts = true;  // in next(); else that is the caller's business
 };
 
 /// Where an item is to be put.
@@ -42,7 +46,7 @@ struct LoaderSlot {
 struct LoadedBatch {
     int64_t epoch = 0, number = 0;   // its place: batch `number` of the epoch
     int buffer = 0;                  // where `make` has put the items
-    std::span<const int64_t> items;  // at place 0, 1, ...; batch_size of them, or fewer in the last batch of an epoch
+    std::span<const int64_t> items;  // at place 0, 1, ...; batch_size / parts, or fewer in the last batch of an epoch
     bool is_last = false;            // of its epoch
 };
 

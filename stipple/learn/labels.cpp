@@ -252,7 +252,9 @@ StepOutput LabelObjective::step(Module& module, const BatchTensors& made, const 
     const Tensor labels = views_.size() == 1 ? made.labels : made.labels.repeat({static_cast<int64_t>(views_.size())});
     const Tensor truth = is_segmentation() ? made.parts : labels;
     Tensor transform;
-    const Tensor logits = logits_of(module, batch, made.points, labels, options, &transform);
+    RunOptions with_views = options;
+    with_views.views = static_cast<int64_t>(views_.size());
+    const Tensor logits = logits_of(module, batch, made.points, labels, with_views, &transform);
     const ProfileMark of_loss(options.profiler, "loss");
 
     Tensor loss, first_allowed;

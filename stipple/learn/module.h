@@ -24,7 +24,8 @@
 
 namespace stipple::learn {
 
-class Profiler;  // profiler.h
+class Profiler;      // profiler.h
+class ProcessGroup;  // distributed/process_group.h
 
 struct RunOptions {
     /// Batch statistics in batch norms, which update their running ones, and dropout. Else running statistics.
@@ -49,6 +50,11 @@ struct RunOptions {
     /// Sees the output of every layer as it is made: how a number that is not finite is traced to its layer. No layers
     /// are fused then.
     std::function<void(const network::Layer& layer, const torch::Tensor& output)> watch = {};
+    /// Ranks that train together, each on a share of the batch: batch norms take the statistics of all their rows, and
+    /// dropout draws what one process with the whole batch would. All of them run the same layers.
+    ProcessGroup* group = nullptr;
+    /// The clouds are so many runs of equal length, each of which the ranks have shared: looks at the same items.
+    int64_t views = 1;
     /// Learns what each layer takes, below a stage "forward".
     Profiler* profiler = nullptr;
 };

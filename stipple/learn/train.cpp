@@ -10,9 +10,11 @@
 #include "stipple/core/failpoint.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/log.h"
+#include "stipple/learn/distributed/exchange.h"
 #include "stipple/learn/loop/device_steps.h"
 #include "stipple/learn/loop/run_log.h"
 #include "stipple/learn/loop/run_state.h"
+#include "stipple/learn/loop/set_up.h"
 #include "stipple/learn/loop/trouble.h"
 #include "stipple/learn/optimizer.h"
 #include "stipple/learn/profiler.h"
@@ -32,40 +34,6 @@ constexpr const char* kRecipe = "recipe.toml";
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// Same recipe and seed, same bits; products of a GPU as the recipe says.
-void set_arithmetic(const Recipe& recipe) {
-    at::globalContext().setDeterministicAlgorithms(recipe.run.deterministic, /*warn_only=*/true);
-    at::globalContext().setBenchmarkCuDNN(false);
-    const bool is_tf32 = recipe.run.precision != Precision::fp32;  // of what is float32 beside shorter products too
-    at::globalContext().setAllowTF32CuBLAS(is_tf32);
-    at::globalContext().setAllowTF32CuDNN(is_tf32);
-}
-
-std::optional<torch::Dtype> type_of_products(Precision precision) {
-    if (precision == Precision::bf16) return torch::kBFloat16;
-    if (has_loss_scale(precision)) return torch::kHalf;
-    return {};
-}
-
-/// The module of a run, with weights as short as the precision wants them.
-Module module_for(const Recipe& recipe, const Objective& objective, const network::Weights& weights,
-                  torch::Device device) {
-    if (has_loss_scale(recipe.run.precision) && !device.is_cuda())
-        throw Error(ErrorCode::bad_config, "float16 is for a GPU", "use run.precision=fp32 or bf16");
-    Module module(objective.network(), weights, device);
-    const bool is_short =
-        recipe.run.precision == Precision::fp16_weights || recipe.run.precision == Precision::fp16_pure;
-    if (is_short) module.store_weights_as(torch::kHalf);
-    return module;
-}
-
-/// What a moving average follows: the masters where there are some, else the parameters.
-std::map<std::string, Tensor> averaged(const Module& module, const Optimizer& optimizer) {
-    std::map<std::string, Tensor> tensors = optimizer.masters();
-    tensors.insert(module.parameters().begin(), module.parameters().end());
-    return tensors;
 }
 
 class Training {
@@ -88,16 +56,20 @@ private:
     network::Weights result() const;
     void save_weights(const std::string& name) const;
     bool has_average() const { return recipe_.run.average_decay > 0; }
+    bool is_first() const { return !group_ || group_->rank() == 0; }  // which evaluates, logs and saves
+    int64_t ranks() const { return group_ ? group_->size() : 1; }
+    void join();
 
     const Recipe& recipe_;
     Objective& objective_;
     RunFolder& folder_;
     const TrainOptions& options_;
+    ProcessGroup* group_;
     Module module_;
     Optimizer optimizer_;
     Average average_;
     std::vector<Tensor> trained_, statistics_;
-    int64_t batch_;
+    int64_t batch_;  // of all ranks together
     data::BatchLoader loader_;
     Counters counters_;
     TrainReport report_;
@@ -109,25 +81,20 @@ private:
     std::unique_ptr<Profiler> profiler_;
     int64_t profile_from_ = 0;  // step
     int64_t last_step_ = 0;     // of this process, counted from 1; 0: that of the recipe
+    double signals_[2] = {};    // that the ranks have caught, as SharedStep::signals
 };
-
-network::Weights first_weights(const Recipe& recipe, const Objective& objective, const TrainOptions& options) {
-    network::Weights weights =
-        options.initial ? *options.initial : network::initial_weights(objective.network(), recipe.run.seed);
-    for (const auto& [name, value] : objective.metadata()) weights.metadata[name] = value;
-    return weights;
-}
 
 Training::Training(const Recipe& recipe, Objective& objective, RunFolder& folder, const TrainOptions& options)
     : recipe_(recipe),
       objective_(objective),
       folder_(folder),
       options_(options),
-      module_(module_for(recipe, objective, first_weights(recipe, objective, options), options.device)),
+      group_(options.group),
+      module_(module_for(recipe, objective, first_weights(recipe, objective, options.initial), options.device)),
       optimizer_(recipe.optimizer, module_.parameters(), recipe.run.precision == Precision::fp16_weights),
       average_(recipe.run.average_decay, averaged(module_, optimizer_)),
       trained_(module_.trained()),
-      batch_(std::min(recipe.run.batch, objective.items())),
+      batch_(shared_batch(std::min(recipe.run.batch, objective.items()), objective.items(), options.group)),
       loader_({.items = objective.items(),
                .batch_size = batch_,
                .seed = recipe.run.seed,
@@ -135,16 +102,30 @@ Training::Training(const Recipe& recipe, Objective& objective, RunFolder& folder
                .drop_last = true,
                .epochs = recipe.run.epochs,
                .threads = static_cast<int>(recipe.run.loader_threads),
-               .depth = kDepth},
+               .depth = kDepth,
+               .parts = ranks(),
+               .part = group_ ? group_->rank() : 0,
+               .checks_interrupts = !group_},
               [&objective](int64_t epoch, int64_t item, const data::LoaderSlot& slot) {
                   objective.make(epoch, item, slot);
               }) {
     for (const auto& [name, tensor] : module_.parameters())
         if (!tensor.requires_grad()) statistics_.push_back(tensor);
-    objective.prepare(batch_, kDepth + 1, static_cast<int>(recipe.run.loader_threads), options.device);
+    objective.prepare(batch_ / ranks(), kDepth + 1, static_cast<int>(recipe.run.loader_threads), options.device);
     counters_.sums.assign(objective.sums().size(), 0);
     if (batch_ < recipe.run.batch)
         report_.warnings.push_back(fmt::format("batches of {} items: there are no more", batch_));
+}
+
+/// All ranks begin with what rank 0 has.
+void Training::join() {
+    if (!group_) return;
+    counters_ = counters_from_json(broadcast_text(*group_, to_json(counters_)));
+    share_tensors(*group_, tensors());
+    if (is_first()) return;
+    optimizer_.set_steps(counters_.optimizer_steps);
+    average_.set_updates(counters_.average_updates);
+    loader_.set_state({counters_.epoch, counters_.batch});
 }
 
 std::map<std::string, Tensor> Training::tensors() const {
@@ -172,6 +153,9 @@ void Training::resume() {
     if (checkpoint->info.threads != torch::get_num_threads())
         report_.warnings.push_back(fmt::format("{} threads, {} before: the run will not end in the same bits",
                                                torch::get_num_threads(), checkpoint->info.threads));
+    if (checkpoint->info.world_size != ranks())
+        report_.warnings.push_back(fmt::format("{} ranks, {} before: the run will not end in the same bits", ranks(),
+                                               checkpoint->info.world_size));
     const std::map<std::string, Tensor> stored = load_tensors(checkpoint->file(kState));
     counters_ = counters_from_json(checkpoint->info.extra);
     try {
@@ -192,6 +176,7 @@ void Training::save_once(bool is_best) {
     CheckpointInfo info;
     info.step = counters_.step;
     info.threads = torch::get_num_threads();
+    info.world_size = static_cast<int>(ranks());
     info.versions = {{"torch", TORCH_VERSION}};
     if (is_best) info.score = -counters_.best_score;
     info.extra = to_json(counters_);
@@ -209,6 +194,8 @@ void Training::save_once(bool is_best) {
 }
 
 void Training::save(bool is_best) {
+    if (!is_first()) return;
+    if (group_) group_->say(fmt::format("checkpoint after step {}", counters_.step));
     const ProfileMark mark(profiler_.get(), "checkpoint");
     try {
         save_once(is_best);
@@ -231,6 +218,7 @@ RunOptions Training::run_options(int64_t epoch) const {
     how.seed = recipe_.run.seed;
     how.step = counters_.step;
     how.profiler = profiler_.get();
+    how.group = group_;
     how.norm_momentum = norm_momentum_at(recipe_.schedule, epoch);
     how.products = type_of_products(recipe_.run.precision);
     return how;
@@ -247,16 +235,26 @@ void Training::step(const data::LoadedBatch& batch) {
     optimizer_.zero_gradients();
     const StepOutput output = objective_.step(module_, batch, how);
     ProfileMark backward(how.profiler, "backward");
-    (scale == 1 ? output.loss : output.loss * scale).backward();
+    const double share = scale / static_cast<double>(ranks());  // the sum over the ranks is the gradient of their mean
+    (share == 1 ? output.loss : output.loss * share).backward();
     backward.end();
+    SharedStep seen = {output.loss.detach().to(torch::kFloat64).reshape({1}), output.sums.flatten(),
+                       torch::empty({0}, output.sums.options())};
+    if (group_) {
+        const ProfileMark mark(how.profiler, "exchange");
+        group_->say(fmt::format("step {}", counters_.step + 1));
+        sum_gradients(*group_, trained_);
+        seen = share_step(*group_, output, caught_signal());
+        group_->settle();
+    }
     ProfileMark clip(how.profiler, "clip");
     const Tensor norm = gradient_norm(trained_);
     // The only wait for the device: all numbers of the step in one copy.
-    const Tensor numbers = torch::cat({output.sums.flatten(), norm.to(torch::kFloat64).reshape({1}),
-                                       output.loss.detach().to(torch::kFloat64).reshape({1})})
-                               .cpu();
+    const Tensor numbers =
+        torch::cat({seen.sums, norm.to(torch::kFloat64).reshape({1}), seen.loss, seen.signals}).cpu();
     const double* number = numbers.data_ptr<double>();
-    const auto sums = static_cast<size_t>(numbers.numel() - 2);
+    const size_t sums = counters_.sums.size();
+    if (group_) std::copy_n(number + sums + 2, 2, signals_);
     const double gradient = number[sums] / scale, loss = number[sums + 1];
     ++counters_.step;
     ++epoch_steps_;
@@ -265,6 +263,7 @@ void Training::step(const data::LoadedBatch& batch) {
         for (size_t i = 0; i < statistics.size(); ++i) statistics_[i].copy_(statistics[i]);
         clip.end();
         how.profiler = nullptr;
+        how.group = nullptr;
         const bool is_blamed = has_loss_scale(recipe_.run.precision) && std::isfinite(loss);
         if (!is_blamed || !counters_.loss_scale.observe(false)) skip(batch, how, loss);
         return;
@@ -282,7 +281,7 @@ void Training::step(const data::LoadedBatch& batch) {
     }
     for (size_t i = 0; i < sums; ++i) counters_.sums[i] += number[i];
     ++counters_.summed_steps;
-    if (counters_.step % recipe_.run.log_every == 0 || counters_.step == 1)
+    if (log_ && (counters_.step % recipe_.run.log_every == 0 || counters_.step == 1))
         log_->add_step(counters_.step, batch.epoch, loss, rate, gradient);
 }
 
@@ -333,11 +332,15 @@ void Training::steps_on_device() {
 void Training::skip(const data::LoadedBatch& batch, const RunOptions& how, double loss) {
     ++counters_.skipped;
     ++counters_.skipped_in_a_row;
+    std::string trouble =
+        fmt::format("{}; items {}", find_trouble(module_, objective_, batch, how), objective_.describe(batch.items));
+    if (group_) trouble = share_trouble(*group_, trouble);
     const std::string reason =
-        fmt::format("{} is not finite: {}; items {}", std::isfinite(loss) ? "the gradient" : "the loss",
-                    find_trouble(module_, objective_, batch, how), objective_.describe(batch.items));
-    log_warn("epoch {}, step {}: skipped, {}", batch.epoch + 1, how.step + 1, reason);
-    log_->add_skipped(how.step + 1, batch.epoch, reason);
+        fmt::format("{} is not finite: {}", std::isfinite(loss) ? "the gradient" : "the loss", trouble);
+    if (is_first()) {
+        log_warn("epoch {}, step {}: skipped, {}", batch.epoch + 1, how.step + 1, reason);
+        log_->add_skipped(how.step + 1, batch.epoch, reason);
+    }
     const bool is_often = counters_.skipped > kSkipsInARow &&
                           static_cast<double>(counters_.skipped) > kSkippedShare * static_cast<double>(counters_.step);
     if (counters_.skipped_in_a_row >= kSkipsInARow || is_often)
@@ -349,11 +352,16 @@ void Training::skip(const data::LoadedBatch& batch, const RunOptions& how, doubl
 
 void Training::evaluate(Scores& scores) {
     const ProfileMark mark(profiler_.get(), "evaluation");
-    std::map<std::string, Tensor> averages = average_.values();
-    if (has_average()) module_.exchange(averages);
-    Scores validation = objective_.evaluate(module_);
-    if (has_average()) module_.exchange(averages);
+    Scores validation = {{"", 0}};
+    if (is_first()) {
+        if (group_) group_->say(fmt::format("evaluation after step {}", counters_.step));
+        std::map<std::string, Tensor> averages = average_.values();
+        if (has_average()) module_.exchange(averages);
+        validation = objective_.evaluate(module_);
+        if (has_average()) module_.exchange(averages);
+    }
     counters_.last_score = validation.front().second;
+    if (group_) counters_.last_score = broadcast_number(*group_, counters_.last_score);
     observe(recipe_.schedule, counters_.plateau, counters_.last_score);
     scores.insert(scores.end(), validation.begin(), validation.end());
 }
@@ -391,10 +399,10 @@ void Training::end_epoch() {
     counters_.is_finished = is_last || report_.stopped_early;
     const double next_rate =
         rate_at(recipe_.schedule, counters_.step - 1, loader_.batches(), recipe_.run.epochs, counters_.plateau);
-    log_->add_epoch(counters_.step, epoch, scores, next_rate, rate, memory_use(options_.device));
+    if (log_) log_->add_epoch(counters_.step, epoch, scores, next_rate, rate, memory_use(options_.device));
     std::string line;
     for (const auto& [name, value] : scores) line += fmt::format(", {} {:.4f}", name, value);
-    if (options_.progress != ProgressMode::never)
+    if (options_.progress != ProgressMode::never && is_first())
         log_info("epoch {} of {}{}, {:.0f} clouds/s", epoch + 1, recipe_.run.epochs, line, rate);
     std::fill(counters_.sums.begin(), counters_.sums.end(), 0);
     counters_.summed_steps = 0;
@@ -409,27 +417,30 @@ network::Weights Training::result() const {
 }
 
 void Training::save_weights(const std::string& name) const {
+    if (!is_first()) return;
     network::save_weights(folder_.path() + "/" + name, result(), network::parse_weight_storage(recipe_.run.storage),
                           Overwrite::allow);
 }
 
 TrainReport Training::run() {
-    if (options_.is_resumed) resume();
-    log_ = std::make_unique<RunLog>(folder_, recipe_.name, counters_.step);
-    if (counters_.step == 0 && !counters_.is_finished) {
+    if (options_.is_resumed && is_first()) resume();
+    join();
+    if (is_first()) log_ = std::make_unique<RunLog>(folder_, recipe_.name, counters_.step);
+    if (counters_.step == 0 && !counters_.is_finished && is_first()) {
         save(false);  // what cannot be saved shows before anything is computed
         const std::optional<Checkpoint> first = find_checkpoint(folder_.path(), Damaged::skip, report_.warnings);
         if (first) require_free_space(folder_.path(), first->bytes(), recipe_.run.keep + 1);
     }
     const int64_t left = (recipe_.run.epochs * loader_.batches() - counters_.step) * batch_;
-    progress_ = std::make_unique<Progress>("train " + recipe_.name, left, options_.progress, "clouds");
+    progress_ = std::make_unique<Progress>("train " + recipe_.name, left,
+                                           is_first() ? options_.progress : ProgressMode::never, "clouds");
     begin_profile();
-    if (objective_.has_device_batches() && !profiler_)
+    if (objective_.has_device_batches() && !profiler_ && !group_)
         device_steps_ =
             std::make_unique<DeviceSteps>(recipe_, objective_, module_, optimizer_, average_, batch_, options_.device);
     while (!counters_.is_finished && (last_step_ == 0 || counters_.step < last_step_)) {
         try {
-            check_interrupted();
+            if (!group_) check_interrupted();
             if (device_steps_) {
                 run_or_explain_memory(recipe_.run.batch, [&] { steps_on_device(); });
                 continue;
@@ -445,14 +456,15 @@ TrainReport Training::run() {
             whole.end();
             progress_->add(batch_);
             if (is_last) end_epoch();
+            check_signals(signals_);
         } catch (const Error& error) {
             if (error.code() != ErrorCode::interrupted && error.code() != ErrorCode::terminated) throw;
             save(false);
             throw Error(error.code(), fmt::format("stopped after step {}, saved", counters_.step),
-                        fmt::format("go on with: stipple train --resume {}", folder_.path()));
+                        is_first() ? fmt::format("go on with: stipple train --resume {}", folder_.path()) : "");
         }
     }
-    report_.scores = log_->last_scores();
+    if (log_) report_.scores = log_->last_scores();
     report_.epochs = loader_.state().epoch;
     report_.steps = counters_.step;
     report_.skipped = counters_.skipped;
@@ -461,7 +473,7 @@ TrainReport Training::run() {
     report_.seconds = seconds_since(started_);
     if (counters_.is_finished) {
         save_weights("weights.safetensors");
-        report_.weights = folder_.path() + "/weights.safetensors";
+        if (is_first()) report_.weights = folder_.path() + "/weights.safetensors";
         progress_->finish("wrote " + report_.weights);
     } else {
         save(false);

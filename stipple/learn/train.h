@@ -36,6 +36,11 @@ struct TrainOptions {
     int64_t max_steps = 0;              // ends after so many steps of the run, saved, to be resumed; 0: at its end
     std::optional<network::Weights> initial;  // instead of initial_weights(network, seed)
 
+    /// Ranks that train together: each has its share of every batch, and they end in the weights of one process with
+    /// the same batches, up to rounding. Rank 0 alone evaluates, logs, saves and resumes, and the others learn its
+    /// state; they have RunFolder::elsewhere().
+    ProcessGroup* group = nullptr;
+
     /// Where so many steps go, after some that warm up; then the run ends as by max_steps. With an epoch that ends
     /// among them: the evaluation and the checkpoint too. Threads of the loader are not part of it, the wait for them
     /// is.
@@ -60,6 +65,10 @@ struct TrainReport {
 /// Loss or gradients that are not finite: the step is skipped, counted and logged with the first layer whose output is
 /// not finite and the items; after 10 in a row, or when more than 1 % of the steps (and 10) were skipped,
 /// Error{not_finite}. What a checkpoint holds is always finite.
+///
+/// A signal to one rank of a group ends all of them after the same step. What is not finite for one rank is skipped by
+/// all. Throws Error{lost_rank} when another rank is gone or has failed, and Error{bad_config} for a batch that the
+/// ranks cannot divide among them, or when they have different data.
 ///
 /// Throws Error{out_of_memory} with a batch to try, Error{cannot_write} when a checkpoint could not be saved in two
 /// attempts (the ones before it are intact), Error{bad_file} for a checkpoint that does not belong to the recipe.

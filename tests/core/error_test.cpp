@@ -24,17 +24,18 @@ TEST(ErrorTable, HasEachCodeOnceInTheOrderOfTheEnum) {
 
 TEST(ErrorTable, HasTheDocumentedExitCodes) {
     const std::map<ErrorCode, int> expected = {
-        {ErrorCode::internal, 1},     {ErrorCode::bad_argument, 2},  {ErrorCode::bad_config, 2},
-        {ErrorCode::bad_file, 3},     {ErrorCode::cannot_write, 4},  {ErrorCode::out_of_memory, 5},
-        {ErrorCode::no_device, 5},    {ErrorCode::cuda, 5},          {ErrorCode::not_finite, 6},
-        {ErrorCode::check_failed, 7}, {ErrorCode::interrupted, 130}, {ErrorCode::terminated, 143}};
+        {ErrorCode::internal, 1},     {ErrorCode::bad_argument, 2}, {ErrorCode::bad_config, 2},
+        {ErrorCode::bad_file, 3},     {ErrorCode::cannot_write, 4}, {ErrorCode::out_of_memory, 5},
+        {ErrorCode::no_device, 5},    {ErrorCode::cuda, 5},         {ErrorCode::not_finite, 6},
+        {ErrorCode::check_failed, 7}, {ErrorCode::lost_rank, 8},    {ErrorCode::interrupted, 130},
+        {ErrorCode::terminated, 143}};
     ASSERT_EQ(expected.size(), error_table().size());
     std::set<int> codes;
     for (const ErrorRule& rule : error_table()) {
         EXPECT_EQ(rule.exit_code, expected.at(rule.code)) << rule.name;
         codes.insert(rule.exit_code);
     }
-    EXPECT_EQ(codes, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 130, 143}));
+    EXPECT_EQ(codes, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8, 130, 143}));
 }
 
 TEST(ErrorText, NamesThePlace) {

@@ -349,5 +349,31 @@ TEST(BatchLoader, OrderIsTheSameOnEveryMachine) {
     EXPECT_EQ(order, (std::vector<int64_t>{2, 5, 8, 9, 4, 3, 6, 0, 1, 7}));
 }
 
+TEST(BatchLoader, PartsAreTheBatchTogether) {
+    BatchLoaderOptions options = three_epochs(2);
+    options.batch_size = 6;
+    options.drop_last = true;
+    const std::vector<SeenBatch> whole = LoaderWithMemory(options).rest();
+    options.parts = 3;
+    std::vector<std::vector<SeenBatch>> parts;
+    for (options.part = 0; options.part < 3; ++options.part) parts.push_back(LoaderWithMemory(options).rest());
+    for (size_t i = 0; i < whole.size(); ++i) {
+        SeenBatch together = {whole[i].epoch, whole[i].number, {}, {}, whole[i].is_last};
+        for (const std::vector<SeenBatch>& part : parts) {
+            ASSERT_EQ(part.size(), whole.size());
+            ASSERT_EQ(part[i].items.size(), 2u);
+            together.items.insert(together.items.end(), part[i].items.begin(), part[i].items.end());
+            together.made.insert(together.made.end(), part[i].made.begin(), part[i].made.end());
+        }
+        EXPECT_TRUE(together == whole[i]) << i;
+    }
+    options.part = 0, options.batch_size = 5;
+    EXPECT_THROW(LoaderWithMemory{options}, Error);  // five items are not three equal parts
+    options.batch_size = 6, options.drop_last = false;
+    EXPECT_THROW(LoaderWithMemory{options}, Error);  // nor are the five that are left at the end
+    options.parts = 1, options.part = 1;
+    EXPECT_THROW(LoaderWithMemory{options}, Error);
+}
+
 }  // namespace
 }  // namespace stipple::data

@@ -6,7 +6,10 @@
 
 #include "stipple/cli/common/json.h"
 #include "stipple/cli/common/profile_report.h"
+#include "stipple/cli/learn/processes.h"
 #include "stipple/core/checkpoint.h"
+#include "stipple/core/log.h"
+#include "stipple/learn/distributed/c10d_group.h"
 #include "stipple/learn/fine_tune.h"
 #include "stipple/learn/finish.h"
 #include "stipple/learn/labels.h"
@@ -18,9 +21,9 @@ namespace stipple::cli {
 namespace {
 
 struct TrainArguments {
-    std::string recipe, data, output, resume, init, on_save_error = "stop";
+    std::string recipe, data, output, resume, init, on_save_error = "stop", launcher = "auto";
     std::vector<std::string> settings;
-    int64_t epochs = 0, batch = 0, max_steps = 0, profile = 0;
+    int64_t epochs = 0, batch = 0, max_steps = 0, profile = 0, processes = 1, rank_timeout = 600;
     bool strict = false, prints_recipe = false;
 };
 
@@ -40,11 +43,16 @@ learn::Recipe resolved(const TrainArguments& arguments, const Common& common, bo
     return recipe;
 }
 
-torch::Device torch_device(const std::string& name) {
-    const Device device = parse_device(name);
+/// A GPU that is not named by its number is that of the rank.
+torch::Device torch_device(const std::string& name, const learn::Launch& launch) {
+    Device device = parse_device(name);
+    if (name.find(':') == std::string::npos) device.index = launch.local_rank;
     if (device.type == DeviceType::cpu) return torch::kCPU;
     if (!torch::cuda::is_available())
         throw Error(ErrorCode::no_device, "this LibTorch has no CUDA, or there is no GPU", "use --device cpu");
+    if (device.index >= static_cast<int>(torch::cuda::device_count()))
+        throw Error(ErrorCode::no_device, fmt::format("rank {}: there is no GPU {}: this machine has {}", launch.rank,
+                                                      device.index, torch::cuda::device_count()));
     return {torch::kCUDA, static_cast<c10::DeviceIndex>(device.index)};
 }
 
@@ -89,13 +97,14 @@ Result report(const learn::Recipe& recipe, const learn::TrainReport& trained, co
     return result;
 }
 
-Result run_train(const TrainArguments& arguments, const Common& common, bool seed_given) {
-    if (common.threads > 0) torch::set_num_threads(common.threads);
-    learn::keep_freed_memory();
+Result run_rank(const TrainArguments& arguments, const Common& common, bool seed_given, const learn::Launch& launch,
+                learn::ProcessGroup* group) {
+    const bool is_first = launch.rank == 0;
     const bool is_resumed = !arguments.resume.empty();
     learn::TrainOptions options;
-    options.device = torch_device(common.device);
-    options.progress = progress_mode(common);
+    options.device = torch_device(common.device, launch);
+    options.progress = is_first ? progress_mode(common) : ProgressMode::never;
+    options.group = group;
     options.is_resumed = is_resumed;
     options.refuses_damaged = arguments.strict;
     options.survives_save_errors = arguments.on_save_error == "warn";
@@ -107,7 +116,9 @@ Result run_train(const TrainArguments& arguments, const Common& common, bool see
     std::optional<RunFolder> folder;
     learn::Recipe recipe;
     io::Warnings warnings;
-    if (is_resumed) {
+    if (!is_first) {
+        recipe = learn::parse_recipe(learn::broadcast_text(*group, ""));
+    } else if (is_resumed) {
         STIPPLE_REQUIRE(
             arguments.recipe.empty() && arguments.data.empty() && arguments.output.empty() && arguments.init.empty() &&
                 arguments.settings.empty() && arguments.epochs == 0 && arguments.batch == 0 && !seed_given,
@@ -126,7 +137,7 @@ Result run_train(const TrainArguments& arguments, const Common& common, bool see
     }
     std::optional<network::Weights> init;
     std::vector<std::string> told_later;  // by train()
-    if (!recipe.init.empty() && !(folder && find_checkpoint(folder->path(), Damaged::skip, told_later))) {
+    if (is_first && !recipe.init.empty() && !(folder && find_checkpoint(folder->path(), Damaged::skip, told_later))) {
         init = network::load_weights(recipe.init);
         recipe = learn::recipe_for(recipe, *init);
     }
@@ -136,6 +147,7 @@ Result run_train(const TrainArguments& arguments, const Common& common, bool see
         result.fields["recipe_toml"] = result.text;
         return result;
     }
+    if (is_first && group) learn::broadcast_text(*group, learn::to_toml(recipe));
     const learn::LabelData data = learn::load_label_data(recipe, warnings, options.progress);
     const std::unique_ptr<learn::Objective> objective = learn::make_label_objective(recipe, data);
     if (init) {
@@ -152,10 +164,17 @@ Result run_train(const TrainArguments& arguments, const Common& common, bool see
                                   network::parameters_of(objective->network()).size());
         return result;
     }
-    if (!is_resumed)
+    if (!is_first)
+        folder = RunFolder::elsewhere();
+    else if (!is_resumed)
         folder = RunFolder::create(arguments.output.empty() ? "runs/" + recipe.name : arguments.output,
                                    learn::to_toml(recipe));
     learn::TrainReport trained = learn::train(recipe, *objective, *folder, options);
+    if (!is_first) {
+        Result nothing;
+        nothing.stdout_taken = true;
+        return nothing;
+    }
     if (trained.is_complete)
         learn::finish_weights(recipe, data.set, trained,
                               {.command = command_line(recipe),
@@ -170,6 +189,36 @@ Result run_train(const TrainArguments& arguments, const Common& common, bool see
         if (!common.table.empty()) result.text = format_table(profile_table(profile, common.table), common.table);
     }
     return result;
+}
+
+Result run_train(const TrainArguments& arguments, const Common& common, bool seed_given) {
+    if (!is_started_rank() && arguments.processes > 1) return run_processes(arguments.processes, common);
+    if (common.threads > 0) torch::set_num_threads(common.threads);
+    learn::keep_freed_memory();
+    learn::Launch launch = learn::find_launch(learn::parse_launcher(arguments.launcher), learn::process_environment());
+    if (arguments.prints_recipe || common.dry_run) {  // rank 0 can do that alone
+        Result nothing;
+        nothing.stdout_taken = true;
+        return launch.rank == 0 ? run_rank(arguments, common, seed_given, {}, nullptr) : nothing;
+    }
+    if (launch.world == 1) return run_rank(arguments, common, seed_given, launch, nullptr);
+    learn::C10dGroup group(launch, {.device = torch_device(common.device, launch),
+                                    .timeout = std::chrono::seconds(arguments.rank_timeout)});
+    const LogLevel level = launch.rank == 0 ? LogLevel::info : LogLevel::debug;
+    if (log_level() <= level)
+        log_message(level, fmt::format("rank {} of {}, {}, rank 0 is at {}:{} (variables of {})", launch.rank,
+                                       launch.world, group.backend(), launch.address, launch.port, launch.launcher));
+    try {
+        Result result = run_rank(arguments, common, seed_given, launch, &group);
+        group.finish();
+        return result;
+    } catch (const Error& error) {
+        group.fail(error);
+        throw;
+    } catch (const std::exception& error) {
+        group.fail(Error(ErrorCode::internal, error.what()));
+        throw;
+    }
 }
 
 }  // namespace
@@ -192,6 +241,15 @@ Command add_train(Arguments& root, Common& common) {
     app.option("--on-save-error", arguments->on_save_error, "A checkpoint that cannot be written")
         .one_of({"stop", "warn"})
         .show_default();
+    app.option("--processes", arguments->processes, "Train in N processes of this machine").between(1, 4096).text("N");
+    app.option("--launcher", arguments->launcher, "Whose variables tell that there are several processes")
+        .one_of({"auto", "torchrun", "mpi", "slurm", "none"})
+        .show_default()
+        .text("WHOSE");
+    app.option("--rank-timeout", arguments->rank_timeout, "After which another process counts as lost")
+        .between(1, 86400)
+        .show_default()
+        .text("SECONDS");
     app.flag("--strict", arguments->strict, "A damaged checkpoint is an error, not skipped");
     app.flag("--print-recipe", arguments->prints_recipe, "Print the resolved recipe and end");
     app.footer(

@@ -9,7 +9,7 @@
 namespace stipple {
 namespace {
 
-constexpr std::array<ErrorRule, 12> kRules = {{
+constexpr std::array<ErrorRule, 13> kRules = {{
     {ErrorCode::internal, "internal", 1, "stipple.InternalError", 500},
     {ErrorCode::bad_argument, "bad_argument", 2, "stipple.ArgumentError", 400},
     {ErrorCode::bad_config, "bad_config", 2, "stipple.ConfigError", 400},
@@ -20,6 +20,7 @@ constexpr std::array<ErrorRule, 12> kRules = {{
     {ErrorCode::cuda, "cuda", 5, "stipple.CudaError", 500},
     {ErrorCode::not_finite, "not_finite", 6, "stipple.NumericError", 500},
     {ErrorCode::check_failed, "check_failed", 7, "stipple.CheckFailed", 409},
+    {ErrorCode::lost_rank, "lost_rank", 8, "stipple.LostRankError", 503},
     {ErrorCode::interrupted, "interrupted", 130, "KeyboardInterrupt", 503},
     {ErrorCode::terminated, "terminated", 143, "SystemExit", 503},
 }};

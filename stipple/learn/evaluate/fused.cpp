@@ -30,7 +30,8 @@ std::vector<int64_t> fused_layers(const network::Network& network) {
 torch::Tensor run_linear_max(const Layer& linear, const torch::Tensor& input, const LayerContext& context) {
     const network::LayerOptions& options = linear.options;
     const RunOptions& how = context.options;
-    STIPPLE_REQUIRE(!how.is_training || input.size(0) > 1, "{}: batch norm cannot learn from one row", linear.name);
+    STIPPLE_REQUIRE(!how.is_training || how.group || input.size(0) > 1, "{}: batch norm cannot learn from one row",
+                    linear.name);
     const ops::Batch& points = context.batches[static_cast<size_t>(linear.type.set)];
     std::vector<int64_t> offsets = {0};
     for (int64_t cloud = 0; linear.type.width > 1 && cloud < points.clouds(); ++cloud)
@@ -46,7 +47,8 @@ torch::Tensor run_linear_max(const Layer& linear, const torch::Tensor& input, co
                             .eps = options.norm_eps,
                             .momentum = how.norm_momentum >= 0 ? how.norm_momentum : double{options.norm_momentum},
                             .uses_batch_statistics = how.is_training,
-                            .has_relu = options.activation.kind == ActivationKind::relu});
+                            .has_relu = options.activation.kind == ActivationKind::relu,
+                            .group = how.group});
 }
 
 }  // namespace stipple::learn

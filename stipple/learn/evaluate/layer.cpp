@@ -4,6 +4,8 @@
 #include <numbers>
 #include <string>
 
+#include "stipple/learn/distributed/global_rows.h"
+#include "stipple/learn/distributed/sync_norm.h"
 #include "stipple/learn/evaluate/clouds.h"
 #include "stipple/learn/functions/dropout.h"
 #include "stipple/learn/functions/norm_activation.h"
@@ -95,7 +97,8 @@ Tensor LayerRun::linear() const {
     const bool is_training = context_.options.is_training, has_relu = options.activation.kind == ActivationKind::relu;
     const double momentum =
         context_.options.norm_momentum >= 0 ? context_.options.norm_momentum : double{options.norm_momentum};
-    if (options.norm && is_training && can_norm_activation(input) &&
+    ProcessGroup* const group = is_training ? context_.options.group : nullptr;
+    if (options.norm && is_training && !group && can_norm_activation(input) &&
         (has_relu || options.activation.kind == ActivationKind::none)) {
         STIPPLE_REQUIRE(input.size(0) > 1, "{}: batch norm cannot learn from one row", layer_.name);
         return norm_activation(torch::linear(input, weight),
@@ -110,10 +113,17 @@ Tensor LayerRun::linear() const {
     }
     Tensor y = product(input, weight, options.bias ? parameter("bias").to(type) : Tensor());
     if (options.norm) {
-        STIPPLE_REQUIRE(!is_training || y.size(0) > 1, "{}: batch norm cannot learn from one row", layer_.name);
-        y = torch::batch_norm(y, parameter("norm.weight"), parameter("norm.bias"), parameter("norm.running_mean"),
-                              parameter("norm.running_var"), is_training, momentum, options.norm_eps,
-                              /*cudnn_enabled=*/true);
+        STIPPLE_REQUIRE(!is_training || group || y.size(0) > 1, "{}: batch norm cannot learn from one row",
+                        layer_.name);
+        if (group)
+            y = sync_batch_norm(y,
+                                {parameter("norm.weight"), parameter("norm.bias"), parameter("norm.running_mean"),
+                                 parameter("norm.running_var"), options.norm_eps, momentum},
+                                *group);
+        else
+            y = torch::batch_norm(y, parameter("norm.weight"), parameter("norm.bias"), parameter("norm.running_mean"),
+                                  parameter("norm.running_var"), is_training, momentum, options.norm_eps,
+                                  /*cudnn_enabled=*/true);
     }
     // In place where nobody else wants the value: half of the memory of the widest layers. The gradients of batch norm
     // and product read their inputs alone.
@@ -128,7 +138,10 @@ Tensor LayerRun::dropout() const {
     const Tensor step = how.step_on_device.defined()
                             ? how.step_on_device
                             : torch::full({1}, how.step, x().options().dtype(torch::kInt64).requires_grad(false));
-    return learn::dropout(x(), rate, key, step);
+    std::vector<Tensor> kept;  // ranks draw what one process would
+    for (const RowRun& run : global_rows(context_, layer_.type, x().size(0)))
+        kept.push_back(learn::dropout(x().narrow(0, run.begin, run.rows), rate, key, step, run.global * x().size(1)));
+    return kept.size() == 1 ? kept[0] : torch::cat(kept);
 }
 
 Tensor LayerRun::transform() const {
@@ -192,6 +205,7 @@ Tensor LayerRun::interpolate() const {
 void LayerRun::start_actnorm() const {
     const torch::NoGradGuard no_gradients;
     constexpr double kLeast = 1e-6;
+    STIPPLE_REQUIRE(!context_.options.group, "{}: an actnorm starts in one process", layer_.name);
     const Tensor mean = x().mean(0), deviation = x().std(0, /*unbiased=*/false) + kLeast;
     parameter("logs").copy_(-torch::log(deviation));
     parameter("bias").copy_(-mean / deviation);

@@ -1,5 +1,6 @@
 #include "stipple/learn/functions/linear_norm_max.h"
 
+#include "stipple/learn/distributed/sync_norm.h"
 #include "stipple/learn/functions/largest_products.h"
 #include "stipple/learn/functions/tensors.h"
 #include "stipple/learn/short_numbers.h"
@@ -14,6 +15,7 @@ struct Arguments {
     ops::Batch batch;
     double eps, momentum;
     bool uses_batch_statistics, has_relu;
+    ProcessGroup* group;
 };
 
 /// Mean [k] and covariance [k, k] of rows.
@@ -65,13 +67,21 @@ public:
         RowStatistics of_rows;
         const Tensor exact = at_least_float(weight);
         Tensor mean, variance;  // of the products without bias
+        Tensor all;             // [1]: how many rows the ranks have together
         if (arguments.uses_batch_statistics) {
             of_rows = statistics_of(rows);
+            if (arguments.group) {
+                const RowMoments of_ranks =
+                    moments_of_ranks(*arguments.group, of_rows.mean, of_rows.covariance, rows.size(0));
+                of_rows = {of_ranks.mean, of_ranks.covariance};
+                all = of_ranks.n;
+            }
             mean = torch::mv(exact, of_rows.mean);
             variance = (torch::mm(exact, of_rows.covariance) * exact).sum(1).clamp_min_(0);
             const auto n = static_cast<double>(rows.size(0));
             Tensor(running_mean).lerp_(mean + bias, arguments.momentum);
-            Tensor(running_var).lerp_(variance * (n / (n - 1)), arguments.momentum);
+            Tensor(running_var)
+                .lerp_(all.defined() ? variance * (all / (all - 1)) : variance * (n / (n - 1)), arguments.momentum);
         } else {
             mean = running_mean - bias;
             variance = running_var;
@@ -85,7 +95,7 @@ public:
         if (arguments.has_relu) y.relu_();
         keep(context, arguments);
         context->save_for_backward(
-            {rows, weight, gamma, inverse, normalised, found.winners, y, of_rows.mean, of_rows.covariance});
+            {rows, weight, gamma, inverse, normalised, found.winners, y, of_rows.mean, of_rows.covariance, all});
         return y;
     }
 
@@ -118,7 +128,14 @@ public:
             }
             if (context->needs_input_grad(2)) wanted[2] = torch::zeros_like(gamma);
             const auto n = static_cast<double>(rows.size(0));
-            const Tensor alpha = factor * dL_dbeta * (-1 / n), slope = factor * dL_dgamma * inverse * (-1 / n);
+            Tensor alpha, slope;
+            if (arguments.group) {  // means over the rows of all ranks; these rows' share of what they lead to is n
+                const std::vector<Tensor> sums = sums_of_ranks(*arguments.group, {dL_dbeta, dL_dgamma});
+                alpha = factor * (sums[0].to(factor.scalar_type()) / saved[9]) * -1;
+                slope = factor * (sums[1].to(factor.scalar_type()) / saved[9]) * inverse * -1;
+            } else {
+                alpha = factor * dL_dbeta * (-1 / n), slope = factor * dL_dgamma * inverse * (-1 / n);
+            }
             if (wants_weight) {
                 Tensor sum = winners_weight(rows, arguments.batch, winners, of_winners);
                 sum.addr_(alpha, mean, 1, n).addcmul_(slope.unsqueeze(1), torch::mm(weight, covariance), n);
@@ -141,7 +158,7 @@ Tensor linear_norm_max(const Clouds& rows, const LinearNorm& layer) {
     const Tensor bias = layer.bias.defined() ? layer.bias : torch::zeros_like(layer.beta.detach());
     return LinearNormMaxFunction::apply(
         input, layer.weight, bias, layer.gamma, layer.beta, layer.running_mean, layer.running_var,
-        Arguments{rows.batch, layer.eps, layer.momentum, layer.uses_batch_statistics, layer.has_relu});
+        Arguments{rows.batch, layer.eps, layer.momentum, layer.uses_batch_statistics, layer.has_relu, layer.group});
 }
 
 }  // namespace stipple::learn

@@ -12,7 +12,11 @@
 //     alpha + beta (w . (h - m)), with alpha and beta for each channel. So dW = winners' part + R (alpha m' +
 //     diag(beta) W C) and dh = winners' part + W' alpha + (W' diag(beta) W)(h - m): products of [k, k], not of
 //     [k, channels].
+//   - With a group of ranks, mean, covariance and R are of the rows of all, and so are the sums in alpha and beta. The
+//     gradients of weight, gamma and beta are then this rank's part, to be summed over the ranks: of the part of dW
+//     that comes through the statistics, R (...), each has its share of R.
 
+#include "stipple/learn/distributed/process_group.h"
 #include "stipple/learn/functions.h"
 
 namespace stipple::learn {
@@ -24,6 +28,7 @@ struct LinearNorm {
     double eps = 1e-5, momentum = 0.1;
     bool uses_batch_statistics = false;  // and updates the running ones; else those count, as constants
     bool has_relu = false;
+    ProcessGroup* group = nullptr;  // batch statistics are those of the rows of all its ranks
 };
 
 /// rows [n, k] -> [clouds, channels]; every cloud has a row, with batch statistics there are two in all. rows and

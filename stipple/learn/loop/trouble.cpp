@@ -46,7 +46,7 @@ std::string find_trouble(Module& module, Objective& objective, const data::Loade
     if (!found.empty()) return found;
     for (const auto& [name, tensor] : module.parameters())
         if (tensor.grad().defined() && !is_finite(tensor.grad())) return "gradient of " + name;
-    return "the loss itself";
+    return kNoTrouble;
 }
 
 void run_or_explain_memory(int64_t batch, const std::function<void()>& step) {

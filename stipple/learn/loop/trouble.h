@@ -9,7 +9,8 @@
 namespace stipple::learn {
 
 /// Where a number that is not finite comes from: the first layer whose output has one when the batch is run again, or
-/// the first parameter whose gradient has.
+/// the first parameter whose gradient has; else kNoTrouble.
+inline constexpr const char* kNoTrouble = "the loss itself";
 std::string find_trouble(Module& module, Objective& objective, const data::LoadedBatch& batch,
                          const RunOptions& options);
 
