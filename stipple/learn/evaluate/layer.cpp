@@ -111,19 +111,25 @@ Tensor LayerRun::linear() const {
                                 .momentum = momentum,
                                 .has_relu = has_relu});
     }
-    Tensor y = product(input, weight, options.bias ? parameter("bias").to(type) : Tensor());
+    // Batch statistics take out what is added to all rows: a bias counts for the running mean alone, and its gradient is
+    // 0 as it should be, not what rounding leaves of it, which Adam would take for a direction.
+    const bool has_idle_bias = options.bias && options.norm && is_training;
+    Tensor y = product(input, weight, options.bias && !has_idle_bias ? parameter("bias").to(type) : Tensor());
     if (options.norm) {
         STIPPLE_REQUIRE(!is_training || group || y.size(0) > 1, "{}: batch norm cannot learn from one row",
                         layer_.name);
+        const Tensor bias = has_idle_bias ? at_least_float(parameter("bias")) : Tensor();
+        const Tensor beta = has_idle_bias ? parameter("norm.bias") + 0 * bias : parameter("norm.bias");
         if (group)
             y = sync_batch_norm(y,
-                                {parameter("norm.weight"), parameter("norm.bias"), parameter("norm.running_mean"),
+                                {parameter("norm.weight"), beta, parameter("norm.running_mean"),
                                  parameter("norm.running_var"), options.norm_eps, momentum},
                                 *group);
         else
-            y = torch::batch_norm(y, parameter("norm.weight"), parameter("norm.bias"), parameter("norm.running_mean"),
+            y = torch::batch_norm(y, parameter("norm.weight"), beta, parameter("norm.running_mean"),
                                   parameter("norm.running_var"), is_training, momentum, options.norm_eps,
                                   /*cudnn_enabled=*/true);
+        if (has_idle_bias) parameter("norm.running_mean").add_(bias.detach(), momentum);
     }
     // In place where nobody else wants the value: half of the memory of the widest layers. The gradients of batch norm
     // and product read their inputs alone.
