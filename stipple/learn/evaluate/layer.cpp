@@ -129,7 +129,8 @@ Tensor LayerRun::linear() const {
             y = torch::batch_norm(y, parameter("norm.weight"), beta, parameter("norm.running_mean"),
                                   parameter("norm.running_var"), is_training, momentum, options.norm_eps,
                                   /*cudnn_enabled=*/true);
-        if (has_idle_bias) parameter("norm.running_mean").add_(bias.detach(), momentum);
+        // By data(): torch keeps the running mean for a backward pass in which it does not look at it.
+        if (has_idle_bias) parameter("norm.running_mean").data().add_(bias.detach(), momentum);
     }
     // In place where nobody else wants the value: half of the memory of the widest layers. The gradients of batch norm
     // and product read their inputs alone.
