@@ -184,8 +184,9 @@ TEST(DeviceSteps, AGraphTrainsAsStepsOneByOne) {
                                   b = logged(folder / ("graph" + name), "loss");
         ASSERT_EQ(a.size(), b.size());
         ASSERT_GE(a.size(), 20u);
-        for (size_t i = 0; i < 6; ++i)  // three as they are, the first of the graph; later small differences grow
-            EXPECT_NEAR(a[i], b[i], tolerance * a[i]) << name << ", step " << i;
+        // Three as they are, then those of the graph; later small differences grow. Shares of the first loss, which
+        // falls to a tenth in these steps.
+        for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(a[i], b[i], tolerance * a[0]) << name << ", step " << i;
         EXPECT_NEAR(score(graph, "loss"), score(plain, "loss"), 0.15 * score(plain, "loss")) << name;
     }
 }
