@@ -41,8 +41,8 @@ struct RowsBefore {
 ///
 /// winners      [clouds, channels] as linear_max gave them
 /// dL_dlargest  [clouds, channels]
-/// dL_drows     [batch.rows(), k] f32, f16 or bf16, to which the gradient is ADDED, in float32. Short numbers are rounded
-///              once for each 1024 channels
+/// dL_drows     [batch.rows(), k] f32, f16 or bf16, to which the gradient is ADDED, in float32. Those of 16 bits
+///              are rounded once for each 1024 channels
 /// dL_dweight   [channels, k] float32, which is set
 ///
 /// Sums are in float32 and in a fixed order (a row's channels ascending; a channel's clouds ascending, on CUDA first

@@ -111,8 +111,8 @@ Tensor LayerRun::linear() const {
                                 .momentum = momentum,
                                 .has_relu = has_relu});
     }
-    // Batch statistics take out what is added to all rows: a bias counts for the running mean alone, and its gradient is
-    // 0 as it should be, not what rounding leaves of it, which Adam would take for a direction.
+    // Batch statistics take out what is added to all rows: a bias counts for the running mean alone, and its gradient
+    // is 0 as it should be, not what rounding leaves of it, which Adam would take for a direction.
     const bool has_idle_bias = options.bias && options.norm && is_training;
     Tensor y = product(input, weight, options.bias && !has_idle_bias ? parameter("bias").to(type) : Tensor());
     if (options.norm) {

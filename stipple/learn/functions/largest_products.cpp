@@ -156,8 +156,8 @@ bool can_add_to_short_rows(const Tensor& weight) {
 void add_winners_to_scaled_rows(const ops::Batch& batch, const Tensor& weight, const Tensor& winners,
                                 const Tensor& of_winners, const Tensor& factor, const Tensor& constant,
                                 Tensor& dL_drows) {
-    add_by_ops(batch, weight, winners, of_winners,
-               {view_of<const float, 1>(factor), view_of<const float, 1>(constant)}, dL_drows);
+    add_by_ops(batch, weight, winners, of_winners, {view_of<const float, 1>(factor), view_of<const float, 1>(constant)},
+               dL_drows);
 }
 
 }  // namespace stipple::learn
