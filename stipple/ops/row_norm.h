@@ -3,7 +3,7 @@
 // variances of the columns, then a scale and a shift for each of them.
 //
 //   column_statistics(x, mean, variance)
-//   inverse = 1 / sqrt(variance + epsilon), scale = gamma * inverse, shift = beta - mean * scale      the caller's
+//   norm_columns(mean, variance, n, parameters, running, inverse, scale, shift)
 //   normalise_rows(x, scale, shift, has_relu, out)
 //   norm_backward_sums(dL_dout, x, {mean, inverse, scale, shift}, has_relu, sum_g, sum_gx)
 //   norm_backward_rows(dL_dout, x, {mean, inverse, scale, shift}, sum_g, sum_gx, n, has_relu, dL_dx)
@@ -39,6 +39,27 @@ struct NormColumns {
 /// matrix of gigabytes.
 void column_statistics(const MatrixView& rows, View<float, 1> mean, View<float, 1> variance, Stream stream = {});
 
+/// What a batch norm has learned, [c] each.
+struct NormParameters {
+    View<const float, 1> gamma, beta;
+    View<const float, 1> offset = {};  // that the rows lack, of the running mean alone; empty: 0
+    double eps = 1e-5, momentum = 0.1;
+};
+
+/// From the statistics of `count` rows, at least 2, to what the other calls need, and the running statistics one step
+/// on:
+///
+///   inverse = 1 / sqrt(variance + eps);   scale = gamma inverse;   shift = beta - mean scale
+///   running_mean += momentum (mean + offset - running_mean)
+///   running_variance += momentum (variance count / (count - 1) - running_variance)
+///
+/// mean, variance, inverse, scale, shift, running_mean, running_variance  [c]
+///
+/// Each number in float64, rounded once: the CPU and CUDA give the same bits (but for those of NaN). O(c).
+void norm_columns(View<const float, 1> mean, View<const float, 1> variance, double count,
+                  const NormParameters& parameters, View<float, 1> running_mean, View<float, 1> running_variance,
+                  View<float, 1> inverse, View<float, 1> scale, View<float, 1> shift, Stream stream = {});
+
 /// out = act(rows * scale + shift), where act is max(0, y) if has_relu, else y. NaN stays NaN. Product and sum are
 /// rounded one after the other, so that the CPU and CUDA give the same bits (but for those of NaN).
 ///
@@ -73,6 +94,9 @@ void norm_backward_rows(const MatrixView& dL_dout, const MatrixView& rows, const
 
 namespace cuda {
 void column_statistics(const MatrixView& rows, View<float, 1> mean, View<float, 1> variance, Stream stream);
+void norm_columns(View<const float, 1> mean, View<const float, 1> variance, double count,
+                  const NormParameters& parameters, View<float, 1> running_mean, View<float, 1> running_variance,
+                  View<float, 1> inverse, View<float, 1> scale, View<float, 1> shift, Stream stream);
 void normalise_rows(const MatrixView& rows, View<const float, 1> scale, View<const float, 1> shift, bool has_relu,
                     const MutableMatrixView& out, Stream stream);
 void norm_backward_sums(const MatrixView& dL_dout, const MatrixView& rows, const NormColumns& columns, bool has_relu,

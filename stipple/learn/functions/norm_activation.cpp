@@ -24,13 +24,17 @@ public:
                           const Tensor& running_mean, const Tensor& running_var, const Tensor& offset,
                           const Arguments& arguments) {
         const Stream stream = current_stream(rows);
-        const auto n = static_cast<double>(rows.size(0));
         Tensor mean = new_floats(rows, {rows.size(1)}), variance = torch::empty_like(mean);
         ops::column_statistics(matrix_of(rows), view_of<float, 1>(mean), view_of<float, 1>(variance), stream);
-        Tensor(running_mean).lerp_(offset.defined() ? mean + offset : mean, arguments.momentum);
-        Tensor(running_var).lerp_(variance * (n / (n - 1)), arguments.momentum);
-        const Tensor inverse = torch::rsqrt(variance + arguments.eps);
-        const Tensor scale = gamma * inverse, shift = torch::addcmul(beta, mean, scale, -1);
+        Tensor inverse = torch::empty_like(mean), scale = torch::empty_like(mean), shift = torch::empty_like(mean);
+        ops::norm_columns(column(mean), column(variance), static_cast<double>(rows.size(0)),
+                          {.gamma = column(gamma),
+                           .beta = column(beta),
+                           .offset = column(offset),
+                           .eps = arguments.eps,
+                           .momentum = arguments.momentum},
+                          view_of<float, 1>(running_mean), view_of<float, 1>(running_var), view_of<float, 1>(inverse),
+                          view_of<float, 1>(scale), view_of<float, 1>(shift), stream);
         Tensor out = torch::empty_like(rows);
         ops::normalise_rows(matrix_of(rows), column(scale), column(shift), arguments.has_relu, mutable_matrix_of(out),
                             stream);

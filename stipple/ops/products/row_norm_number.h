@@ -1,6 +1,8 @@
 #pragma once
 // What the CPU and CUDA do with one number of a matrix or of a column of it, bit for bit alike.
 
+#include <cmath>
+
 #include "stipple/core/numeric.h"
 
 namespace stipple::ops {
@@ -40,6 +42,22 @@ struct MeanAndVariance {
 STIPPLE_HD MeanAndVariance mean_and_variance(double origin, double sum, double squares, double n) {
     const double from_origin = sum / n, variance = squares / n - from_origin * from_origin;
     return {origin + from_origin, variance < 0 ? 0 : variance};  // below 0 by rounding alone; NaN stays
+}
+
+/// What norm_columns makes of a column.
+struct ColumnNumbers {
+    float inverse, scale, shift, running_mean, running_variance;
+};
+STIPPLE_HD ColumnNumbers column_numbers(float mean, float variance, double count, float gamma, float beta, float offset,
+                                        double eps, double momentum, float running_mean, float running_variance) {
+    const double m = mean, v = variance, before_mean = running_mean, before_variance = running_variance;
+    const double inverse = 1 / ::sqrt(v + eps), scale = gamma * inverse;
+    const double unbiased = multiply_rounded(v, count / (count - 1));
+    // Products that are rounded apart: a compiler may join them with the sums on one side alone.
+    const double shift = multiply_rounded(m, scale), mean_step = multiply_rounded(momentum, m + offset - before_mean),
+                 variance_step = multiply_rounded(momentum, unbiased - before_variance);
+    return {static_cast<float>(inverse), static_cast<float>(scale), static_cast<float>(beta - shift),
+            static_cast<float>(before_mean + mean_step), static_cast<float>(before_variance + variance_step)};
 }
 
 /// NaN for what is not finite.

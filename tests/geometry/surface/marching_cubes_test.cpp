@@ -95,7 +95,7 @@ TEST(GeometryMarchingCubes, RandomGridsGiveClosedManifolds) {
     const Rng rng(3);
     uint64_t draw = 0;
     int64_t faces = 0;
-    for (int round = 0; round < 4000; ++round) {
+    for (int round = 0; round < 1600; ++round) {
         const auto side = [&] { return static_cast<int64_t>(3 + rng.below(draw++, round % 50 == 0 ? 9 : 4)); };
         const int64_t sx = side(), sy = side(), sz = side();
         ScalarGrid grid = make_grid(sx, sy, sz);
@@ -121,7 +121,7 @@ TEST(GeometryMarchingCubes, RandomGridsGiveClosedManifolds) {
         ASSERT_GE(volume_of(mesh), 0) << "round " << round;
         faces += mesh.faces();
     }
-    EXPECT_GT(faces, 100000);
+    EXPECT_GT(faces, 40000);
 }
 
 TEST(GeometryMarchingCubes, OpenOnlyAtTheBorderOfTheGrid) {
