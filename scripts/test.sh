@@ -20,7 +20,8 @@ skip() { skipped=$((skipped + 1)); echo "skip  $1"; }
 suite() {  # suite NAME BUILD_FOLDER [ctest options]: each test counts
     local name=$1 folder=$2 log="build/test-${1// /-}.log" begin=$SECONDS
     shift 2
-    ctest --test-dir "$folder" --output-on-failure -j "$(nproc)" "$@" >"$log" 2>&1
+    # As many tests as cores, each with as many threads: threads that wait for work by turning would keep the others from theirs.
+    OMP_WAIT_POLICY=passive ctest --test-dir "$folder" --output-on-failure -j "$(nproc)" "$@" >"$log" 2>&1
     local total bad absent
     total=$(sed -n 's/.*tests failed out of \([0-9]*\).*/\1/p' "$log")
     bad=$(sed -n 's/.* \([0-9]*\) tests failed out of .*/\1/p' "$log")
