@@ -35,11 +35,6 @@ DType dtype_of(const Tensor& tensor) {
     return DType::f32;
 }
 
-ops::UpdateKind update_kind(OptimizerKind kind) {
-    if (kind == OptimizerKind::sgd) return ops::UpdateKind::sgd;
-    return kind == OptimizerKind::adam ? ops::UpdateKind::adam : ops::UpdateKind::adamw;
-}
-
 }  // namespace
 
 Optimizer::Optimizer(const OptimizerOptions& options, const std::map<std::string, Tensor>& parameters,
@@ -116,13 +111,7 @@ void Optimizer::step_on_device(const Tensor& control) {
                            first_[i].data_ptr(), second_.empty() ? nullptr : second_[i].data_ptr(),
                            has_master ? values_[i].data_ptr<float>() : nullptr, parameters_[i].numel()});
     }
-    const ops::UpdateOptions options = {.kind = update_kind(options_.kind),
-                                        .weight_decay = options_.weight_decay,
-                                        .momentum = options_.momentum,
-                                        .beta1 = options_.beta1,
-                                        .beta2 = options_.beta2,
-                                        .eps = options_.eps};
-    ops::optimizer_update(tensors, options, view_of<const double, 1>(control), current_stream(control));
+    ops::optimizer_update(tensors, options_, view_of<const double, 1>(control), current_stream(control));
 }
 
 Tensor Optimizer::gradient_norm() const {

@@ -47,7 +47,7 @@ void expect_same_runs(OptimizerKind kind, torch::Dtype type, double limit) {
     options.kind = kind;
     options.weight_decay = 0.05;
     ops::UpdateOptions of_op;
-    of_op.kind = static_cast<ops::UpdateKind>(static_cast<int>(kind));
+    of_op.kind = kind;
     of_op.weight_decay = options.weight_decay;
     ops::UpdateRules rules;
     rules.clip = 60;

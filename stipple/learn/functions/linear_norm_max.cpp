@@ -45,8 +45,8 @@ RowStatistics statistics_of(const Tensor& rows) {
 }
 
 /// rows square + constant, and what the winners give, in the type of the rows.
-Tensor rows_of_winners(const Tensor& rows, const Tensor& square, const Tensor& constant, const ops::Batch& batch,
-                       const Tensor& weight, const Tensor& winners, const Tensor& of_winners) {
+Tensor gradient_of_input(const Tensor& rows, const Tensor& square, const Tensor& constant, const ops::Batch& batch,
+                         const Tensor& weight, const Tensor& winners, const Tensor& of_winners) {
     if (rows.is_cuda() && is_short(rows) && can_add_to_short_rows(weight)) {
         // The matrix may be far below what float16 holds: it is multiplied as numbers up to 1.
         const Tensor largest = square.abs().amax().clamp_min_(1e-30).reshape({1});
@@ -144,7 +144,7 @@ public:
             if (wants_rows) {
                 const Tensor square = torch::mm(weight.t(), weight * slope.unsqueeze(1));  // [k, k]
                 const Tensor constant = torch::mv(weight.t(), alpha) - torch::mv(square.t(), mean);
-                wanted[0] = rows_of_winners(rows, square, constant, arguments.batch, saved[1], winners, of_winners);
+                wanted[0] = gradient_of_input(rows, square, constant, arguments.batch, saved[1], winners, of_winners);
             }
             return wanted;
         });
