@@ -1,14 +1,22 @@
 #!/usr/bin/env bash
 # Trains the weights that ship, three seeds of each recipe side by side on one GPU, and scores them on the test split: the
 # figures of bench/results/learn.md. Seed 0 ships, whatever it scores.
-#   scripts/train_weights.sh BIN CLASSES PARTS OUT [cls|parts|transforms]...
+#   scripts/train_weights.sh BIN CLASSES PARTS OUT [cls|parts|transforms]... [KEY=VALUE]...
 # BIN: folder of stipple and stipple-learn. CLASSES, PARTS: ModelNet40 and PSB parts in any layout, packed files too.
-# transforms: the classifier with the feature transform too, seed 0. OUT may hold runs to be resumed.
+# transforms: the classifier with the feature transform too, seed 0. OUT may hold runs to be resumed. KEY=VALUE: of the
+# classifier's recipe, which is trained in float16: the path that bench/learn/gpu_bench.sh times.
 set -uo pipefail
-[ $# -ge 4 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 4 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; }
 bin=$1 classes=$2 parts=$3 out=$4
 shift 4
-[ $# -gt 0 ] || set -- cls parts
+wanted=() settings=(--set run.precision=fp16)
+for word in "$@"; do
+    case $word in
+        *=*) settings+=(--set "$word") ;;
+        *) wanted+=("$word") ;;
+    esac
+done
+[ ${#wanted[@]} -gt 0 ] || wanted=(cls parts)
 mkdir -p "$out"
 export STIPPLE_PROGRESS=never
 # Kernels of several processes at a time, where the driver offers it.
@@ -40,11 +48,11 @@ segmenter() {
     train "$@" && score test "$run" --data "$parts"
 }
 
-for what in "$@"; do
+for what in "${wanted[@]}"; do
     case $what in
-        cls) for seed in 0 1 2; do classifier "cls-$seed" pointnet-cls --data "$classes" --seed $seed & done ;;
+        cls) for seed in 0 1 2; do classifier "cls-$seed" pointnet-cls --data "$classes" --seed $seed "${settings[@]}" & done ;;
         parts) for seed in 0 1 2; do segmenter "parts-$seed" pointnet-parts --data "$parts" --seed $seed & done ;;
-        transforms) classifier transforms-0 pointnet-cls --data "$classes" --set model.feature_transform=true & ;;
+        transforms) classifier transforms-0 pointnet-cls --data "$classes" "${settings[@]}" --set model.feature_transform=true & ;;
         *) echo "train_weights: $what is not known" >&2; exit 2 ;;
     esac
     wait $(jobs -p)

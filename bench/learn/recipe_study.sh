@@ -19,7 +19,7 @@ one() {  # one SEED NAME KEY=VALUE...
     local seed=$1 name=$2 run=$2-$1 settings=()
     for setting in "${@:3}"; do settings+=(--set "$setting"); done
     if [ -e "$out/$run/config.toml" ]; then set -- --resume "$out/$run"; else set -- pointnet-cls --data "$choice" -o "$out/$run" --seed "$seed" \
-        --set run.confidence=false --set run.save_every=50 "${settings[@]}"; fi
+        --set run.confidence=false --set run.save_every=50 --set run.precision=fp16 "${settings[@]}"; fi
     "$bin/stipple" train "$@" --device cuda >"$out/$run.log" 2>&1 || { tail -2 "$out/$run.log"; return 1; }
     echo "$name seed $seed: full $(accuracy "$run" --points 1024 --sample first), 128 and 64 random" \
         "$(accuracy "$run" --points 128,64 --sample random --of 1024 --draws 5), 32 farthest $(accuracy "$run" --points 32 --sample fps --of 1024)"
