@@ -178,11 +178,12 @@ Network puflow(const PuFlowOptions& options) {
     const Tensor weights = build.softmax_rows("interp.weights", logits);
     const Tensor latent = build.interpolate("interp", weights, build.gather("interp.neighbours", z, near));
     stage("interp_logits", logits);
-    stage("interp_weights", weights);
     stage("latent_interp", latent);
 
     const Tensor upsampled = flow_inverse(build, "decode.", latent, conditions, options.ratio);
     build.output("upsampled", upsampled);
+    build.output("weights", weights);
+    build.output("neighbours", near);
     stage("decoded", upsampled);
     if (options.stages) build.output("inverse_of_z", flow_inverse(build, "inverse.", z, conditions, 1));
     build.output("log_det", log_det);

@@ -8,6 +8,7 @@
 #include "stipple/core/nearest_name.h"
 #include "stipple/models/common/config.h"
 #include "stipple/models/common/pointnet_blocks.h"
+#include "stipple/models/flow_upsampler.h"
 #include "stipple/models/pointnet.h"
 #include "stipple/models/puflow.h"
 
@@ -17,6 +18,21 @@ using network::Network;
 using network::Weights;
 
 namespace {
+
+Network build_flow_upsampler(const Config& config) {
+    FlowUpsamplerOptions options;
+    ConfigReader reader("flow-upsampler", config);
+    reader.read("neighbours", options.neighbours);
+    reader.read("layers", options.layers);
+    reader.read("width", options.width);
+    reader.read("query_neighbours", options.query_neighbours);
+    reader.read("hidden", options.hidden);
+    reader.read("blocks", options.blocks);
+    reader.read("flow_hidden", options.flow_hidden);
+    reader.read("steps", options.steps);
+    reader.finish();
+    return flow_upsampler(options);
+}
 
 Network build_classifier(const Config& config) {
     return pointnet_classifier(pointnet_options("pointnet-classifier", config, PointNetModel::classifier));
@@ -42,6 +58,7 @@ Network build_puflow(const Config& config) {
 }
 
 constexpr ModelEntry kModels[] = {
+    {"flow-upsampler", "Moves points onto the surface of a cloud with a normalizing flow", build_flow_upsampler},
     {"pointnet-classifier", "PointNet: the class of a cloud", build_classifier},
     {"pointnet-part-segmenter", "PointNet: the part of each point, for clouds of known category", build_part_segmenter},
     {"pointnet-segmenter", "PointNet: the part of each point", build_segmenter},

@@ -97,7 +97,7 @@ TEST(PuFlow, EveryStageIsThatOfThePublishedProgram) {
         largest_difference(children_first(run.output("interp_logits")), load_puflow_array("interp_logits").values),
         1e-3);
     EXPECT_LE(
-        largest_difference(children_first(run.output("interp_weights")), load_puflow_array("interp_weights").values),
+        largest_difference(children_first(run.output("weights")), load_puflow_array("interp_weights").values),
         1e-4);
     // The same in double precision: what is left is that eps and slopes are float32 in a Network.
     expect("z", "z_f64", 1e-6);
@@ -124,7 +124,7 @@ TEST(PuFlow, TheFlowIsInvertedAndItsDeterminantCounted) {
     for (int64_t i = 0; i < n; ++i)
         for (int r = 0; r < 3; ++r) {
             double sum = 0;
-            for (int j = 0; j < 8; ++j) sum += run.output("interp_weights").row(8 * i + j)[r];
+            for (int j = 0; j < 8; ++j) sum += run.output("weights").row(8 * i + j)[r];
             EXPECT_NEAR(sum, 1, 1e-12);
         }
     // nll = -(log density + log_det), cloud by cloud.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "stipple/core/error.h"
+#include "stipple/models/flow_upsampler.h"
 #include "stipple/models/pointnet.h"
 #include "stipple/models/puflow.h"
 #include "tests/support/temporary_folder.h"
@@ -59,7 +60,7 @@ void expect_round_trip(const Network& network) {
 }
 
 TEST(Registry, NamesAreThoseOfTheNetworks) {
-    ASSERT_EQ(model_table().size(), 4u);
+    ASSERT_EQ(model_table().size(), 5u);
     for (const ModelEntry& entry : model_table()) {
         EXPECT_EQ(build_model(entry.name, {}).name, entry.name);
         EXPECT_FALSE(entry.summary.empty());
@@ -86,6 +87,14 @@ TEST(Registry, ConfigurationsRoundTrip) {
     EXPECT_EQ(pointnet_part_segmenter(odd).config.at("categories"), "5");
     EXPECT_EQ(pointnet_part_segmenter(odd).config.at("width"), "96");
     EXPECT_EQ(pointnet_part_segmenter(odd).config.at("neighbours"), "7");
+    expect_round_trip(flow_upsampler({.neighbours = 9,
+                                      .layers = 2,
+                                      .width = 24,
+                                      .query_neighbours = 5,
+                                      .hidden = 32,
+                                      .blocks = 0,
+                                      .flow_hidden = 8,
+                                      .steps = 3}));
     expect_round_trip(puflow({.ratio = 7, .neighbours = 9, .interpolation_neighbours = 5, .stages = true}));
     EXPECT_NE(all_of(build_model("pointnet-classifier", {{"classes", "3"}})),
               all_of(build_model("pointnet-classifier", {})));
@@ -94,7 +103,7 @@ TEST(Registry, ConfigurationsRoundTrip) {
 TEST(Registry, RefusesWhatItDoesNotKnow) {
     expect_refused("pointnet-clasifier", {}, "there is no model \"pointnet-clasifier\"",
                    "did you mean pointnet-classifier?");
-    expect_refused("x", {}, "there is no model \"x\"", "there are pointnet-classifier, ");
+    expect_refused("x", {}, "there is no model \"x\"", "there are flow-upsampler, ");
     expect_refused("pointnet-classifier", {{"clases", "4"}}, "pointnet-classifier has no option \"clases\"",
                    "did you mean classes?");
     expect_refused("pointnet-classifier", {{"categories", "4"}}, "no option \"categories\"");
@@ -119,6 +128,9 @@ TEST(Registry, RefusesValuesThatDoNotParse) {
     expect_refused("pointnet-classifier", {{"input_transform", "1"}}, "input_transform must be true or false");
     expect_refused("puflow", {{"ratio", "33"}}, "ratio must be 1 to 32, got 33");
     expect_refused("puflow", {{"neighbours", "0"}}, "neighbours must be 1 to 128");
+    expect_refused("flow-upsampler", {{"neighbours", "1"}}, "neighbours must be 2 to 128, got 1");
+    expect_refused("flow-upsampler", {{"hidden", "30"}}, "hidden must be a multiple of 4, got 30");
+    expect_refused("flow-upsampler", {{"steps", "0"}}, "steps must be 1 to 8, got 0");
 }
 
 TEST(Registry, AFileIsAModel) {

@@ -24,6 +24,10 @@ struct Case {
 };
 
 const Case kCases[] = {
+    {"flow-upsampler", {}, 0x80b128ab2bf1c3b5},
+    {"flow-upsampler",
+     {{"blocks", "0"}, {"steps", "1"}, {"layers", "2"}, {"query_neighbours", "8"}},
+     0x3c3871464b68f0df},
     {"pointnet-classifier", {}, 0x14833457ed18ba21},
     {"pointnet-classifier", {{"variant", "tf"}, {"classes", "10"}, {"dropout", "0.5"}}, 0x95175d3c1606a2ae},
     {"pointnet-classifier", {{"input_transform", "false"}, {"feature_transform", "false"}}, 0x69c9e753c0781cac},
@@ -34,9 +38,9 @@ const Case kCases[] = {
     {"pointnet-part-segmenter", {{"width", "1024"}, {"neighbours", "16"}}, 0xc2270a30ca03475a},
     {"pointnet-segmenter", {}, 0x6e1f1209318eece5},
     {"pointnet-segmenter", {{"variant", "tf"}, {"classes", "4"}}, 0x6eb430b15502b61b},
-    {"puflow", {}, 0x4f87ef6d06c89a22},
-    {"puflow", {{"ratio", "1"}, {"neighbours", "8"}}, 0xacf3cb71e948b555},
-    {"puflow", {{"ratio", "16"}, {"interpolation_neighbours", "4"}, {"stages", "true"}}, 0x22cfff6966a75f16},
+    {"puflow", {}, 0x996e6d2d61532fef},
+    {"puflow", {{"ratio", "1"}, {"neighbours", "8"}}, 0x783672137a95cf7d},
+    {"puflow", {{"ratio", "16"}, {"interpolation_neighbours", "4"}, {"stages", "true"}}, 0x1c7f707a6d635a},
 };
 
 TEST(ModelTexts, AreThoseOfEveryCompiler) {

@@ -1,0 +1,219 @@
+#include "stipple/models/flow_upsampler.h"
+
+#include "stipple/core/error.h"
+#include "stipple/models/common/config.h"
+#include "stipple/network/builder.h"
+
+namespace stipple::models {
+
+using network::Builder;
+using network::leaky_relu;
+using network::LinearOptions;
+using network::Network;
+using network::Tensor;
+
+namespace {
+
+constexpr int kHeads = 4;
+
+void check_options(const FlowUpsamplerOptions& o) {
+    const auto check = [](const char* name, int64_t value, int64_t least, int64_t most) {
+        STIPPLE_REQUIRE(value >= least && value <= most, "flow-upsampler: {} must be {} to {}, got {}", name, least,
+                        most, value);
+    };
+    check("neighbours", o.neighbours, 2, 128);
+    check("layers", o.layers, 1, 8);
+    check("width", o.width, 8, 512);
+    check("query_neighbours", o.query_neighbours, 1, 128);
+    check("hidden", o.hidden, 8, 512);
+    check("blocks", o.blocks, 0, 16);
+    check("flow_hidden", o.flow_hidden, 4, 256);
+    check("steps", o.steps, 1, 8);
+    STIPPLE_REQUIRE(o.hidden % kHeads == 0, "flow-upsampler: hidden must be a multiple of {}, got {}", kHeads,
+                    o.hidden);
+}
+
+LinearOptions without_bias() {
+    return {.bias = false};
+}
+
+/// A row for each of `width` rows of a point; the point's own where there is one alone.
+Tensor for_rows(Builder& build, const std::string& name, Tensor x, int64_t width) {
+    return width == 1 ? x : build.repeat(name, x, width);
+}
+
+/// Features of the input points [B, N, hidden] from ever wider surroundings.
+Tensor encode(Builder& build, Tensor points, const FlowUpsamplerOptions& options) {
+    const Tensor near = build.knn("knn", points, options.neighbours);
+    const Tensor offset = build.slice("offset", build.edge("edge", points, near), 6, 9);
+    std::vector<Tensor> levels;
+    for (int64_t l = 0; l < options.layers; ++l) {
+        const std::string name = fmt::format("edge{}", l + 1);
+        // W [f_i, f_j, x_j - x_i] by its parts: two products for each point instead of one for each edge.
+        Tensor x = build.linear(name + ".offset", offset, options.width);
+        if (l > 0) {
+            const Tensor own = build.linear(name + ".own", levels.back(), options.width, without_bias());
+            const Tensor other = build.linear(name + ".other", levels.back(), options.width, without_bias());
+            x = build.add(name + ".add", x, build.gather(name + ".gather", other, near));
+            x = build.add(name + ".sum", x, build.repeat(name + ".repeat", own, options.neighbours));
+        }
+        x = build.activation(name + ".activation", x, leaky_relu(0.1f));
+        x = build.linear(name + ".linear", x, options.width, {.norm = true, .activation = leaky_relu(0.1f)});
+        levels.push_back(build.max_rows(name + ".max", x));
+    }
+    const Tensor all = levels.size() == 1 ? levels[0] : build.concat("levels", levels);
+    return build.linear("features", all, options.hidden);
+}
+
+/// The flow of one step: bijections of R^3 around each query, the same parameters for neighbours and result.
+class Flow {
+public:
+    /// `condition` [B, M, hidden].
+    Flow(Builder& build, std::string name, Tensor condition, const FlowUpsamplerOptions& options)
+        : build_(build), name_(std::move(name)), options_(options) {
+        for (int64_t b = 0; b < options.blocks; ++b) {
+            const std::string block = block_name(b);
+            Block made;
+            made.hidden = build.linear(block + ".condition", condition, options.flow_hidden);
+            made.scale =
+                build.activation(block + ".bounded",
+                                 build.linear(block + ".scale", condition, 3, {.weights = network::Initialiser::zeros}),
+                                 network::tanh());
+            made.bias = build.linear(block + ".bias", condition, 3, {.weights = network::Initialiser::zeros});
+            blocks_.push_back(made);
+        }
+    }
+
+    /// x [B, M, width, 3] to the latent space. `prefix` tells its layers from those of other calls; the first has
+    /// none.
+    Tensor forward(const std::string& prefix, Tensor x, int64_t width) {
+        for (int64_t b = 0; b < options_.blocks; ++b) {
+            const std::string block = block_name(b), name = prefix + block;
+            const Tensor scale = for_rows(build_, name + ".scales", blocks_[b].scale, width);
+            x = build_.inject(name + ".inject", x, scale, for_rows(build_, name + ".biases", blocks_[b].bias, width));
+            x = build_.mix(name + ".mix", x, false, prefix.empty() ? "" : block + ".mix");
+            x = couple(name, b, x, width, false);
+        }
+        return x;
+    }
+
+    Tensor inverse(const std::string& prefix, Tensor z) {
+        for (int64_t b = options_.blocks - 1; b >= 0; --b) {
+            const std::string block = block_name(b), name = prefix + block;
+            z = couple(name, b, z, 1, true);
+            z = build_.mix(name + ".mix", z, true, block + ".mix");
+            z = build_.inject(name + ".inject", z, blocks_[b].scale, blocks_[b].bias, true);
+        }
+        return z;
+    }
+
+private:
+    struct Block {
+        Tensor hidden, scale, bias;
+    };
+
+    std::string block_name(int64_t b) const { return fmt::format("{}.flow{}", name_, b + 1); }
+
+    /// Two channels stay and the third moves, then one stays: the first is a height above a plane.
+    Tensor couple(const std::string& name, int64_t b, Tensor x, int64_t width, bool inverse) {
+        const int64_t kept = b % 2 == 0 ? 2 : 1;
+        const std::string parameters = block_name(b);
+        Tensor t = build_.linear_sharing(name + ".kept", build_.slice(name + ".slice", x, 0, kept),
+                                         options_.flow_hidden, without_bias(), parameters + ".kept");
+        t = build_.add(name + ".sum", t, for_rows(build_, name + ".conditions", blocks_[b].hidden, width));
+        t = build_.activation(name + ".activation", t, network::swish());
+        t = build_.linear_sharing(name + ".linear", t, options_.flow_hidden, {.activation = network::swish()},
+                                  parameters + ".linear");
+        t = build_.linear_sharing(name + ".move", t, 3 - kept, {.weights = network::Initialiser::zeros},
+                                  parameters + ".move");
+        return build_.couple(name + ".couple", x, t, kept, inverse);
+    }
+
+    Builder& build_;
+    std::string name_;
+    const FlowUpsamplerOptions& options_;
+    std::vector<Block> blocks_;
+};
+
+struct Moved {
+    Tensor points = -1, uncertainty = -1, weights = -1, neighbours = -1;
+};
+
+/// One step: queries [B, M, 3] onto the surface.
+Moved move_queries(Builder& build, const std::string& name, Tensor points, Tensor features, Tensor queries,
+                   const FlowUpsamplerOptions& options) {
+    const int64_t k = options.query_neighbours;
+    Moved moved;
+    moved.neighbours = build.knn(name + ".knn", queries, points, k);
+    const Tensor centres = build.repeat(name + ".centres", queries, k);
+    const Tensor offset =
+        build.subtract(name + ".offset", build.gather(name + ".neighbours", points, moved.neighbours), centres);
+    const Tensor square = build.multiply(name + ".square", offset, offset);
+    const Tensor distance = build.sum_channels(name + ".distance", square);
+
+    // What a query sees: its neighbours' features and where they lie.
+    const Tensor place =
+        build.linear(name + ".place", build.concat(name + ".places", {offset, distance}), options.hidden);
+    const Tensor own = build.linear(name + ".features", features, options.hidden, without_bias());
+    Tensor x = build.add(name + ".add", place, build.gather(name + ".gather", own, moved.neighbours));
+    x = build.activation(name + ".activation", x, leaky_relu(0.1f));
+    x = build.linear(name + ".edge", x, options.hidden, {.activation = leaky_relu(0.1f)});
+    const Tensor logits = build.linear(name + ".logits", x, kHeads + 1);
+    const Tensor attention = build.softmax_rows(name + ".attention", logits);
+    std::vector<Tensor> seen = {build.max_rows(name + ".max", x)};
+    const int64_t part = options.hidden / kHeads;
+    for (int64_t head = 0; head < kHeads; ++head) {
+        const std::string suffix = fmt::format("{}", head + 1);
+        const Tensor weights = build.slice(name + ".weights" + suffix, attention, head, head + 1);
+        const Tensor values = build.slice(name + ".values" + suffix, x, head * part, (head + 1) * part);
+        seen.push_back(build.interpolate(name + ".head" + suffix, weights, values));
+    }
+    moved.weights = build.slice(name + ".weights", attention, kHeads, kHeads + 1);
+    Tensor context = build.linear(name + ".context", build.concat(name + ".seen", seen), options.hidden,
+                                  {.activation = leaky_relu(0.1f)});
+    context = build.linear(name + ".condition", context, options.hidden, {.activation = leaky_relu(0.1f)});
+
+    // In the latent space of the query: from its own place towards the interpolated neighbours, and a learned offset.
+    Flow flow(build, name, context, options);
+    const Tensor latents = flow.forward("", offset, k);
+    const Tensor own_latent = flow.forward("query.", build.scale(name + ".origin", queries, 0), 1);
+    const Tensor mean = build.interpolate(name + ".interpolate", moved.weights, latents);
+    const Tensor towards = build.subtract(name + ".towards", mean, own_latent);
+    const Tensor share = build.linear(name + ".share", context, 3, {.activation = network::sigmoid()});
+    Tensor z = build.add(name + ".blend", own_latent, build.multiply(name + ".part", share, towards));
+    z = build.add(name + ".shift", z,
+                  build.linear(name + ".latent_offset", context, 3, {.weights = network::Initialiser::zeros}));
+    moved.points = build.add(name + ".moved", queries, flow.inverse("decode.", z));
+    moved.uncertainty = build.linear(name + ".uncertainty", context, 1, {.activation = network::softplus()});
+    return moved;
+}
+
+}  // namespace
+
+Network flow_upsampler(const FlowUpsamplerOptions& options) {
+    check_options(options);
+    Builder build("flow-upsampler");
+    const Tensor points = build.input("points", network::points_of(3));
+    const Tensor queries = build.input("queries", network::points_of(3, 1));
+    const Tensor features = encode(build, points, options);
+    Moved moved;
+    moved.points = queries;
+    for (int64_t step = 1; step <= options.steps; ++step) {
+        moved = move_queries(build, fmt::format("step{}", step), points, features, moved.points, options);
+        build.output(fmt::format("moved_{}", step), moved.points);
+    }
+    build.output("upsampled", moved.points);
+    build.output("uncertainty", moved.uncertainty);
+    build.output("weights", moved.weights);
+    build.output("neighbours", moved.neighbours);
+    return build.finish({{"neighbours", config_text(options.neighbours)},
+                         {"layers", config_text(options.layers)},
+                         {"width", config_text(options.width)},
+                         {"query_neighbours", config_text(options.query_neighbours)},
+                         {"hidden", config_text(options.hidden)},
+                         {"blocks", config_text(options.blocks)},
+                         {"flow_hidden", config_text(options.flow_hidden)},
+                         {"steps", config_text(options.steps)}});
+}
+
+}  // namespace stipple::models

@@ -1,0 +1,34 @@
+#pragma once
+// Flow upsampler: moves candidate points onto the surface that a cloud was sampled from.
+//
+// Around each query a conditional normalizing flow maps the neighbouring input points to a latent space in which the
+// surface is simple, interpolates there with learned weights, and maps the result back by the inverse flow. The
+// condition comes from edge features of the input. All coordinates are relative, so that a cloud may lie anywhere; the
+// unit is the spacing of the input points, so that scale and density do not matter. Queries may be any points near the
+// cloud, in any number: the ratio is free.
+
+#include "stipple/network/network.h"
+
+namespace stipple::models {
+
+struct FlowUpsamplerOptions {
+    int64_t neighbours = 16;        // of an input point, itself included, 2..128; a cloud needs as many points
+    int64_t layers = 4;             // edge convolutions, 1..8
+    int64_t width = 96;             // their channels, 8..512
+    int64_t query_neighbours = 12;  // input points that a query sees, 1..128
+    int64_t hidden = 64;            // channels of a query, a multiple of 4, 8..512
+    int64_t blocks = 3;             // of the flow, 0..16; 0: interpolation in Euclidean space, as a control
+    int64_t flow_hidden = 32;       // channels inside a coupling, 4..256
+    int64_t steps = 2;              // times that a query is moved, 1..8
+};
+
+/// points [B, N, 3] (set 0) and queries [B, M, 3] (set 1), in units of the mean spacing of the points
+///   -> upsampled [B, M, 3], a moved query each;
+///      moved_1 .. moved_steps [B, M, 3], where each step has put them, the last being `upsampled`;
+///      uncertainty [B, M, 1], the distance to the surface that is to be expected, in the same unit;
+///      weights [B, M, query_neighbours, 1] of the input points `neighbours` [B, M, query_neighbours] in the last
+///      step's interpolation: for colours and other attributes.
+/// Throws Error{bad_argument} for options out of range.
+network::Network flow_upsampler(const FlowUpsamplerOptions& options);
+
+}  // namespace stipple::models
