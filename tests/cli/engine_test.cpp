@@ -265,6 +265,8 @@ TEST_F(CliEngine, OptionsChangeAfterTraining) {
                                 "--max-batch", "1", "--max-points", "64"}));
         const Json json = json_of(stipple({"engine", "run", made, cloud("a.ply", 64), "--points", "64", "--json"}));
         EXPECT_EQ(json["results"][0]["rows"], 64 * std::stoi(ratio)) << json;
+        EXPECT_EQ(json["results"][2]["name"], "neighbours") << json;  // indices
+        EXPECT_EQ(json["results"][2]["max"], 63) << json;
     }
     expect_success(stipple({"engine", "export", path, "--set", "ratio=2", "-o", folder / "x2.onnx"}));
     expect_error(stipple({"engine", "build", path, "--set", "ratoi=2", "-o", folder / "n.engine"}), 2, "ratoi");

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <sstream>
 #include <torch/torch.h>
 
 #include "stipple/core/rng.h"
@@ -90,12 +91,16 @@ double score(const BoxRun& run, const std::string& name) {
     return NAN;
 }
 
-/// Numbers of a field in all lines of a run's log that have it.
-std::vector<double> logged(const std::string& folder, const std::string& field) {
+/// Numbers of a field in all lines of one kind of a run's log.
+std::vector<double> logged(const std::string& folder, const std::string& kind, const std::string& field) {
     std::vector<double> values;
-    const std::string text = read_file(folder + "/metrics.jsonl"), key = "\"" + field + "\":";
-    for (size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1))
-        values.push_back(std::atof(text.c_str() + at + key.size()));
+    const std::string key = "\"" + field + "\":";
+    std::istringstream lines(read_file(folder + "/metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+        const size_t at = line.find(key);
+        if (line.find("\"kind\":\"" + kind + "\"") != std::string::npos && at != std::string::npos)
+            values.push_back(std::atof(line.c_str() + at + key.size()));
+    }
     return values;
 }
 
@@ -180,10 +185,11 @@ TEST(DeviceSteps, AGraphTrainsAsStepsOneByOne) {
         const BoxRun graph = train_boxes(folder / ("graph" + name), recipe, data);
         EXPECT_EQ(graph.report.steps, plain.report.steps);
         EXPECT_EQ(graph.report.skipped, 0);
-        const std::vector<double> a = logged(folder / ("plain" + name), "loss"),
-                                  b = logged(folder / ("graph" + name), "loss");
-        ASSERT_EQ(a.size(), b.size());
-        ASSERT_GE(a.size(), 20u);
+        const std::vector<double> a = logged(folder / ("plain" + name), "step", "loss"),
+                                  b = logged(folder / ("graph" + name), "step", "loss");
+        ASSERT_GE(std::min(a.size(), b.size()), 20u);
+        // A step whose gradients overflow float16 in one way of rounding is not made, and not logged.
+        EXPECT_NEAR(static_cast<double>(a.size()), static_cast<double>(b.size()), has_loss_scale(precision) ? 1 : 0);
         // Three as they are, then those of the graph; later small differences grow. Shares of the first loss, which
         // falls to a tenth in these steps.
         for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(a[i], b[i], tolerance * a[0]) << name << ", step " << i;
@@ -235,8 +241,8 @@ TEST(DeviceSteps, MemoryDoesNotGrow) {
     recipe.run.save_every = recipe.run.epochs;
     recipe.run.evaluate_every = 5;
     train_boxes(folder / "run", recipe, data);
-    const std::vector<double> device = logged(folder / "run", "device_bytes"),
-                              host = logged(folder / "run", "host_bytes");
+    const std::vector<double> device = logged(folder / "run", "epoch", "device_bytes"),
+                              host = logged(folder / "run", "epoch", "host_bytes");
     ASSERT_EQ(static_cast<int64_t>(device.size()), recipe.run.epochs);
     EXPECT_EQ(device.back(), device[10]);
     EXPECT_LE(host.back() - host[10], 4 << 20);

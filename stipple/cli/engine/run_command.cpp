@@ -30,6 +30,11 @@ struct Gathered {
     std::string name;
     network::TensorType type;
     std::vector<float> values;
+    std::vector<int32_t> indices = {};  // instead, of an output of indices
+
+    /// Of a row: an index output has one of all neighbours of a point.
+    int64_t columns() const { return type.is_index ? type.width : type.channels; }
+    int64_t rows() const { return static_cast<int64_t>(type.is_index ? indices.size() : values.size()) / columns(); }
 };
 
 /// An engine whose only input are points.
@@ -58,21 +63,29 @@ public:
         const ops::Batch batch = clouds.batch();
         const Device device = options().device;
         const Array<float, 2> points = clouds.points_on(device);
-        std::vector<Array<float, 2>> results;
+        std::vector<Array<float, 2>> results(outputs.size());
+        std::vector<Array<int32_t, 2>> found(outputs.size());
         std::vector<engine::Output> views;
-        for (const Gathered& output : outputs) {
-            const int64_t rows =
-                output.type.level == network::Level::cloud ? batch.clouds() : batch.rows() * output.type.width;
-            results.emplace_back(std::array<int64_t, 2>{rows, output.type.channels}, device);
-            views.push_back({output.name, results.back().view()});
+        for (size_t i = 0; i < outputs.size(); ++i) {
+            const network::TensorType& type = outputs[i].type;
+            const int64_t owners = type.level == network::Level::cloud ? batch.clouds() : batch.rows();
+            if (type.is_index) {
+                found[i] = Array<int32_t, 2>({owners, type.width}, device);
+                views.push_back({outputs[i].name, {}, found[i].view()});
+            } else {
+                results[i] = Array<float, 2>({owners * type.width, type.channels}, device);
+                views.push_back({outputs[i].name, results[i].view()});
+            }
         }
         const double begin = now();
         context_.run(batch, {{"points", points.view()}}, views);
         for (Array<float, 2>& result : results) result = result.to(Device{});
+        for (Array<int32_t, 2>& indices : found) indices = indices.to(Device{});
         const double seconds = now() - begin;
-        for (size_t i = 0; i < outputs.size(); ++i)
-            outputs[i].values.insert(outputs[i].values.end(), results[i].data(),
-                                     results[i].data() + results[i].elements());
+        for (size_t i = 0; i < outputs.size(); ++i) {
+            outputs[i].values.insert(outputs[i].values.end(), results[i].span().begin(), results[i].span().end());
+            outputs[i].indices.insert(outputs[i].indices.end(), found[i].span().begin(), found[i].span().end());
+        }
         return seconds;
     }
 
@@ -88,9 +101,10 @@ void save_arrays(const std::string& path, const std::vector<Gathered>& outputs, 
     std::vector<io::NpyView> arrays;
     for (const Gathered& output : outputs)
         arrays.push_back({output.name,
-                          {static_cast<int64_t>(output.values.size()) / output.type.channels, output.type.channels},
-                          DType::f32,
-                          output.values.data()});
+                          {output.rows(), output.columns()},
+                          output.type.is_index ? DType::i32 : DType::f32,
+                          output.type.is_index ? static_cast<const void*>(output.indices.data())
+                                               : static_cast<const void*>(output.values.data())});
     // Where each cloud's points begin: rows of outputs of points are those of all clouds, one after the other.
     arrays.push_back({"offsets", {static_cast<int64_t>(offsets.size())}, DType::i64, offsets.data()});
     AtomicFile file(path, common.overwrite_mode());
@@ -104,11 +118,20 @@ void report_outputs(const std::vector<Gathered>& outputs, const std::vector<data
     Table table{{"output", "type", "rows", "min", "max"}, {}};
     Json list = Json::array();
     for (const Gathered& output : outputs) {
-        const auto [low, high] = std::minmax_element(output.values.begin(), output.values.end());
-        const int64_t rows = static_cast<int64_t>(output.values.size()) / output.type.channels;
-        table.rows.push_back({output.name, to_string(output.type), rows, *low, *high});
-        list.push_back(
-            {{"name", output.name}, {"type", to_string(output.type)}, {"rows", rows}, {"min", *low}, {"max", *high}});
+        const int64_t rows = output.rows();
+        const auto add = [&](const auto& values) {
+            const auto [low, high] = std::minmax_element(values.begin(), values.end());
+            table.rows.push_back({output.name, to_string(output.type), rows, *low, *high});
+            list.push_back({{"name", output.name},
+                            {"type", to_string(output.type)},
+                            {"rows", rows},
+                            {"min", *low},
+                            {"max", *high}});
+        };
+        if (output.type.is_index)
+            add(output.indices);
+        else
+            add(output.values);
         if (output.name != "logits" || output.type.level != network::Level::cloud) continue;
         const std::vector<std::string> names = data::class_names(metadata, "", output.type.channels);
         Json winners = Json::array();
