@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/files.h"
@@ -41,28 +40,6 @@ std::vector<size_t> categories_of(const tasks::Segmenter& segmenter, const std::
     } catch (const Error& error) {
         throw Error(ErrorCode::bad_argument, fmt::format("--category {}", error.message()), error.hint());
     }
-}
-
-/// Where the clouds go: one file, or a folder for many.
-std::vector<OutputFile> outputs_of(const SegmentOptions& options, const std::vector<data::CloudEntry>& entries) {
-    const std::string& path = options.output.path;
-    const bool folder = !path.empty() && path != "-" && (path.back() == '/' || is_folder(path));
-    if (!folder) {
-        STIPPLE_REQUIRE(entries.size() == 1, "{} clouds need a folder as output, got {}", entries.size(), path);
-        return {options.output};
-    }
-    std::vector<OutputFile> outputs;
-    std::set<std::string> taken;
-    const std::string extension(
-        io::info_of(io::format_by_name(options.output.format.empty() ? "ply" : options.output.format)).extensions[0]);
-    for (const data::CloudEntry& entry : entries) {
-        OutputFile output = options.output;
-        output.path = fmt::format("{}{}{}{}.{}", path, path.back() == '/' ? "" : "/", stem_of(entry.path),
-                                  entry.item < 0 ? "" : fmt::format("_{}", entry.item), extension);
-        STIPPLE_REQUIRE(taken.insert(output.path).second, "two clouds would both become {}", output.path);
-        outputs.push_back(std::move(output));
-    }
-    return outputs;
 }
 
 /// What all clouds of a call share, and what is found about them.
@@ -180,7 +157,7 @@ Result run_segment(const SegmentOptions& options, const Common& common) {
     tasks::CloudOptions clouds = cloud_options(options.clouds, common);
     clouds.sample_faces = false;  // the file's own points get labels
     const std::vector<data::CloudEntry> entries = data::list_clouds(options.inputs);
-    const std::vector<OutputFile> outputs = outputs_of(options, entries);
+    const std::vector<OutputFile> outputs = outputs_of(options.output, entries);
     std::vector<io::Format> formats;
     for (const OutputFile& output : outputs) formats.push_back(require_output(output, common, "label"));
     STIPPLE_REQUIRE(options.picture.empty() || entries.size() == 1, "--picture is for one cloud, not {}",

@@ -28,6 +28,28 @@ struct PoissonDiskOptions {
 void poisson_disk(const Clouds& points, const Batch& samples, View<int32_t, 1> indices,
                   const PoissonDiskOptions& options = {}, Stream stream = {});
 
+/// What a point of a part of a cloud is to its elimination.
+enum class SampleRole : uint8_t {
+    candidate,  // may stay
+    border,     // belongs to a neighbouring part: goes as candidates do, but does not count
+    fixed,      // has been chosen before: stays
+};
+
+/// Elimination in one part of a larger cloud, so that parts that are done one after the other fit together: all points
+/// weigh on each other, and points go until m candidates are left.
+///
+/// points   [n, 3] on the CPU
+/// roles    [n] SampleRole as numbers
+/// factors  [n] 1 to 255, or empty: a point's sum of weights counts so many times. A doubtful point goes before a sure
+///          one beside it; one that stands alone stays whatever its factor
+/// radius   r_max, above 0
+/// indices  [m], the candidates that stay, ascending
+///
+/// Sums are exact and ties go to the lowest index, as above. Throws Error{bad_argument} when fewer than m candidates
+/// are finite. O(n p) time.
+void poisson_disk_of_part(View<const float, 2> points, View<const uint8_t, 1> roles, View<const uint8_t, 1> factors,
+                          float radius, View<int32_t, 1> indices);
+
 /// The radius r_max for m samples of one cloud [n, 3]: that at which a ball of radius 2 r_max holds 2 pi / sqrt(3) =
 /// 3.6 of m evenly spread samples, as a disc does where they are packed densest on a plane.
 ///

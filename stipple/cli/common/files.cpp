@@ -1,6 +1,7 @@
 #include "stipple/cli/common/files.h"
 
 #include <cmath>
+#include <set>
 
 #include "stipple/core/terminal.h"
 #include "stipple/io/image_file.h"
@@ -45,6 +46,27 @@ io::Format require_output(const OutputFile& output, const Common& common, std::s
     STIPPLE_REQUIRE(output.path != "-" || io::info_of(format).write, "HDF5 cannot be written to standard output");
     if (output.path != "-") require_writable(output.path, common.overwrite_mode());
     return format;
+}
+
+std::vector<OutputFile> outputs_of(const OutputFile& output, const std::vector<data::CloudEntry>& entries) {
+    const std::string& path = output.path;
+    const bool is_in_folder = !path.empty() && path != "-" && (path.back() == '/' || is_folder(path));
+    if (!is_in_folder) {
+        STIPPLE_REQUIRE(entries.size() == 1, "{} clouds need a folder as output, got {}", entries.size(), path);
+        return {output};
+    }
+    std::vector<OutputFile> outputs;
+    std::set<std::string> taken;
+    const std::string extension(
+        io::info_of(io::format_by_name(output.format.empty() ? "ply" : output.format)).extensions[0]);
+    for (const data::CloudEntry& entry : entries) {
+        OutputFile one = output;
+        one.path = fmt::format("{}{}{}{}.{}", path, path.back() == '/' ? "" : "/", stem_of(entry.path),
+                               entry.item < 0 ? "" : fmt::format("_{}", entry.item), extension);
+        STIPPLE_REQUIRE(taken.insert(one.path).second, "two clouds would both become {}", one.path);
+        outputs.push_back(std::move(one));
+    }
+    return outputs;
 }
 
 void require_picture(const std::string& path, const Common& common) {

@@ -4,6 +4,7 @@
 #include "stipple/cli/command.h"
 #include "stipple/core/folder.h"
 #include "stipple/core/image.h"
+#include "stipple/data/cloud_list.h"
 
 namespace stipple::cli {
 
@@ -34,6 +35,10 @@ void add_output_format(Arguments& app, OutputFile& output);
 /// about, if it makes one: a format that cannot hold it is refused, Error{bad_argument}. Done before the first byte is
 /// read.
 io::Format require_output(const OutputFile& output, const Common& common, std::string_view product = {});
+
+/// Where a command writes what it makes of each cloud: one file for one cloud, or files in a folder, named after the
+/// clouds. Throws Error{bad_argument} for many clouds and one file, and for two clouds that would have the same file.
+std::vector<OutputFile> outputs_of(const OutputFile& output, const std::vector<data::CloudEntry>& entries);
 
 /// Throws Error{bad_argument} unless the path ends with .png, Error{cannot_write} as above; an empty one is no picture.
 void require_picture(const std::string& path, const Common& common);

@@ -107,6 +107,26 @@ void on_cuda(const Clouds& points, const Batch& samples, View<int32_t, 1> indice
 
 }  // namespace
 
+void poisson_disk_of_part(View<const float, 2> points, View<const uint8_t, 1> roles, View<const uint8_t, 1> factors,
+                          float radius, View<int32_t, 1> indices) {
+    require_clouds("poisson_disk_of_part", "points", points);
+    const int64_t n = points.size(0);
+    STIPPLE_REQUIRE(points.device().type == DeviceType::cpu, "poisson_disk_of_part: points are on {}, not the CPU",
+                    to_string(points.device()));
+    STIPPLE_REQUIRE(roles.size(0) == n && roles.stride(0) == 1, "poisson_disk_of_part: {} roles of {} points",
+                    roles.size(0), n);
+    STIPPLE_REQUIRE(factors.size(0) == 0 || (factors.size(0) == n && factors.stride(0) == 1),
+                    "poisson_disk_of_part: {} factors of {} points", factors.size(0), n);
+    require_output<int32_t, 1>("poisson_disk_of_part", "indices", indices, {indices.size(0)}, points.device());
+    STIPPLE_REQUIRE(radius > 0 && std::isfinite(radius), "poisson_disk_of_part: radius {}", radius);
+    for (int64_t i = 0; i < n; ++i) {
+        STIPPLE_REQUIRE(roles(i) <= static_cast<uint8_t>(SampleRole::fixed), "poisson_disk_of_part: role {} at {}",
+                        roles(i), i);
+        STIPPLE_REQUIRE(factors.size(0) == 0 || factors(i) > 0, "poisson_disk_of_part: factor 0 at {}", i);
+    }
+    cpu::poisson_disk_of_part(points, roles, factors, radius, indices);
+}
+
 void poisson_disk(const Clouds& points, const Batch& samples, View<int32_t, 1> indices,
                   const PoissonDiskOptions& options, Stream stream) {
     require_clouds("poisson_disk", "points", points);

@@ -94,17 +94,18 @@ int32_t count_within(const Cells& cells, int64_t i, float reach_sq) {
 /// so one that is up to date at the top is the largest. Neighbours of a removed sample need not be found in the queue.
 class Queue {
 public:
-    Queue(const int64_t* sums, const Cells& cells) : sums_(sums) {
+    /// Of the places whose factor is not 0; none: all, with factor 1. Key: factor times sum.
+    Queue(const int64_t* sums, const Cells& cells, const uint8_t* factors = nullptr) : sums_(sums), factors_(factors) {
         entries_.reserve(static_cast<size_t>(cells.n));
-        for (int64_t i = 0; i < cells.n; ++i)
-            entries_.push_back({sums[i], cells.index.data()[i], static_cast<int32_t>(i)});
-        for (int64_t i = cells.n / 2; i-- > 0;) sink(i, entries_[i]);
+        for (int32_t i = 0; i < static_cast<int32_t>(cells.n); ++i)
+            if (!factors || factors[i] > 0) entries_.push_back({key(i), cells.index.data()[i], i});
+        for (int64_t i = static_cast<int64_t>(entries_.size()) / 2; i-- > 0;) sink(i, entries_[i]);
     }
 
     int32_t take() {
-        while (entries_[0].sum != sums_[entries_[0].place]) {
+        for (int64_t now; entries_[0].sum != (now = key(entries_[0].place));) {
             Entry entry = entries_[0];
-            entry.sum = sums_[entry.place];
+            entry.sum = now;
             sink(0, entry);
         }
         const int32_t place = entries_[0].place;
@@ -115,6 +116,8 @@ public:
     }
 
 private:
+    int64_t key(int32_t place) const { return sums_[place] * (factors_ ? factors_[place] : 1); }
+
     struct Entry {
         int64_t sum;
         int32_t index, place;
@@ -132,6 +135,7 @@ private:
     }
 
     const int64_t* sums_;
+    const uint8_t* factors_;
     std::vector<Entry> entries_;
 };
 
@@ -178,6 +182,43 @@ std::vector<int32_t> eliminate(View<const float, 2> points, int64_t m, float rad
 }
 
 }  // namespace
+
+void poisson_disk_of_part(View<const float, 2> points, View<const uint8_t, 1> roles, View<const uint8_t, 1> factors,
+                          float radius, View<int32_t, 1> indices) {
+    const float reach = 2 * radius, inverse = 1 / reach;
+    const Cells cells(points, box_of(points), kPoissonCell * reach);
+    Array<int64_t, 1> sums({cells.n});
+    parallel_for(cells.n, 512, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) sums.data()[i] = sum_of_weights(cells, i, inverse);
+    });
+    std::vector<uint8_t> factor_at(static_cast<size_t>(cells.n));  // in the order of the cells; 0: fixed
+    int64_t candidates = 0;
+    for (int64_t i = 0; i < cells.n; ++i) {
+        const int32_t point = cells.index.data()[i];
+        const auto role = static_cast<SampleRole>(roles(point));
+        candidates += role == SampleRole::candidate;
+        factor_at[static_cast<size_t>(i)] = role == SampleRole::fixed ? 0
+                                            : factors.size(0) > 0     ? factors(point)
+                                                                      : uint8_t{1};
+    }
+    const int64_t m = indices.size(0);
+    STIPPLE_REQUIRE(candidates >= m, "poisson_disk_of_part: asked for {} of {} finite candidates", m, candidates);
+    std::vector<char> is_kept(static_cast<size_t>(points.size(0)), 0);
+    for (int64_t i = 0; i < cells.n; ++i) {
+        const int32_t point = cells.index.data()[i];
+        is_kept[static_cast<size_t>(point)] = static_cast<SampleRole>(roles(point)) == SampleRole::candidate;
+    }
+    Queue queue(sums.data(), cells, factor_at.data());
+    while (candidates > m) {
+        const int32_t place = queue.take(), point = cells.index.data()[place];
+        candidates -= static_cast<SampleRole>(roles(point)) == SampleRole::candidate;
+        is_kept[static_cast<size_t>(point)] = 0;
+        take_weights(cells, place, inverse, sums.data());
+    }
+    int32_t* to = indices.data();
+    for (int64_t i = 0; i < points.size(0); ++i)
+        if (is_kept[static_cast<size_t>(i)]) *to++ = static_cast<int32_t>(i);
+}
 
 float poisson_reach(View<const float, 2> points, int64_t m) {
     return reach_of(points, box_of(points), m);

@@ -61,6 +61,8 @@ namespace cpu {
 /// One cloud. `radius` 0 asks for the estimate.
 void poisson_disk(View<const float, 2> points, int32_t* out, int64_t m, const PoissonDiskOptions& options);
 float poisson_reach(View<const float, 2> points, int64_t m);
+void poisson_disk_of_part(View<const float, 2> points, View<const uint8_t, 1> roles, View<const uint8_t, 1> factors,
+                          float radius, View<int32_t, 1> indices);
 /// The samples (indices into points) in progressive order.
 void progressive_order(View<const float, 2> points, const PoissonDiskOptions& options, int32_t* samples, int64_t m);
 }  // namespace cpu

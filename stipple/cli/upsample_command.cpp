@@ -1,0 +1,163 @@
+#include "stipple/cli/commands.h"
+#include "stipple/cli/common/files.h"
+#include "stipple/cli/common/network_options.h"
+#include "stipple/cli/common/profile_report.h"
+#include "stipple/cli/common/table.h"
+#include "stipple/core/interrupt.h"
+#include "stipple/data/upsampling_points.h"
+#include "stipple/geometry/normals.h"
+#include "stipple/picture/figure.h"
+#include "stipple/tasks/upsample.h"
+
+namespace stipple::cli {
+namespace {
+
+struct UpsampleArguments {
+    std::string model, from, picture, profile;
+    std::vector<std::string> inputs;
+    OutputFile output;
+    PrecisionArgument precision;
+    tasks::UpsampleOptions how;
+    bool normals = false;
+    int64_t size = 0;
+};
+
+/// What all clouds of a call share, and what is found about them.
+struct UpsampleJob {
+    tasks::Upsampler upsampler;
+    data::ReadClouds reading;
+    Table table{{"file", "points", "upsampled", "spacing", "spacing after"}, {}};
+    Json files = Json::array();
+};
+
+Image draw_both(const PointCloud& before, const PointCloud& after, int64_t size) {
+    const picture::Panel panels[] = {
+        {.cloud = &before, .caption = fmt::format("input, {} points", grouped(before.size()))},
+        {.cloud = &after, .caption = fmt::format("upsampled, {} points", grouped(after.size()))}};
+    picture::FigureStyle style;
+    style.panel_width = style.panel_height = size > 0 ? size : 768;
+    return picture::draw_figure(panels, style).image;
+}
+
+/// Of a cloud whose file had none.
+void add_normals(PointCloud& cloud) {
+    if (find(cloud.attributes, "normal")) return;
+    Attribute normals("normal", DType::f32, cloud.size(), 3);
+    geometry::estimate_normals(cloud.positions.view(), normals.as<float>(), {});
+    geometry::orient_consistently(cloud.positions.view(), normals.as<float>());
+    cloud.attributes.push_back(std::move(normals));
+}
+
+/// One cloud: read, upsampled, written, reported.
+void upsample_entry(UpsampleJob& job, const data::CloudEntry& entry, const OutputFile& output, io::Format format,
+                    const UpsampleArguments& arguments, const Common& common, Result& result) {
+    PointCloud cloud =
+        tasks::load_points(entry, {.normalise = false, .sample_faces = false}, job.reading, result.warnings);
+    recentre(cloud);
+    Mesh made;
+    const int64_t duplicates = about_file(entry.name(), [&] {
+        const int64_t count = tasks::upsampled_count(cloud, arguments.how);
+        Progress progress("upsample", tasks::upsampling_work(job.upsampler, cloud, count), progress_mode(common),
+                          "points");
+        tasks::UpsampleOptions how = arguments.how;
+        how.seed = common.seed;
+        how.advance = [&](int64_t points) { progress.add(points); };
+        tasks::Upsampled upsampled = tasks::upsample(job.upsampler, cloud, how);
+        made.vertices = std::move(upsampled.cloud);
+        if (arguments.normals) add_normals(made.vertices);
+        return upsampled.duplicates;
+    });
+    if (duplicates > 0)
+        result.warnings.push_back(fmt::format("{}: {} points lie at the place of another one and were passed over",
+                                              entry.name(), grouped(duplicates)));
+    const double before = data::mean_spacing(cloud.positions.view()),
+                 after = data::mean_spacing(made.vertices.positions.view());
+    job.files.push_back({{"path", entry.name()},
+                         {"points", cloud.size()},
+                         {"upsampled", made.vertices.size()},
+                         {"duplicates", duplicates},
+                         {"spacing", before},
+                         {"spacing_after", after}});
+    job.table.rows.push_back({entry.name(), cloud.size(), made.vertices.size(), fmt::format("{:.4g}", before),
+                              fmt::format("{:.4g}", after)});
+    save_output(made, output, format,
+                fmt::format("{} points of {}, spacing {:.4g} (was {:.4g})", grouped(made.vertices.size()),
+                            grouped(cloud.size()), after, before),
+                common, result);
+    save_picture(
+        arguments.picture, [&] { return draw_both(cloud, made.vertices, arguments.size); }, common, result);
+}
+
+Result run_upsample(const UpsampleArguments& arguments, const Common& common) {
+    require_one_stdin(arguments.inputs);
+    const std::vector<data::CloudEntry> entries = data::list_clouds(arguments.inputs);
+    const std::vector<OutputFile> outputs = outputs_of(arguments.output, entries);
+    std::vector<io::Format> formats;
+    for (const OutputFile& output : outputs) formats.push_back(require_output(output, common));
+    STIPPLE_REQUIRE(arguments.picture.empty() || entries.size() == 1, "--picture is for one cloud, not {}",
+                    entries.size());
+    require_picture(arguments.picture, common);
+    require_picture_size(arguments.size);
+    require_profile(arguments.profile, common);
+    // Of the numbers as far as they can be judged without the cloud.
+    STIPPLE_REQUIRE((arguments.how.ratio != 0) + (arguments.how.count != 0) + (arguments.how.spacing != 0) == 1,
+                    "how many points? Give --ratio R, --count N or --spacing D");
+    tasks::upsampled_count(
+        PointCloud(0), {.ratio = arguments.how.ratio, .count = arguments.how.count, .spacing = arguments.how.spacing});
+    Profile profile;
+    FileProgress file_progress(common);
+    UpsampleJob job{.upsampler = tasks::Upsampler(tasks::load_model_or_engine(arguments.model),
+                                                  {.device = common.device,
+                                                   .precision = arguments.precision.wanted(),
+                                                   .profile = arguments.profile.empty() ? nullptr : &profile}),
+                    .reading = reading({.clouds = {}, .from = arguments.from}, file_progress)};
+    const tasks::NetworkRunner& runner = job.upsampler.runner();
+
+    Result result;
+    result.fields["inputs"] = arguments.inputs;
+    result.fields["model"] = runner.source().name();
+    result.fields["precision"] = name_of(runner.precision());
+    for_each_input(entries.size(), "clouds", result, [&](size_t i) {
+        check_interrupted();
+        try {
+            upsample_entry(job, entries[i], outputs[i], formats[i], arguments, common, result);
+        } catch (const Error& error) {
+            job.files.push_back({{"path", entries[i].name()}, {"error", error.message()}});
+            throw;
+        }
+    });
+    result.fields["files"] = std::move(job.files);
+    if (!common.table.empty()) result.text = format_table(job.table, common.table);
+    report_profile(profile, arguments.profile, common.overwrite_mode(), common, result);
+    return result;
+}
+
+}  // namespace
+
+Command add_upsample(Arguments& root, Common& common) {
+    auto arguments = std::make_shared<UpsampleArguments>();
+    Arguments& app = root.command("upsample", "Make clouds denser with a network");
+    Option input = app.option("INPUT", arguments->inputs, "Clouds, folders of them, HDF5 sets");
+    Option output = app.option("-o,--output", arguments->output.path, "File, or folder for many; - is standard output");
+    Option model = app.option("--model", arguments->model, "Weights by path or name, or an engine");
+    app.option("--ratio", arguments->how.ratio, "Points for each point: 4, 3.7, 16").text("R");
+    app.option("--count", arguments->how.count, "Instead: points in all").text("N");
+    app.option("--spacing", arguments->how.spacing, "Instead: a point for each square of this edge").text("D");
+    app.flag("--keep-input", arguments->how.keeps_input, "The points of the input stay, as the first ones");
+    app.flag("--normals", arguments->normals, "Oriented normals: the input's, else estimated");
+    app.option("--picture", arguments->picture, "Draw input and result into this .png");
+    add_picture_size(app, arguments->size);
+    app.option("--tile", arguments->how.tile_points, "Points that are worked on at a time").text("N");
+    app.option("--from", arguments->from, "Format of the inputs, when names do not tell");
+    add_precision(app, arguments->precision);
+    add_output_format(app, arguments->output);
+    add_profile(app, arguments->profile);
+    app.footer(
+        "The count is exact. Colours, normals, intensities and labels come along. Large clouds are worked on in "
+        "tiles,\n"
+        "whose borders do not show.\n\n"
+        "Example:\n  stipple upsample scan.ply --ratio 4 --model puflow.safetensors -o dense.ply --picture dense.png");
+    return {&app, [arguments, &common] { return run_upsample(*arguments, common); }, {input, output, model}};
+}
+
+}  // namespace stipple::cli

@@ -1,0 +1,264 @@
+#include "stipple/tasks/upsample/candidates.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stipple/core/interrupt.h"
+#include "stipple/core/numeric.h"
+#include "stipple/core/parallel.h"
+#include "stipple/data/upsampling_points.h"
+#include "stipple/ops/farthest_point_sample.h"
+#include "stipple/ops/knn.h"
+
+namespace stipple::tasks {
+namespace {
+
+// Patches as published for PU-Flow: of 256 points, four times as many as would just cover the cloud.
+constexpr int64_t kPatchPoints = 256, kOverlap = 4;
+// Queries for each point that is wanted.
+constexpr double kQueriesForEach = 2;
+
+Array<float, 2> rows_of(View<const float, 2> cloud, std::span<const int32_t> points) {
+    Array<float, 2> rows({static_cast<int64_t>(points.size()), 3});
+    for (size_t i = 0; i < points.size(); ++i)
+        std::copy_n(cloud.data() + 3 * int64_t{points[i]}, 3, rows.data() + 3 * i);
+    return rows;
+}
+
+/// Where coordinates of a network lie: x = (p - centre) / unit.
+struct Frame {
+    double centre[3] = {};
+    double unit = 1;
+
+    void into(const float* p, float* x) const {
+        for (int c = 0; c < 3; ++c) x[c] = static_cast<float>((p[c] - centre[c]) / unit);
+    }
+    void out_of(const float* x, float* p) const {
+        for (int c = 0; c < 3; ++c) p[c] = static_cast<float>(x[c] * unit + centre[c]);
+    }
+};
+
+/// Their mean at the origin, the farthest at distance 1.
+Frame sphere_of(View<const float, 2> cloud, std::span<const int32_t> points) {
+    Frame frame;
+    for (const int32_t i : points)
+        for (int c = 0; c < 3; ++c) frame.centre[c] += cloud(i, c) / static_cast<double>(points.size());
+    double radius = 0;
+    for (const int32_t i : points)
+        radius = std::max(radius, std::hypot(cloud(i, 0) - frame.centre[0], cloud(i, 1) - frame.centre[1],
+                                             cloud(i, 2) - frame.centre[2]));
+    if (radius > 0) frame.unit = radius;
+    return frame;
+}
+
+/// Adds one, unless it is not finite.
+void add_candidate(Candidates& candidates, const float* point, int32_t parent) {
+    if (!(std::isfinite(point[0]) && std::isfinite(point[1]) && std::isfinite(point[2]))) return;
+    candidates.points.insert(candidates.points.end(), point, point + 3);
+    candidates.parents.push_back(parent);
+    candidates.sources.resize(candidates.sources.size() + static_cast<size_t>(candidates.width), -1);
+    candidates.weights.resize(candidates.weights.size() + static_cast<size_t>(candidates.width), 0);
+}
+
+/// The points around that are nearest to each seed, nearest first: [seeds, as many as a patch has].
+std::vector<std::vector<int32_t>> cut_patches(const Region& region, std::span<const int32_t> seeds) {
+    const auto size = std::min<size_t>(kPatchPoints, region.around.size());
+    std::vector<std::vector<int32_t>> patches(seeds.size());
+    parallel_for(static_cast<int64_t>(seeds.size()), 1, [&](int64_t begin, int64_t end) {
+        std::vector<std::pair<float, int32_t>> near(region.around.size());
+        for (int64_t s = begin; s < end; ++s) {
+            const float* seed = region.cloud.data() + 3 * int64_t{seeds[static_cast<size_t>(s)]};
+            for (size_t i = 0; i < near.size(); ++i)
+                near[i] = {distance_sq(region.cloud.data() + 3 * int64_t{region.around[i]}, seed), region.around[i]};
+            std::partial_sort(near.begin(), near.begin() + static_cast<int64_t>(size), near.end());
+            for (size_t i = 0; i < size; ++i) patches[static_cast<size_t>(s)].push_back(near[i].second);
+        }
+    });
+    return patches;
+}
+
+/// Seeds far from each other, then as many more as it takes to have every wanted point in a patch.
+std::vector<std::vector<int32_t>> patches_of(const Region& region) {
+    const auto n = static_cast<int64_t>(region.points.size());
+    const Array<float, 2> rows = rows_of(region.cloud, region.points);
+    const int64_t count = std::clamp<int64_t>(n * kOverlap / kPatchPoints, 1, n);
+    Array<int32_t, 1> chosen({count});
+    ops::farthest_point_sample(rows.view(), ops::Batch::single(count), chosen.view());
+    std::vector<int32_t> seeds;
+    for (const int32_t i : chosen.span()) seeds.push_back(region.points[static_cast<size_t>(i)]);
+
+    std::vector<std::vector<int32_t>> patches;
+    std::vector<char> is_covered(static_cast<size_t>(region.cloud.size(0)), 0);
+    while (!seeds.empty()) {
+        for (std::vector<int32_t>& patch : cut_patches(region, seeds)) {
+            for (const int32_t i : patch) is_covered[static_cast<size_t>(i)] = 1;
+            patches.push_back(std::move(patch));
+        }
+        seeds.clear();
+        for (const int32_t i : region.points)
+            if (region.is_wanted[static_cast<size_t>(i)] && !is_covered[static_cast<size_t>(i)]) {
+                seeds.push_back(i);
+                break;
+            }
+    }
+    return patches;
+}
+
+void add_children(Upsampler& upsampler, const Region& region, std::span<const std::vector<int32_t>> patches,
+                  Candidates& candidates) {
+    const auto count = static_cast<int64_t>(patches.size()), size = static_cast<int64_t>(patches[0].size());
+    const int64_t ratio = upsampler.children(), k = upsampler.sources();
+    NetworkRunner& runner = upsampler.runner();
+    std::vector<Frame> frames;
+    Array<float, 2> points({count * size, 3});
+    for (int64_t p = 0; p < count; ++p) {
+        frames.push_back(sphere_of(region.cloud, patches[p]));
+        for (int64_t i = 0; i < size; ++i)
+            frames.back().into(region.cloud.data() + 3 * int64_t{patches[p][i]}, points.data() + 3 * (p * size + i));
+    }
+    engine::Context& context = runner.reserve(count * size);
+    const Device device = runner.device();
+    const Array<float, 2> on_device = points.to(device);
+    Array<float, 2> made({count * size * ratio, 3}, device), weights;
+    Array<int32_t, 2> neighbours;
+    std::vector<engine::Output> outputs = {{"upsampled", made.view()}};
+    if (k > 0) {
+        weights = Array<float, 2>({count * size * k, ratio}, device);
+        neighbours = Array<int32_t, 2>({count * size, k}, device);
+        outputs.push_back({"weights", weights.view()});
+        outputs.push_back({"neighbours", {}, neighbours.view()});
+    }
+    context.run(ops::Batch::dense(count, size), {{"points", on_device.view()}}, outputs);
+    made = made.to(Device{});
+    if (k > 0) weights = weights.to(Device{}), neighbours = neighbours.to(Device{});
+    for (int64_t p = 0; p < count; ++p)
+        for (int64_t i = 0; i < size; ++i) {
+            const int64_t row = p * size + i;
+            const int32_t parent = patches[p][i];
+            if (!region.is_wanted[static_cast<size_t>(parent)]) continue;
+            for (int64_t r = 0; r < ratio; ++r) {
+                float point[3];
+                frames[p].out_of(made.data() + 3 * (row * ratio + r), point);
+                const int64_t before = candidates.size();
+                add_candidate(candidates, point, parent);
+                if (candidates.size() == before) continue;
+                for (int64_t j = 0; j < k; ++j) {
+                    candidates.sources[static_cast<size_t>(before * k + j)] =
+                        patches[p][static_cast<size_t>(neighbours.data()[row * k + j])];
+                    candidates.weights[static_cast<size_t>(before * k + j)] = weights.data()[(row * k + j) * ratio + r];
+                }
+            }
+        }
+}
+
+void add_children(Upsampler& upsampler, const Region& region, bool has_inputs, Candidates& candidates) {
+    const std::vector<std::vector<int32_t>> patches = patches_of(region);
+    const auto batch = static_cast<size_t>(upsampler.runner().max_batch());
+    for (size_t begin = 0; begin < patches.size(); begin += batch) {
+        check_interrupted();
+        const size_t count = std::min(batch, patches.size() - begin);
+        add_children(upsampler, region, std::span(patches).subspan(begin, count), candidates);
+    }
+    for (const int32_t i : region.points) {
+        if (!has_inputs || !region.is_wanted[static_cast<size_t>(i)]) continue;
+        add_candidate(candidates, region.cloud.data() + 3 * int64_t{i}, i);
+        if (candidates.width > 0) {
+            const size_t first = candidates.sources.size() - static_cast<size_t>(candidates.width);
+            candidates.sources[first] = i;
+            candidates.weights[first] = 1;
+        }
+    }
+}
+
+void add_moved_queries(Upsampler& upsampler, const Region& region, double ratio, bool has_inputs, uint64_t seed,
+                       Candidates& candidates) {
+    Frame frame;
+    const Array<float, 2> rows = rows_of(region.cloud, region.points);
+    frame.unit = data::mean_spacing(rows.view());
+    for (int c = 0; c < 3; ++c) frame.centre[c] = region.cloud(region.points[0], c);
+    const int64_t n = rows.size(0);
+    Array<float, 2> points({n, 3});
+    for (int64_t i = 0; i < n; ++i) frame.into(rows.data() + 3 * i, points.data() + 3 * i);
+
+    // Queries of the wanted points: themselves, then what lies between them and their neighbours.
+    std::vector<int32_t> wanted;
+    for (int64_t i = 0; i < n; ++i)
+        if (region.is_wanted[static_cast<size_t>(region.points[static_cast<size_t>(i)])])
+            wanted.push_back(static_cast<int32_t>(i));
+    const auto of_each = static_cast<int64_t>(std::ceil(kQueriesForEach * ratio));
+    const auto count = static_cast<int64_t>(wanted.size());
+    Array<int32_t, 2> near({n, std::min(data::kQueryNeighbours, n)});
+    ops::knn(ops::PointIndex(points.view()), points.view(), near.view(), {});
+    Array<float, 2> queries({count * (of_each + 1), 3});
+    for (int64_t i = 0; i < count; ++i)
+        std::copy_n(points.data() + 3 * int64_t{wanted[static_cast<size_t>(i)]}, 3, queries.data() + 3 * i);
+    data::neighbour_queries(points.view(), near.view(), wanted, of_each, seed, queries.data() + 3 * count);
+
+    NetworkRunner& runner = upsampler.runner();
+    const int64_t m = queries.size(0), k = upsampler.sources();
+    engine::Context& context = runner.reserve(std::max(n, m));
+    const Device device = runner.device();
+    const Array<float, 2> points_there = points.to(device), queries_there = queries.to(device);
+    Array<float, 2> made({m, 3}, device), weights, uncertainty;
+    Array<int32_t, 2> neighbours;
+    std::vector<engine::Output> outputs = {{"upsampled", made.view()}};
+    if (k > 0) {
+        weights = Array<float, 2>({m * k, 1}, device);
+        neighbours = Array<int32_t, 2>({m, k}, device);
+        outputs.push_back({"weights", weights.view()});
+        outputs.push_back({"neighbours", {}, neighbours.view()});
+    }
+    if (upsampler.knows_uncertainty()) {
+        uncertainty = Array<float, 2>({m, 1}, device);
+        outputs.push_back({"uncertainty", uncertainty.view()});
+    }
+    context.run({ops::Batch::single(n), ops::Batch::single(m)},
+                {{"points", points_there.view()}, {"queries", queries_there.view()}}, outputs);
+    made = made.to(Device{});
+    if (k > 0) weights = weights.to(Device{}), neighbours = neighbours.to(Device{});
+    uncertainty = uncertainty.to(Device{});
+    for (int64_t q = has_inputs ? 0 : count; q < m; ++q) {
+        float point[3];
+        frame.out_of(made.data() + 3 * q, point);
+        const int64_t of = q < count ? q : (q - count) / of_each, before = candidates.size();
+        add_candidate(candidates, point, region.points[static_cast<size_t>(wanted[static_cast<size_t>(of)])]);
+        if (candidates.size() == before) continue;
+        for (int64_t j = 0; j < k; ++j) {
+            candidates.sources[static_cast<size_t>(before * k + j)] =
+                region.points[static_cast<size_t>(neighbours.data()[q * k + j])];
+            candidates.weights[static_cast<size_t>(before * k + j)] = weights.data()[q * k + j];
+        }
+        if (upsampler.knows_uncertainty())
+            candidates.uncertainties.push_back(static_cast<float>(uncertainty.data()[q] * frame.unit));
+    }
+}
+
+}  // namespace
+
+Candidates make_candidates(Upsampler& upsampler, const Region& region, double ratio, bool has_inputs, uint64_t seed) {
+    Candidates candidates;
+    candidates.width = upsampler.sources();
+    if (upsampler.takes_queries())
+        add_moved_queries(upsampler, region, ratio, has_inputs, seed, candidates);
+    else
+        add_children(upsampler, region, has_inputs, candidates);
+    return candidates;
+}
+
+float patch_radius(const ops::PointIndex& index, View<const float, 2> cloud, std::span<const int32_t> points) {
+    const int64_t asked = std::min<int64_t>(64, static_cast<int64_t>(points.size()));
+    std::vector<int32_t> some;
+    for (int64_t i = 0; i < asked; ++i)
+        some.push_back(points[static_cast<size_t>(i * static_cast<int64_t>(points.size()) / asked)]);
+    // Of a surface: twice as far for four times as many.
+    const int64_t size = std::min(kPatchPoints / 4, cloud.size(0));
+    Array<int32_t, 2> found({asked, size});
+    Array<float, 2> distances_sq({asked, size});
+    ops::knn(index, rows_of(cloud, some).view(), found.view(), distances_sq.view());
+    std::vector<float> radii;
+    for (int64_t i = 0; i < asked; ++i) radii.push_back(2 * std::sqrt(distances_sq.data()[i * size + size - 1]));
+    std::sort(radii.begin(), radii.end());
+    return radii[radii.size() * 9 / 10];
+}
+
+}  // namespace stipple::tasks

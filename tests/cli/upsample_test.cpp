@@ -1,0 +1,83 @@
+#include "tests/cli/cli.h"
+
+namespace stipple::test {
+namespace {
+
+class CliUpsample : public CliTest {
+protected:
+    std::string model() const {
+        expect_success(stipple({"engine", "new", "flow-upsampler", "--set", "layers=1", "--set", "width=16", "--set",
+                                "hidden=16", "-o", folder / "u.safetensors"}));
+        return folder / "u.safetensors";
+    }
+    LaunchResult upsample(std::vector<std::string> arguments) const {
+        arguments.insert(arguments.begin(), {"upsample", "--device", "cpu"});
+        return stipple(arguments);
+    }
+    PointCloud load(const std::string& path) const {
+        io::Warnings warnings;
+        return io::load_cloud(path, {}, warnings);
+    }
+};
+
+TEST_F(CliUpsample, WritesSoManyPointsWithTheirAttributes) {
+    Mesh mesh = random_cloud(400);
+    add_attribute(mesh.vertices, "intensity", DType::f32);
+    mesh.vertices.origin = {500000, 5400000, 120};
+    const std::string input = save_as("a.npz", mesh), path = model();
+    const LaunchResult result = upsample({input, "--ratio", "2.5", "--model", path, "-o", folder / "b.npz", "--picture",
+                                          folder / "b.png", "--normals", "--json"});
+    expect_success(result);
+    const PointCloud out = load(folder / "b.npz");
+    EXPECT_EQ(out.size(), 1000);
+    EXPECT_EQ(out.origin, mesh.vertices.origin);
+    EXPECT_NE(find(out.attributes, "intensity"), nullptr);
+    EXPECT_NE(find(out.attributes, "normal"), nullptr);
+    const Json json = json_of(result);
+    EXPECT_EQ(json["files"][0]["points"], 400);
+    EXPECT_EQ(json["files"][0]["upsampled"], 1000);
+    EXPECT_LT(json["files"][0]["spacing_after"], json["files"][0]["spacing"]);
+    EXPECT_EQ(json_of(stipple({"info", folder / "b.png", "--json"}))["files"][0]["format"], "PNG");
+    // The same seed, the same points; input points stay on request.
+    expect_success(upsample({input, "--ratio", "2.5", "--model", path, "-o", folder / "c.npz"}));
+    EXPECT_EQ(0, std::memcmp(load(folder / "c.npz").positions.data(), out.positions.data(), 12000));
+    expect_success(upsample({input, "--count", "600", "--keep-input", "--model", path, "-o", folder / "d.npz"}));
+    const PointCloud kept = load(folder / "d.npz");
+    ASSERT_EQ(kept.size(), 600);
+    EXPECT_EQ(0, std::memcmp(kept.positions.data(), mesh.vertices.positions.data(), 4800));
+    expect_success(upsample({input, "--spacing", "0.05", "--model", path, "-o", folder / "e.npz", "--tile", "100"}));
+}
+
+TEST_F(CliUpsample, FoldersAndFilesThatFail) {
+    const std::string path = model();
+    std::filesystem::create_directory(folder / "in");
+    save_as("in/a.ply", random_cloud(100));
+    save_as("in/b.ply", random_cloud(5));
+    std::filesystem::create_directory(folder / "out");
+    const LaunchResult result = upsample({folder / "in", "--ratio", "2", "--model", path, "-o", folder / "out"});
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_TRUE(contains(result.err, "5 distinct points")) << result.err;
+    EXPECT_EQ(load(folder / "out/a.ply").size(), 200);
+    EXPECT_FALSE(std::filesystem::exists(folder / "out/b.ply"));
+}
+
+TEST_F(CliUpsample, WrongUse) {
+    const std::string input = cloud("a.ply", 100), path = model(), out = folder / "b.ply";
+    expect_error(upsample({input, "--ratio", "2", "-o", out}), 2, "--model is missing");
+    expect_error(upsample({input, "--model", path, "-o", out}), 2, "Give --ratio R, --count N or --spacing D");
+    expect_error(upsample({input, "--ratio", "2", "--count", "300", "--model", path, "-o", out}), 2, "Give --ratio R");
+    expect_error(upsample({input, "--ratio", "0.5", "--model", path, "-o", out}), 2, "1 or more, got 0.5");
+    expect_error(upsample({input, "--ratio", "nan", "--model", path, "-o", out}), 2, "ratio");
+    expect_error(upsample({input, "--count", "99", "--model", path, "-o", out}), 2, "fewer than the cloud has, 100");
+    expect_error(upsample({input, "--ratio", "2", "--model", path, "-o", out, "--tile", "5"}), 2, "tiles of 5 points");
+    expect_error(upsample({input, "--ratio", "2", "--model", folder / "no.safetensors", "-o", out}), 3,
+                 "no.safetensors");
+    expect_success(stipple(
+        {"engine", "new", "pointnet-classifier", "--set", "feature_transform=false", "-o", folder / "c.safetensors"}));
+    expect_error(upsample({input, "--ratio", "2", "--model", folder / "c.safetensors", "-o", out}), 2,
+                 "does not upsample clouds");
+    EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+}  // namespace
+}  // namespace stipple::test
