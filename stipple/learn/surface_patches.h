@@ -103,8 +103,8 @@ struct PatchScratch {
 ///          where there are fewer
 ///
 /// Coordinates are p = R (x - centre) / scale, where scale is the patch's data::mean_spacing times a random factor.
-/// Throws Error{bad_argument} for plans and arrays that do not fit the shape. About a millisecond; opens no threads for
-/// patches of up to 4096 points.
+/// Throws Error{bad_argument} for plans and arrays that do not fit the shape. A millisecond or two for patches of 512
+/// points; opens no threads for those of up to 2048.
 PatchFrame make_patch(const SurfaceShape& shape, const PatchOptions& options, const PatchPlan& plan,
                       const PatchKey& key, const PatchArrays& arrays, PatchScratch& scratch);
 
