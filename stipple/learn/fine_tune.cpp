@@ -7,8 +7,11 @@ namespace stipple::learn {
 Recipe recipe_for(const Recipe& recipe, const network::Weights& weights) {
     const auto model = weights.metadata.find("stipple.model");
     if (model == weights.metadata.end()) throw Error(ErrorCode::bad_config, "the weights do not name their model");
-    const bool is_segmenter = model->second.find("segmenter") != std::string::npos;
-    if (is_segmenter != (recipe.task == "segmentation"))
+    const auto is_called = [&](const char* part) { return model->second.find(part) != std::string::npos; };
+    const std::string task = is_called("segmenter")   ? "segmentation"
+                             : is_called("upsampler") ? "upsampling"
+                                                      : "classification";
+    if (task != recipe.task)
         throw Error(ErrorCode::bad_config,
                     fmt::format("recipe {} is for {}, the weights are of {}", recipe.name, recipe.task, model->second));
     Recipe result = recipe;

@@ -24,8 +24,9 @@ std::string base_name(std::string path) {
 network::Card card_for(const Recipe& recipe, const TrainReport& report, const FinishOptions& options) {
     network::Card card;
     card.recipe = recipe.name;
-    card.data = fmt::format("{}, split {}{}", base_name(recipe.data.folder),
-                            recipe.data.split.empty() ? "train" : recipe.data.split,
+    const std::string split = recipe.data.split.empty() ? "train" : recipe.data.split;
+    card.data = fmt::format("{}{}{}", base_name(recipe.data.folder),
+                            recipe.task == "upsampling" ? ", meshes" : ", split " + split,
                             recipe.data.held_out > 0 ? fmt::format(", {} of it held out", recipe.data.held_out) : "");
     card.commit = options.commit;
     card.command = options.command;
@@ -48,13 +49,13 @@ void add_confidence(const Recipe& recipe, const data::DataSet& set, const TrainR
 
 }  // namespace
 
-void finish_weights(const Recipe& recipe, const data::DataSet& trained_on, TrainReport& report,
+void finish_weights(const Recipe& recipe, const data::DataSet* trained_on, TrainReport& report,
                     const FinishOptions& options) {
     network::Weights weights = network::load_weights(report.weights);
     network::set_card(weights, card_for(recipe, report, options));
-    if (recipe.task == "classification" && recipe.run.confidence) {
+    if (trained_on && recipe.task == "classification" && recipe.run.confidence) {
         try {
-            add_confidence(recipe, trained_on, report, options, weights);
+            add_confidence(recipe, *trained_on, report, options, weights);
         } catch (const Error& error) {
             if (error.code() != ErrorCode::bad_argument && error.code() != ErrorCode::bad_file) throw;
             report.warnings.push_back(fmt::format("no measure of confidence: {}", error.message()));

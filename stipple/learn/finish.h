@@ -15,8 +15,8 @@ struct FinishOptions {
 };
 
 /// Adds both to report.weights, which is replaced at once. The confidence is fitted on the clouds that were trained on
-/// (tasks/fit_confidence.h); where that cannot be, a warning says why.
-void finish_weights(const Recipe& recipe, const data::DataSet& trained_on, TrainReport& report,
+/// (tasks/fit_confidence.h), which are null where they have no classes; where it cannot be fitted, a warning says why.
+void finish_weights(const Recipe& recipe, const data::DataSet* trained_on, TrainReport& report,
                     const FinishOptions& options);
 
 }  // namespace stipple::learn

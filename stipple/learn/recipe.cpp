@@ -163,6 +163,23 @@ public:
         add(table, "jitter_sigma", a.jitter_sigma);
         add(table, "jitter_clip", a.jitter_clip);
     }
+    void add(const std::string& table, PatchOptions& p) {
+        add(table, "queries", p.queries);
+        add(table, "truth", p.truth);
+        add(table, "pools", p.pools);
+        add(table, "samples", p.samples);
+        add(table, "cloud_min", p.cloud_min);
+        add(table, "cloud_max", p.cloud_max);
+        add(table, "random_share", p.random_share);
+        add(table, "gradient_share", p.gradient_share);
+        add(table, "scan_share", p.scan_share);
+        add(table, "noise_share", p.noise_share);
+        add(table, "noise_max", p.noise_max);
+        add(table, "scale_min", p.scale_min);
+        add(table, "scale_max", p.scale_max);
+        add(table, "query_noise_share", p.query_noise_share);
+        add(table, "query_noise", p.query_noise);
+    }
 
     std::vector<Key> keys;
 };
@@ -186,14 +203,21 @@ std::vector<Key> keys_of(Recipe& r) {
     k.add("data", "normalise", r.data.normalise);
     k.add("data", "mesh_points", r.data.mesh_points);
     k.add("data", "up", r.data.up);
+    k.add("data", "items", r.data.items);
+    k.add("data", "validation_items", r.data.validation_items);
     k.add("augment", r.augment);
     k.add("view", "weight", r.view.weight);
     k.add("view", "points", r.view.points);
     k.add("view", r.view.augment);
+    k.add("patch", r.patch);
     k.add("loss", "label_smoothing", r.loss.label_smoothing);
     k.add("loss", "transform_weight", r.loss.transform_weight);
     k.add("loss", "transform_convention", r.loss.transform_convention);
     k.add("loss", "own_parts", r.loss.own_parts);
+    k.add("loss", "vector_weight", r.loss.vector_weight);
+    k.add("loss", "distance_weight", r.loss.distance_weight);
+    k.add("loss", "coverage_weight", r.loss.coverage_weight);
+    k.add("loss", "uncertainty_weight", r.loss.uncertainty_weight);
     k.add("optimizer", "kind", r.optimizer.kind);
     k.add("optimizer", "weight_decay", r.optimizer.weight_decay);
     k.add("optimizer", "momentum", r.optimizer.momentum);
@@ -335,18 +359,29 @@ std::vector<Difference> differences(const Recipe& a, const Recipe& b) {
 }
 
 void validate(const Recipe& r) {
-    require(r.task == "classification" || r.task == "segmentation", "task must be classification or segmentation");
+    require(r.task == "classification" || r.task == "segmentation" || r.task == "upsampling",
+            "task must be classification, segmentation or upsampling");
     require(r.data.held_out >= 0 && r.data.held_out <= 0.5, "data.held_out must be 0 to 0.5");
     require(r.data.held_out == 0 || r.data.validation.empty(), "data.validation and data.held_out exclude each other");
     require(r.data.points >= 1 && r.data.points <= 1 << 24, "data.points must be 1 to 16777216");
     require(r.data.subset == "random" || r.data.subset == "first", "data.subset must be random or first");
     require(r.data.mesh_points >= 1, "data.mesh_points must be at least 1");
+    require(r.data.items >= 1 && r.data.items <= INT32_MAX, "data.items must be 1 to 2147483647");
+    require(r.data.validation_items >= 3 && r.data.validation_items <= 1 << 20,
+            "data.validation_items must be 3 to 1048576");
     require(r.view.weight >= 0 && std::isfinite(r.view.weight), "view.weight must be at least 0");
     require(r.view.points >= 1 && r.view.points <= 1 << 24, "view.points must be 1 to 16777216");
     require(r.loss.label_smoothing >= 0 && r.loss.label_smoothing < 1, "loss.label_smoothing must be below 1");
     require(r.loss.transform_weight >= 0, "loss.transform_weight must be at least 0");
     require(r.loss.transform_convention == "torch" || r.loss.transform_convention == "tf",
             "loss.transform_convention must be torch or tf");
+    for (const double weight :
+         {r.loss.vector_weight, r.loss.distance_weight, r.loss.coverage_weight, r.loss.uncertainty_weight})
+        require(weight >= 0 && std::isfinite(weight), "weights of losses must be at least 0");
+    if (r.task == "upsampling") {
+        require(r.data.validation.empty(), "data.validation: meshes have no splits; data.held_out keeps some of them");
+        validate(r.patch, r.data.points);
+    }
     require(r.run.epochs >= 1 && r.run.epochs <= 1 << 24, "run.epochs must be 1 to 16777216");
     require(r.run.batch >= 1 && r.run.batch <= 1 << 20, "run.batch must be 1 to 1048576");
     require(r.run.clip >= 0, "run.clip must be at least 0");

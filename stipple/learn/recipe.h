@@ -14,6 +14,7 @@
 
 #include "stipple/data/augment.h"
 #include "stipple/learn/optimizer_options.h"
+#include "stipple/learn/patch_options.h"
 #include "stipple/learn/precision.h"
 #include "stipple/learn/schedule.h"
 
@@ -31,6 +32,8 @@ struct DataRecipe {
     bool normalise = false;         // centred, largest radius 1
     int64_t mesh_points = 4096;     // samples of a mesh
     std::string up = "z";           // axis of the set, told in the weights
+    int64_t items = 4096;           // patches of an epoch, where they are made of meshes
+    int64_t validation_items = 96;  // patches of held-out meshes that are evaluated, at least 3
 };
 
 /// A second look at every item of a batch, with an augmentation of its own: of fewer points, as a rule.
@@ -45,6 +48,8 @@ struct LossRecipe {
     double transform_weight = 0.001;             // of the feature transform's regulariser, where there is one
     std::string transform_convention = "torch";  // or "tf"
     bool own_parts = true;                       // part segmenters: a point competes among parts of its category alone
+    // Upsamplers (upsampling.h)
+    double vector_weight = 1, distance_weight = 1, coverage_weight = 0.5, uncertainty_weight = 0.1;
 };
 
 struct RunRecipe {
@@ -67,13 +72,14 @@ struct RunRecipe {
 
 struct Recipe {
     std::string name, about;
-    std::string task = "classification";         // or "segmentation"
+    std::string task = "classification";         // or "segmentation", "upsampling"
     std::string model = "pointnet-classifier";   // of models/registry.h
     std::string init;                            // weights to start from; empty: initial ones
     std::map<std::string, std::string> options;  // of the model; classes, parts and categories come from the data
     DataRecipe data;
     data::AugmentOptions augment;
     ViewRecipe view;
+    PatchOptions patch;  // upsampling
     LossRecipe loss;
     OptimizerOptions optimizer;
     ScheduleOptions schedule;

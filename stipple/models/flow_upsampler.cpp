@@ -141,7 +141,7 @@ struct Moved {
 
 /// One step: queries [B, M, 3] onto the surface.
 Moved move_queries(Builder& build, const std::string& name, Tensor points, Tensor features, Tensor queries,
-                   const FlowUpsamplerOptions& options) {
+                   bool is_last, const FlowUpsamplerOptions& options) {
     const int64_t k = options.query_neighbours;
     Moved moved;
     moved.neighbours = build.knn(name + ".knn", queries, points, k);
@@ -184,7 +184,8 @@ Moved move_queries(Builder& build, const std::string& name, Tensor points, Tenso
     z = build.add(name + ".shift", z,
                   build.linear(name + ".latent_offset", context, 3, {.weights = network::Initialiser::zeros}));
     moved.points = build.add(name + ".moved", queries, flow.inverse("decode.", z));
-    moved.uncertainty = build.linear(name + ".uncertainty", context, 1, {.activation = network::softplus()});
+    if (is_last)
+        moved.uncertainty = build.linear(name + ".uncertainty", context, 1, {.activation = network::softplus()});
     return moved;
 }
 
@@ -199,7 +200,8 @@ Network flow_upsampler(const FlowUpsamplerOptions& options) {
     Moved moved;
     moved.points = queries;
     for (int64_t step = 1; step <= options.steps; ++step) {
-        moved = move_queries(build, fmt::format("step{}", step), points, features, moved.points, options);
+        moved = move_queries(build, fmt::format("step{}", step), points, features, moved.points, step == options.steps,
+                             options);
         build.output(fmt::format("moved_{}", step), moved.points);
     }
     build.output("upsampled", moved.points);

@@ -24,7 +24,7 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {"flow-upsampler", {}, 0x80b128ab2bf1c3b5},
+    {"flow-upsampler", {}, 0xc704e9f46fc1b9d8},
     {"flow-upsampler",
      {{"blocks", "0"}, {"steps", "1"}, {"layers", "2"}, {"query_neighbours", "8"}},
      0x3c3871464b68f0df},

@@ -12,8 +12,8 @@
 #include "stipple/learn/distributed/c10d_group.h"
 #include "stipple/learn/fine_tune.h"
 #include "stipple/learn/finish.h"
-#include "stipple/learn/labels.h"
 #include "stipple/learn/loop/memory.h"
+#include "stipple/learn/task.h"
 #include "stipple/learn/train.h"
 #include "stipple/tasks/weights.h"
 
@@ -148,8 +148,8 @@ Result run_rank(const TrainArguments& arguments, const Common& common, bool seed
         return result;
     }
     if (is_first && group) learn::broadcast_text(*group, learn::to_toml(recipe));
-    const learn::LabelData data = learn::load_label_data(recipe, warnings, options.progress);
-    const std::unique_ptr<learn::Objective> objective = learn::make_label_objective(recipe, data);
+    const learn::LoadedTask task = learn::load_task(recipe, warnings, options.progress);
+    const std::unique_ptr<learn::Objective>& objective = task.objective;
     if (init) {
         learn::FineTuned start = learn::start_from(*init, objective->network(), recipe.run.seed);
         warnings.push_back(start.fresh.empty() ? fmt::format("{}: all tensors are taken", recipe.init)
@@ -176,7 +176,7 @@ Result run_rank(const TrainArguments& arguments, const Common& common, bool seed
         return nothing;
     }
     if (trained.is_complete)
-        learn::finish_weights(recipe, data.set, trained,
+        learn::finish_weights(recipe, task.labels ? &task.labels->set : nullptr, trained,
                               {.command = command_line(recipe),
                                .commit = STIPPLE_COMMIT,
                                .device = common.device,

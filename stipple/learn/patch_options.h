@@ -1,0 +1,35 @@
+#pragma once
+// How training patches are cut from meshes: the numbers of surface_patches.h. No torch here.
+
+#include <cstdint>
+
+namespace stipple::learn {
+
+struct PatchOptions {
+    int64_t queries = 1024;  // candidates that are moved onto the surface
+    int64_t truth = 1024;    // points of the surface that they should cover
+
+    // Of every mesh: independent sets of points, and the points of each, of which clouds are drawn.
+    int64_t pools = 3, samples = 16384;
+
+    // Points of the cloud that a patch is cut from, log-uniform. A patch has at most cloud_min of them.
+    int64_t cloud_min = 768, cloud_max = 8192;
+
+    // Shares of clouds whose points are drawn at random, with a density that falls to an eighth along a direction, and
+    // as by a scanner, in stripes and sparser with the distance. The others are evenly spread (farthest points).
+    double random_share = 0.35, gradient_share = 0.15, scan_share = 0.1;
+
+    // Share of noisy clouds, and the largest standard deviation, of which theirs are uniform parts; radius 1.
+    double noise_share = 0.5, noise_max = 0.02;
+
+    // A patch is seen in units of its spacing times a factor between these, log-uniform.
+    double scale_min = 0.8, scale_max = 1.25;
+
+    // Share of queries that are moved by a Gaussian, and its largest standard deviation in spacings.
+    double query_noise_share = 0.25, query_noise = 0.5;
+};
+
+/// Throws Error{bad_config} for numbers out of range, with patches of `points` points.
+void validate(const PatchOptions& options, int64_t points);
+
+}  // namespace stipple::learn

@@ -1,0 +1,111 @@
+#pragma once
+// Patches of surfaces for training an upsampler: input points, candidates around them and evenly spread truth, cut from
+// meshes whose surface is known exactly. No torch here.
+//
+//   const SurfaceSet set = load_surfaces(folder, {.held_out = 0.1}, warnings, progress);
+//   const PatchPlan plan = plan_patch(set.train, options, {seed, epoch, item});
+//   const PatchFrame frame = make_patch(set.shapes[plan.shape], options, plan, {seed, epoch, item}, arrays, scratch);
+//
+// Everything random is a function of (seed, epoch, item): any number of threads, in any order, and after a restart.
+
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stipple/core/point_cloud.h"
+#include "stipple/core/progress.h"
+#include "stipple/learn/patch_options.h"
+
+namespace stipple::learn {
+
+/// Points of a surface, uniform by area and independent of each other.
+struct SurfacePool {
+    Array<float, 2> points;      // [n, 3]
+    std::vector<int32_t> order;  // all of them: the first half in farthest point order, then the rest as stored
+};
+
+struct SurfaceShape {
+    std::string name;  // of its file
+    Mesh mesh;         // its box about 0, largest distance from there 1
+    double area = 0;
+    std::vector<SurfacePool> pools;
+};
+
+struct SurfaceSet {
+    std::vector<SurfaceShape> shapes;
+    std::vector<int64_t> train, held_out;  // numbers of shapes; may be none held out
+};
+
+struct SurfaceOptions {
+    double held_out = 0;  // every round(1 / held_out)-th shape, the last of each such run; 0: none
+    int64_t pools = 3;    // 2 or more: of a patch's points, and of its truth
+    int64_t samples = 16384;
+    uint64_t seed = 0;
+};
+
+/// Splits, moves and samples meshes. Throws Error{bad_file} naming the mesh for one without area, Error{bad_config}
+/// where none is left to train on. Meshes are worked on in parallel.
+SurfaceSet make_surfaces(std::vector<Mesh> meshes, std::vector<std::string> names, const SurfaceOptions& options,
+                         ProgressMode progress);
+
+/// All meshes of a folder: in the order of manifest.tsv, whose first column names files below a header, or all files
+/// with the extension of a format that has faces, by name. Throws as io::load_mesh, Error{bad_file} for a folder
+/// without meshes, and as make_surfaces.
+SurfaceSet load_surfaces(const std::string& folder, const SurfaceOptions& options, std::vector<std::string>& warnings,
+                         ProgressMode progress);
+
+/// Of what a patch is a function, besides shapes and options.
+struct PatchKey {
+    uint64_t seed = 0;
+    int64_t epoch = 0, item = 0;
+};
+
+enum class PatchSampling { uniform, random, gradient, scan };
+
+/// What is drawn before any point is: to be changed where patches of one kind are wanted.
+struct PatchPlan {
+    int64_t shape = 0;
+    int64_t pool = 0, truth_pool = 1;  // different
+    int64_t cloud = 0;                 // its points
+    PatchSampling sampling = PatchSampling::uniform;
+    double noise = 0;  // standard deviation of the cloud's points; the shape has radius 1
+};
+
+/// shapes[item % shapes.size()], so that an epoch has all alike, and the rest at random.
+PatchPlan plan_patch(std::span<const int64_t> shapes, const PatchOptions& options, const PatchKey& key);
+
+/// From the coordinates of a patch back to those of its shape: x = scale R^T p + centre.
+struct PatchFrame {
+    std::array<float, 9> rotation = {};  // R, by rows
+    std::array<float, 3> centre = {};
+    float scale = 1;
+};
+
+/// Where a patch is written, each [rows, 3] and contiguous; truth may have no rows.
+struct PatchArrays {
+    View<float, 2> points, queries, truth;
+};
+
+/// Memory that calls use again; one for each thread.
+struct PatchScratch {
+    std::vector<float> cloud, patch, extra;
+    std::vector<std::pair<float, int32_t>> keyed;
+    std::vector<int32_t> chosen, which, truth;
+};
+
+/// A patch of a cloud of the shape, centred at one of its points and turned at random, in units of spacings.
+///
+/// points   those of the cloud that are nearest to the centre, nearest first; not more than the plan's cloud has
+/// queries  candidates (data::neighbour_queries) around the nearer half of the points, as many of each up to one, some
+///          of them moved
+/// truth    points of the other pool within 0.9 of that half's radius, those first that spread evenly; they come again
+///          where there are fewer
+///
+/// Coordinates are p = R (x - centre) / scale, where scale is the patch's data::mean_spacing times a random factor.
+/// Throws Error{bad_argument} for plans and arrays that do not fit the shape. A millisecond or two for patches of 512
+/// points; opens no threads for those of up to 2048.
+PatchFrame make_patch(const SurfaceShape& shape, const PatchOptions& options, const PatchPlan& plan,
+                      const PatchKey& key, const PatchArrays& arrays, PatchScratch& scratch);
+
+}  // namespace stipple::learn

@@ -1,0 +1,22 @@
+#pragma once
+// What a recipe's task needs to be trained: its data, and the objective over them.
+
+#include <memory>
+
+#include "stipple/learn/label_data.h"
+#include "stipple/learn/objective.h"
+#include "stipple/learn/surface_patches.h"
+
+namespace stipple::learn {
+
+struct LoadedTask {
+    std::unique_ptr<const LabelData> labels;     // classification and segmentation, else null
+    std::unique_ptr<const SurfaceSet> surfaces;  // upsampling, else null
+    std::unique_ptr<Objective> objective;        // over one of them; never null
+};
+
+/// Reads the data that the recipe names. Throws as load_label_data and make_label_objective, or as load_surfaces and
+/// make_upsampling_objective.
+LoadedTask load_task(const Recipe& recipe, std::vector<std::string>& warnings, ProgressMode progress);
+
+}  // namespace stipple::learn

@@ -1,0 +1,360 @@
+// Upsampling: the terms of its loss against a slow computation, and a small network that learns to find surfaces.
+
+#include "stipple/learn/upsampling.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <malloc.h>
+#include <torch/torch.h>
+
+#include "stipple/core/rng.h"
+#include "stipple/core/vec3.h"
+#include "stipple/geometry/primitives.h"
+#include "stipple/io/format.h"
+#include "stipple/learn/task.h"
+#include "stipple/learn/train.h"
+#include "stipple/models/registry.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/temporary_folder.h"
+
+namespace stipple::learn {
+namespace {
+
+Recipe small_upsampler() {
+    Recipe recipe;
+    recipe.name = "small-upsampler";
+    recipe.task = "upsampling";
+    recipe.model = "flow-upsampler";
+    recipe.options = {{"neighbours", "8"}, {"layers", "2"}, {"width", "16"},     {"query_neighbours", "8"},
+                      {"hidden", "16"},    {"blocks", "2"}, {"flow_hidden", "8"}};
+    recipe.data.points = 96;
+    recipe.data.held_out = 0.5;
+    recipe.data.items = 200;
+    recipe.data.validation_items = 24;
+    recipe.patch.queries = 96;
+    recipe.patch.truth = 48;
+    recipe.patch.samples = 2048;
+    recipe.patch.cloud_min = 192;
+    recipe.patch.cloud_max = 512;
+    recipe.patch.noise_max = 0.03;
+    recipe.optimizer.kind = OptimizerKind::adamw;
+    recipe.schedule = {.kind = ScheduleKind::cosine, .rate = 4e-3, .warmup = 0.1};
+    recipe.run.epochs = 3;
+    recipe.run.batch = 4;
+    recipe.run.average_decay = 0.9;
+    recipe.run.storage = "f32";
+    recipe.run.loader_threads = 1;
+    return recipe;
+}
+
+/// Trained on: a sphere and a torus. Held out: an egg and a thinner torus.
+SurfaceSet round_bodies(const Recipe& recipe) {
+    std::vector<Mesh> meshes;
+    meshes.push_back(geometry::sphere_mesh(1, 4));
+    meshes.push_back(geometry::sphere_mesh(1, 4));
+    for (int64_t i = 0; i < meshes[1].vertices.size(); ++i) meshes[1].vertices.positions.view()(i, 2) *= 0.7f;
+    meshes.push_back(geometry::torus_mesh(1, 0.5));
+    meshes.push_back(geometry::torus_mesh(1, 0.4));
+    return make_surfaces(std::move(meshes), {"sphere", "egg", "torus", "thinner torus"},
+                         {.held_out = recipe.data.held_out,
+                          .pools = recipe.patch.pools,
+                          .samples = recipe.patch.samples,
+                          .seed = recipe.run.seed},
+                         ProgressMode::never);
+}
+
+/// The point of a triangle that is nearest to p, by trying the plane and all edges.
+Vec3d nearest_on_triangle(Vec3d p, Vec3d a, Vec3d b, Vec3d c) {
+    const Vec3d normal = unit(cross(b - a, c - a));
+    const Vec3d foot = p - dot(p - a, normal) * normal;
+    const auto is_left = [&](Vec3d from, Vec3d to) { return dot(cross(to - from, foot - from), normal) >= 0; };
+    if (is_left(a, b) && is_left(b, c) && is_left(c, a)) return foot;
+    Vec3d best = a;
+    const Vec3d corners[] = {a, b, c};
+    for (int edge = 0; edge < 3; ++edge) {
+        const Vec3d from = corners[edge], along = corners[(edge + 1) % 3] - from;
+        const double t = std::clamp(dot(p - from, along) / dot(along, along), 0.0, 1.0);
+        const Vec3d at = from + t * along;
+        if (length(p - at) < length(p - best)) best = at;
+    }
+    return best;
+}
+
+/// In the coordinates of a patch, from all faces of its mesh.
+Vec3d slow_closest(const Mesh& mesh, const PatchFrame& frame, Vec3d p) {
+    const auto turned = [&](Vec3d v, bool is_back) {
+        Vec3d result;
+        for (int row = 0; row < 3; ++row)
+            for (int column = 0; column < 3; ++column)
+                result[row] += double{frame.rotation[is_back ? 3 * column + row : 3 * row + column]} * v[column];
+        return result;
+    };
+    const Vec3d centre = {frame.centre[0], frame.centre[1], frame.centre[2]};
+    const Vec3d x = double{frame.scale} * turned(p, true) + centre;
+    Vec3d best = {INFINITY, 0, 0};
+    for (int64_t face = 0; face < mesh.faces(); ++face) {
+        Vec3d corner[3];
+        for (int i = 0; i < 3; ++i) {
+            const float* row = mesh.vertices.positions.data() + 3 * int64_t{mesh.triangles.view()(face, i)};
+            corner[i] = {row[0], row[1], row[2]};
+        }
+        const Vec3d found = nearest_on_triangle(x, corner[0], corner[1], corner[2]);
+        if (length(found - x) < length(best - x)) best = found;
+    }
+    return turned((1 / double{frame.scale}) * (best - centre), false);
+}
+
+Vec3d row_of_tensor(const torch::Tensor& rows, int64_t i) {
+    const float* row = rows.data_ptr<float>() + 3 * i;
+    return {row[0], row[1], row[2]};
+}
+
+TEST(LearnUpsampling, TermsAreThoseOfASlowComputation) {
+    constexpr int64_t kPatches = 3, kQueries = 20, kTruth = 12;
+    std::vector<Mesh> meshes;
+    meshes.push_back(geometry::cube_mesh(1, 2, 1));
+    meshes.push_back(geometry::sphere_mesh(1, 1));
+    meshes.push_back(geometry::torus_mesh(1, 0.4, 12, 8));
+    PatchOptions options = {.queries = kQueries, .truth = kTruth, .samples = 512, .cloud_min = 64, .cloud_max = 128};
+    const SurfaceSet set =
+        make_surfaces(std::move(meshes), {"box", "ball", "ring"}, {.samples = 512, .seed = 2}, ProgressMode::never);
+    const SurfaceIndex index(set, torch::kCPU);
+    UpsampledBatch batch;
+    batch.frames = torch::zeros({kPatches, kFrameNumbers});
+    batch.queries = torch::zeros({kPatches * kQueries, 3});
+    batch.truth = torch::zeros({kPatches * kTruth, 3});
+    std::vector<PatchFrame> frames;
+    PatchScratch scratch;
+    for (int64_t p = 0; p < kPatches; ++p) {
+        Array<float, 2> points({32, 3});
+        const PatchKey key = {1, 0, p};
+        frames.push_back(make_patch(set.shapes[static_cast<size_t>(p)], options, plan_patch(set.train, options, key),
+                                    key,
+                                    {points.view(),
+                                     {batch.queries.data_ptr<float>() + 3 * p * kQueries, {kQueries, 3}},
+                                     {batch.truth.data_ptr<float>() + 3 * p * kTruth, {kTruth, 3}}},
+                                    scratch));
+        index.write_frame(p, frames.back(), batch.frames.data_ptr<float>() + p * kFrameNumbers);
+    }
+    torch::manual_seed(4);
+    batch.moved.push_back((batch.queries + 0.3 * torch::randn_like(batch.queries)).set_requires_grad(true));
+    batch.moved.push_back((batch.queries + 0.1 * torch::randn_like(batch.queries)).set_requires_grad(true));
+    batch.uncertainty = torch::rand({kPatches * kQueries, 1}).set_requires_grad(true);
+    const UpsamplingTerms terms = upsampling_terms(index, batch);
+
+    const auto smooth = [](double d) { return std::sqrt(d * d + 0.05 * 0.05) - 0.05; };
+    double vector = 0, distance = 0, coverage = 0, uncertainty = 0, before = 0, after = 0;
+    constexpr double kRows = kPatches * kQueries;
+    for (int64_t i = 0; i < kPatches * kQueries; ++i) {
+        const auto patch = static_cast<size_t>(i / kQueries);
+        const auto closest = [&](Vec3d p) { return slow_closest(set.shapes[patch].mesh, frames[patch], p); };
+        const Vec3d at[] = {row_of_tensor(batch.queries, i), row_of_tensor(batch.moved[0], i),
+                            row_of_tensor(batch.moved[1], i)};
+        for (int step = 1; step <= 2; ++step) {
+            vector += smooth(length(at[step] - closest(at[step - 1]))) / (2 * kRows);
+            distance += smooth(length(at[step] - closest(at[step]))) / (2 * kRows);
+        }
+        const double error = length(at[2] - closest(at[2]));
+        const double b = batch.uncertainty.data_ptr<float>()[i] + 1e-3;
+        uncertainty += (error / b + std::log(b)) / kRows;
+        before += length(at[0] - closest(at[0])) / kRows;
+        after += error / kRows;
+    }
+    for (int64_t i = 0; i < kPatches * kTruth; ++i) {
+        double nearest = INFINITY;
+        for (int64_t q = i / kTruth * kQueries; q < (i / kTruth + 1) * kQueries; ++q)
+            nearest = std::min(nearest, length(row_of_tensor(batch.truth, i) - row_of_tensor(batch.moved[1], q)));
+        coverage += nearest / (kPatches * kTruth);
+    }
+    EXPECT_NEAR(terms.vector.item<double>(), vector, 1e-5);
+    EXPECT_NEAR(terms.distance.item<double>(), distance, 1e-5);
+    EXPECT_NEAR(terms.coverage.item<double>(), coverage, 1e-5);
+    EXPECT_NEAR(terms.uncertainty.item<double>(), uncertainty, 1e-4);
+    EXPECT_NEAR(terms.before.item<double>(), before, 1e-5);
+    EXPECT_NEAR(terms.after.item<double>(), after, 1e-5);
+    EXPECT_FALSE(terms.after.requires_grad());
+
+    // The gradient of the distance points away from the surface, which does not move with the points.
+    terms.distance.backward();
+    const torch::Tensor gradient = batch.moved[1].grad();
+    for (int64_t i = 0; i < kPatches * kQueries; ++i) {
+        const auto patch = static_cast<size_t>(i / kQueries);
+        const Vec3d p = row_of_tensor(batch.moved[1], i);
+        const Vec3d offset = p - slow_closest(set.shapes[patch].mesh, frames[patch], p);
+        const Vec3d expected = (1 / (2 * kRows * std::sqrt(dot(offset, offset) + 0.05 * 0.05))) * offset;
+        EXPECT_LT(length(row_of_tensor(gradient, i) - expected), 1e-5);
+    }
+}
+
+/// Steps of an objective without a loop around it.
+struct BareSteps {
+    explicit BareSteps(const Recipe& recipe)
+        : set(round_bodies(recipe)),
+          objective(make_upsampling_objective(recipe, set)),
+          module(objective->network(), network::initial_weights(objective->network(), recipe.run.seed)) {
+        objective->prepare(recipe.run.batch, 1, 1, torch::kCPU);
+        items.resize(static_cast<size_t>(recipe.run.batch));
+    }
+    StepOutput step(int64_t number) {
+        for (size_t i = 0; i < items.size(); ++i) {
+            items[i] = number * static_cast<int64_t>(items.size() + i) % objective->items();
+            objective->make(0, items[i], {.buffer = 0, .place = static_cast<int64_t>(i), .thread = 0});
+        }
+        data::LoadedBatch batch;
+        batch.items = items;
+        RunOptions options;
+        options.is_training = true;
+        return objective->step(module, batch, options);
+    }
+
+    SurfaceSet set;
+    std::unique_ptr<Objective> objective;
+    Module module;
+    std::vector<int64_t> items;
+};
+
+TEST(LearnUpsampling, GradientsReachAllParameters) {
+    BareSteps steps(small_upsampler());
+    {
+        // Layers that begin with zeros hide those before them.
+        const torch::NoGradGuard no_gradients;
+        torch::manual_seed(1);
+        for (torch::Tensor& parameter : steps.module.trained()) parameter.add_(0.1 * torch::randn_like(parameter));
+    }
+    const StepOutput output = steps.step(0);
+    output.loss.backward();
+    ASSERT_EQ(output.sums.numel(), static_cast<int64_t>(steps.objective->sums().size()));
+    int64_t trained = 0;
+    for (const auto& [name, parameter] : steps.module.parameters()) {
+        if (!parameter.requires_grad()) {
+            EXPECT_NE(name.find("running"), std::string::npos) << name;
+            continue;
+        }
+        ++trained;
+        ASSERT_TRUE(parameter.grad().defined()) << name;
+        EXPECT_TRUE(torch::isfinite(parameter.grad()).all().item<bool>()) << name;
+        // What a batch norm takes away, and a shift of the whole latent space, which the inverse flow takes back.
+        const bool is_idle =
+            name.ends_with("flow2.move.bias") || (name.starts_with("edge") && name.ends_with(".linear.bias"));
+        EXPECT_TRUE(is_idle || parameter.grad().abs().max().item<double>() > 0) << name;
+    }
+    EXPECT_GT(trained, 40);
+}
+
+TEST(LearnUpsampling, LearnsToFindSurfacesItHasNotSeen) {
+    const test::TemporaryFolder folder(test::Where::memory);
+    const Recipe recipe = small_upsampler();
+    BareSteps untrained(recipe);
+    const Scores at_first = untrained.objective->evaluate(untrained.module);
+    EXPECT_EQ(at_first.front().first, "validation_gain");
+
+    const SurfaceSet set = round_bodies(recipe);
+    const std::unique_ptr<Objective> objective = make_upsampling_objective(recipe, set);
+    RunFolder run = RunFolder::create(folder / "run", to_toml(recipe));
+    TrainOptions options;
+    options.progress = ProgressMode::never;
+    const TrainReport report = train(recipe, *objective, run, options);
+    EXPECT_EQ(report.steps, 150);
+    const std::map<std::string, double> scores(report.scores.begin(), report.scores.end());
+    const std::map<std::string, double> first(at_first.begin(), at_first.end());
+    EXPECT_EQ(scores.at("validation_distance_before"), first.at("validation_distance_before"));  // the same patches
+    EXPECT_GT(scores.at("validation_gain"), first.at("validation_gain") + 0.3);
+    for (const char* kind : {"uniform", "random", "noisy"}) {
+        const std::string name = std::string("validation_distance_") + kind;
+        EXPECT_LT(scores.at(name), 0.9 * first.at(name)) << kind;
+    }
+    EXPECT_LT(scores.at("distance_after"), scores.at("distance_before"));
+
+    const models::Model model = models::load_model(report.weights);
+    EXPECT_EQ(model.weights.metadata.at("stipple.task"), "upsampling");
+    EXPECT_EQ(model.weights.metadata.at("stipple.unit"), "spacing");
+    EXPECT_EQ(model.network.name, "flow-upsampler");
+}
+
+TEST(LearnUpsampling, ThreadsAndRestartsChangeNothing) {
+    const test::TemporaryFolder folder(test::Where::memory);
+    Recipe recipe = small_upsampler();
+    recipe.data.items = 16;
+    recipe.run.epochs = 2;
+    const SurfaceSet set = round_bodies(recipe);
+    const auto run = [&](const std::string& name, int64_t threads, int64_t pause) {
+        recipe.run.loader_threads = threads;
+        TrainOptions options;
+        options.progress = ProgressMode::never;
+        if (pause > 0) {
+            options.max_steps = pause;
+            RunFolder begun = RunFolder::create(folder / name, to_toml(recipe));
+            train(recipe, *make_upsampling_objective(recipe, set), begun, options);
+            options.max_steps = 0;
+            options.is_resumed = true;
+        }
+        RunFolder whole =
+            pause > 0 ? RunFolder::resume(folder / name) : RunFolder::create(folder / name, to_toml(recipe));
+        return test::read_file(train(recipe, *make_upsampling_objective(recipe, set), whole, options).weights);
+    };
+    const std::string weights = run("one", 1, 0);
+    EXPECT_EQ(run("three", 3, 0), weights);
+    EXPECT_EQ(run("paused", 1, 3), weights);
+}
+
+TEST(LearnUpsampling, MemoryDoesNotGrow) {
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
+    Recipe recipe = small_upsampler();
+    recipe.run.batch = 1;
+    BareSteps steps(recipe);
+    int64_t settled = 0;
+    const auto allocated = [] {
+        const struct mallinfo2 info = ::mallinfo2();
+        return static_cast<int64_t>(info.uordblks + info.hblkhd);
+    };
+    for (int64_t i = 0; i < 200; ++i) {
+        steps.step(i).loss.backward();
+        if (i == 40) settled = allocated();
+    }
+    steps.step(0);
+    EXPECT_LE(allocated() - settled, 160 * 256);  // the patch alone has 3 kB, its activations a megabyte
+#endif
+}
+
+TEST(LearnUpsampling, RecipesAreReadBackAndMisfitsRefused) {
+    Recipe recipe = small_upsampler();
+    recipe.patch.scan_share = 0.2;
+    recipe.loss.coverage_weight = 0.25;
+    EXPECT_TRUE(differences(recipe, parse_recipe(to_toml(recipe))).empty());
+    set_option(recipe, "patch.cloud_max", "5000");
+    EXPECT_ERROR(validate(recipe), bad_config, "twice patch.cloud_max");
+    recipe = small_upsampler();
+    recipe.loss.distance_weight = -1;
+    EXPECT_ERROR(validate(recipe), bad_config, "weights of losses");
+    recipe = small_upsampler();
+    const SurfaceSet set = round_bodies(recipe);
+    recipe.patch.pools = 4;
+    EXPECT_ERROR(make_upsampling_objective(recipe, set), bad_config, "sampled with other options");
+    recipe = small_upsampler();
+    recipe.model = "pointnet-classifier";
+    recipe.options.clear();
+    EXPECT_ERROR(make_upsampling_objective(recipe, set), bad_config, "does not move queries");
+    std::vector<std::string> warnings;
+    EXPECT_ERROR(load_task(recipe, warnings, ProgressMode::never), bad_argument, "no meshes to train on");
+}
+
+TEST(LearnUpsampling, TasksAreLoadedFromFoldersOfMeshes) {
+    const test::TemporaryFolder folder(test::Where::memory);
+    std::vector<std::string> warnings;
+    for (const char* name : {"a.ply", "b.ply", "c.ply"})
+        io::save(folder / name, geometry::sphere_mesh(2, 2), Overwrite::refuse, {}, warnings);
+    Recipe recipe = small_upsampler();
+    recipe.data.folder = folder / "";
+    const LoadedTask task = load_task(recipe, warnings, ProgressMode::never);
+    EXPECT_EQ(task.labels, nullptr);
+    ASSERT_NE(task.surfaces, nullptr);
+    EXPECT_EQ(task.surfaces->held_out, (std::vector<int64_t>{1}));
+    EXPECT_EQ(task.objective->items(), 200);
+    EXPECT_TRUE(task.objective->has_validation());
+    const int64_t items[] = {0, 1};
+    EXPECT_EQ(task.objective->describe(items), "0 of a.ply, 1 of c.ply");
+}
+
+}  // namespace
+}  // namespace stipple::learn
