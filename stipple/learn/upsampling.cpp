@@ -228,11 +228,16 @@ Scores UpsamplingObjective::evaluate(Module& module) {
                                .b_to_a);
     }
     const Tensor all_before = torch::cat(before).cpu(), all_after = torch::cat(after).cpu();
-    Scores scores = {{"validation_gain", 1 - all_after.sum().item<double>() / all_before.sum().item<double>()}};
-    for (int64_t kind = 0; kind < kKindCount; ++kind)
-        scores.emplace_back(fmt::format("validation_distance_{}", kKinds[kind]),
-                            all_after.slice(0, kind, count, kKindCount).mean().item<double>());
-    scores.emplace_back("validation_distance_before", all_before.mean().item<double>());
+    const auto gain = [](const Tensor& from, const Tensor& to) {
+        return 1 - to.sum().item<double>() / from.sum().item<double>();
+    };
+    Scores scores = {{"validation_gain", gain(all_before, all_after)}};
+    for (int64_t kind = 0; kind < kKindCount; ++kind) {
+        const Tensor of_kind = all_after.slice(0, kind, count, kKindCount);
+        scores.emplace_back(fmt::format("validation_distance_{}", kKinds[kind]), of_kind.mean().item<double>());
+        scores.emplace_back(fmt::format("validation_gain_{}", kKinds[kind]),
+                            gain(all_before.slice(0, kind, count, kKindCount), of_kind));
+    }
     scores.emplace_back("validation_coverage", mean_of(torch::cat(coverage)).item<double>());
     return scores;
 }
