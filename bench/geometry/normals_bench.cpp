@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
     geometry::orient_consistently(points.view(), turned.view(), kNeighbours);
     const std::vector<float> outwards = as_vector(turned);
     const peer::NormalsJob job{points.data(), nullptr, kPoints, kNeighbours};
-    peer::NormalsJob with_normals = job;
+    [[maybe_unused]] peer::NormalsJob with_normals = job;
     with_normals.normals = unoriented.data();
 
     std::vector<Row> rows;

@@ -45,7 +45,10 @@ TEST_F(CliUpsample, WritesSoManyPointsWithTheirAttributes) {
     const PointCloud kept = load(folder / "d.npz");
     ASSERT_EQ(kept.size(), 600);
     EXPECT_EQ(0, std::memcmp(kept.positions.data(), mesh.vertices.positions.data(), 4800));
-    expect_success(upsample({input, "--spacing", "0.05", "--model", path, "-o", folder / "e.npz", "--tile", "100"}));
+    const double spacing = json["files"][0]["spacing"].get<double>() / 2;
+    expect_success(upsample(
+        {input, "--spacing", fmt::format("{}", spacing), "--model", path, "-o", folder / "e.npz", "--tile", "100"}));
+    EXPECT_NEAR(static_cast<double>(load(folder / "e.npz").size()), 1600, 20);
 }
 
 TEST_F(CliUpsample, FoldersAndFilesThatFail) {
