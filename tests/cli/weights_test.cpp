@@ -43,6 +43,26 @@ TEST_F(CliWeights, InfoShowsModelCardAndTensors) {
     expect_error(stipple({"weights", "info", folder / "none.safetensors"}), 3, "none.safetensors");
 }
 
+TEST_F(CliWeights, ConfidenceIsMeasuredOnTrainingClouds) {
+    for (int i = 0; i < 20; ++i) {
+        const std::string name = fmt::format("set/class{}", i % 5);
+        std::filesystem::create_directories(folder / name);
+        save_as(fmt::format("{}/{}.ply", name, i), random_cloud(80, static_cast<uint64_t>(i)));
+    }
+    const std::string in = model(), out = folder / "sure.safetensors";
+    expect_success(stipple({"weights", "convert", in, "--storage", "f16", "-o", folder / "half.safetensors", "-q"}));
+    expect_success(stipple({"weights", "confidence", folder / "half.safetensors", "--data", folder / "set", "--split",
+                            "", "-o", out, "--device", "cpu", "-q"}));
+    const io::TensorFile before = io::load_safetensors(folder / "half.safetensors"), after = io::load_safetensors(out);
+    EXPECT_FALSE(before.metadata.contains("stipple.confidence"));
+    EXPECT_TRUE(after.metadata.contains("stipple.confidence"));
+    EXPECT_EQ(after.metadata.at("stipple.storage"), "f16");
+    EXPECT_EQ(after.tensors.size(), before.tensors.size());
+    expect_error(stipple({"weights", "confidence", in, "-o", out}), 2, "--data is missing");
+    expect_error(stipple({"weights", "confidence", in, "--data", folder / "set", "--split", "", "-o", out}), 4,
+                 "exists already");
+}
+
 TEST_F(CliWeights, ConvertStoresWithFewerBits) {
     const std::string in = model(), out = folder / "small.safetensors";
     const LaunchResult result = stipple({"weights", "convert", in, "--storage", "int8-rows", "-o", out});
