@@ -13,7 +13,7 @@ namespace stipple::cli {
 namespace {
 
 struct UpsampleArguments {
-    std::string model, from, picture, profile;
+    std::string model = tasks::kMidpoints, from, picture, profile;
     std::vector<std::string> inputs;
     OutputFile output;
     PrecisionArgument precision;
@@ -106,17 +106,22 @@ Result run_upsample(const UpsampleArguments& arguments, const Common& common) {
         PointCloud(0), {.ratio = arguments.how.ratio, .count = arguments.how.count, .spacing = arguments.how.spacing});
     Profile profile;
     FileProgress file_progress(common);
-    UpsampleJob job{.upsampler = tasks::Upsampler(tasks::load_model_or_engine(arguments.model),
-                                                  {.device = common.device,
-                                                   .precision = arguments.precision.wanted(),
-                                                   .profile = arguments.profile.empty() ? nullptr : &profile}),
+    const bool is_network = arguments.model != tasks::kMidpoints;
+    UpsampleJob job{.upsampler = is_network
+                                     ? tasks::Upsampler(tasks::load_model_or_engine(arguments.model),
+                                                        {.device = common.device,
+                                                         .precision = arguments.precision.wanted(),
+                                                         .profile = arguments.profile.empty() ? nullptr : &profile})
+                                     : tasks::Upsampler(),
                     .reading = reading({.clouds = {}, .from = arguments.from}, file_progress)};
-    const tasks::NetworkRunner& runner = job.upsampler.runner();
 
     Result result;
     result.fields["inputs"] = arguments.inputs;
-    result.fields["model"] = runner.source().name();
-    result.fields["precision"] = name_of(runner.precision());
+    result.fields["model"] = arguments.model;
+    if (job.upsampler.has_network()) {
+        result.fields["model"] = job.upsampler.runner().source().name();
+        result.fields["precision"] = name_of(job.upsampler.runner().precision());
+    }
     for_each_input(entries.size(), "clouds", result, [&](size_t i) {
         check_interrupted();
         try {
@@ -136,10 +141,11 @@ Result run_upsample(const UpsampleArguments& arguments, const Common& common) {
 
 Command add_upsample(Arguments& root, Common& common) {
     auto arguments = std::make_shared<UpsampleArguments>();
-    Arguments& app = root.command("upsample", "Make clouds denser with a network");
+    Arguments& app = root.command("upsample", "Make clouds denser");
     Option input = app.option("INPUT", arguments->inputs, "Clouds, folders of them, HDF5 sets");
     Option output = app.option("-o,--output", arguments->output.path, "File, or folder for many; - is standard output");
-    Option model = app.option("--model", arguments->model, "Weights by path or name, or an engine");
+    app.option("--model", arguments->model, "Weights by path or name, an engine, or midpoints: no network")
+        .show_default();
     app.option("--ratio", arguments->how.ratio, "Points for each point: 4, 3.7, 16").text("R");
     app.option("--count", arguments->how.count, "Instead: points in all").text("N");
     app.option("--spacing", arguments->how.spacing, "Instead: a point for each square of this edge").text("D");
@@ -156,8 +162,9 @@ Command add_upsample(Arguments& root, Common& common) {
         "The count is exact. Colours, normals, intensities and labels come along. Large clouds are worked on in "
         "tiles,\n"
         "whose borders do not show.\n\n"
-        "Example:\n  stipple upsample scan.ply --ratio 4 --model puflow.safetensors -o dense.ply --picture dense.png");
-    return {&app, [arguments, &common] { return run_upsample(*arguments, common); }, {input, output, model}};
+        "Example:\n  stipple upsample scan.ply --ratio 4 -o dense.ply --picture dense.png\n"
+        "  stipple upsample scans/ --ratio 4 --model puflow.safetensors -o dense/");
+    return {&app, [arguments, &common] { return run_upsample(*arguments, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

@@ -64,8 +64,8 @@ std::vector<int64_t> counts_of_passes(const Upsampler& upsampler, int64_t points
 }  // namespace
 
 Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options)
-    : runner_(std::move(source), runner_options(std::move(options))) {
-    const engine::Program& program = runner_.program();
+    : runner_(std::in_place, std::move(source), runner_options(std::move(options))) {
+    const engine::Program& program = runner_->program();
     const auto output = [&](const char* name) { return find_type(program, program.outputs, name); };
     const network::TensorType *points = find_type(program, program.inputs, "points"),
                               *queries = find_type(program, program.inputs, "queries"),
@@ -78,10 +78,10 @@ Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options)
                                                : *upsampled == network::rows_of(upsampled->width, 3));
     if (!inputs || !is_made)
         throw Error(
-            ErrorCode::bad_argument, Place{runner_.source().path},
+            ErrorCode::bad_argument, Place{runner_->source().path},
             fmt::format("{} does not upsample clouds: it needs points [B, N, 3], perhaps queries [B, M, 3], and "
                         "gives no points upsampled from them",
-                        runner_.source().name()),
+                        runner_->source().name()),
             "stipple engine inspect shows what it does");
     children_ = queries ? 0 : upsampled->width;
     knows_uncertainty_ = queries && output("uncertainty");
@@ -89,7 +89,7 @@ Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options)
 }
 
 double Upsampler::largest_ratio() const {
-    return takes_queries_ ? 16 : static_cast<double>(children_);
+    return children_ > 0 ? static_cast<double>(children_) : 16;
 }
 
 int64_t upsampled_count(const PointCloud& cloud, const UpsampleOptions& options) {

@@ -27,20 +27,27 @@ struct UpsampleOptions {
     std::function<void(int64_t points)> advance = {};  // so many more points of upsampling_work() are done
 };
 
-/// A network that upsamples: of points [B, N, 3], to children upsampled [B, N, R, 3] of each point of a patch; or of
-/// points and queries [B, M, 3], to moved queries upsampled [B, M, 3]. Outputs `neighbours` and `weights` say of which
-/// input points an output is made, for attributes.
+/// The name of upsampling without a network.
+inline constexpr const char* kMidpoints = "midpoints";
+
+/// What makes candidates. A network: of points [B, N, 3], with children upsampled [B, N, R, 3] of each point of a
+/// patch; or of points and queries [B, M, 3], with moved queries upsampled [B, M, 3]. Outputs `neighbours` and
+/// `weights` say of which input points an output is made, for attributes. Without a network: the points in the middle
+/// between a point and each of its nearest neighbours, twice as many as the ratio asks for.
 class Upsampler {
 public:
+    /// Without a network.
+    Upsampler() : sources_(2) {}
     /// Throws Error{bad_argument} for a network of other inputs and outputs, and as NetworkRunner does.
     /// options.batch and options.points do not count.
     Upsampler(ModelOrEngine source, RunnerOptions options);
 
-    NetworkRunner& runner() { return runner_; }
-    const NetworkRunner& runner() const { return runner_; }
+    bool has_network() const { return runner_.has_value(); }
+    NetworkRunner& runner() { return *runner_; }
+    const NetworkRunner& runner() const { return *runner_; }
     /// Whether it moves queries; else it makes children.
     bool takes_queries() const { return takes_queries_; }
-    /// Children of a point; 0 where it takes queries.
+    /// Children of a point; 0 where it takes queries or is no network.
     int64_t children() const { return children_; }
     /// Input points that an output is made of; 0: it does not say.
     int64_t sources() const { return sources_; }
@@ -49,7 +56,7 @@ public:
     double largest_ratio() const;
 
 private:
-    NetworkRunner runner_;
+    std::optional<NetworkRunner> runner_;
     bool takes_queries_ = false, knows_uncertainty_ = false;
     int64_t children_ = 0, sources_ = 0;
 };

@@ -51,6 +51,13 @@ TEST_F(CliUpsample, WritesSoManyPointsWithTheirAttributes) {
     EXPECT_NEAR(static_cast<double>(load(folder / "e.npz").size()), 1600, 20);
 }
 
+TEST_F(CliUpsample, WithoutANetwork) {
+    const std::string input = cloud("a.ply", 300);
+    const Json json = json_of(upsample({input, "--ratio", "4", "-o", folder / "b.ply", "--json"}));
+    EXPECT_EQ(json["model"], "midpoints");
+    EXPECT_EQ(load(folder / "b.ply").size(), 1200);
+}
+
 TEST_F(CliUpsample, FoldersAndFilesThatFail) {
     const std::string path = model();
     std::filesystem::create_directory(folder / "in");
@@ -66,7 +73,6 @@ TEST_F(CliUpsample, FoldersAndFilesThatFail) {
 
 TEST_F(CliUpsample, WrongUse) {
     const std::string input = cloud("a.ply", 100), path = model(), out = folder / "b.ply";
-    expect_error(upsample({input, "--ratio", "2", "-o", out}), 2, "--model is missing");
     expect_error(upsample({input, "--model", path, "-o", out}), 2, "Give --ratio R, --count N or --spacing D");
     expect_error(upsample({input, "--ratio", "2", "--count", "300", "--model", path, "-o", out}), 2, "Give --ratio R");
     expect_error(upsample({input, "--ratio", "0.5", "--model", path, "-o", out}), 2, "1 or more, got 0.5");

@@ -43,11 +43,12 @@ Upsampler make_flow_upsampler() {
     }
     return Upsampler(std::move(source), {.device = "cpu"});
 }
-std::vector<Upsampler> make_both() {
-    std::vector<Upsampler> both;
-    both.push_back(make_puflow());
-    both.push_back(make_flow_upsampler());
-    return both;
+std::vector<Upsampler> make_all() {
+    std::vector<Upsampler> all;
+    all.push_back(make_puflow());
+    all.push_back(make_flow_upsampler());
+    all.emplace_back();  // midpoints
+    return all;
 }
 
 /// Points on the unit sphere, evenly (a spiral).
@@ -148,9 +149,9 @@ TEST(UpsampleAttributes, NormalsThatCancelAreThoseOfTheHeaviest) {
 
 TEST(Upsample, CountsAreExact) {
     const PointCloud cloud = sphere(700);
-    std::vector<Upsampler> both = make_both();
-    for (Upsampler& upsampler : both) {
-        EXPECT_EQ(upsampler.takes_queries(), &upsampler == &both.back());
+    std::vector<Upsampler> all = make_all();
+    for (Upsampler& upsampler : all) {
+        EXPECT_EQ(upsampler.takes_queries(), &upsampler == &all[1]);
         for (const double ratio : {1.0, 2.0, 3.7, 4.0}) {
             const Upsampled made = upsample(upsampler, cloud, {.ratio = ratio});
             EXPECT_EQ(made.cloud.size(), std::llround(700 * ratio)) << ratio;
@@ -160,7 +161,7 @@ TEST(Upsample, CountsAreExact) {
         EXPECT_EQ(upsample(upsampler, cloud, {.count = 1001}).cloud.size(), 1001);
     }
     // More than the network has trained: two passes.
-    EXPECT_EQ(upsample(both[0], cloud, {.ratio = 7}).cloud.size(), 4900);
+    EXPECT_EQ(upsample(all[0], cloud, {.ratio = 7}).cloud.size(), 4900);
 }
 
 TEST(Upsample, PointsAreEvenAndOnTheSurface) {
@@ -234,8 +235,8 @@ TEST(Upsample, AttributesComeFromNearby) {
         for (int c = 0; c < 3; ++c) color.as<uint8_t>().data()[3 * i + c] = static_cast<uint8_t>(127 + 120 * z);
         label.as<uint8_t>().data()[i] = z > 0;
     }
-    std::vector<Upsampler> both = make_both();
-    for (Upsampler& upsampler : both) {
+    std::vector<Upsampler> all = make_all();
+    for (Upsampler& upsampler : all) {
         const PointCloud made = upsample(upsampler, cloud, {.ratio = 4}).cloud;
         for (int64_t i = 0; i < made.size(); ++i) {
             const float z = made.positions.data()[3 * i + 2];
@@ -260,8 +261,8 @@ TEST(Upsample, ThreadsDoNotMatter) {
 }
 
 TEST(Upsample, OddCloudsHaveAnAnswer) {
-    std::vector<Upsampler> both = make_both();
-    for (Upsampler& upsampler : both) {
+    std::vector<Upsampler> all = make_all();
+    for (Upsampler& upsampler : all) {
         const auto refusal = [&](const PointCloud& cloud, const UpsampleOptions& options) {
             return message_of([&] { upsample(upsampler, cloud, options); });
         };

@@ -15,6 +15,8 @@ namespace {
 
 // Patches as published for PU-Flow: of 256 points, four times as many as would just cover the cloud.
 constexpr int64_t kPatchPoints = 256, kOverlap = 4;
+// Neighbours that ops::knn finds at most.
+constexpr int64_t kMostNeighbours = 128;
 // Queries for each point that is wanted.
 constexpr double kQueriesForEach = 2;
 
@@ -233,12 +235,37 @@ void add_moved_queries(Upsampler& upsampler, const Region& region, double ratio,
     }
 }
 
+/// [Grad-PU] without its learned part: points in the middle between a point and each of its nearest neighbours.
+void add_midpoints(const Region& region, double ratio, bool has_inputs, Candidates& candidates) {
+    const Array<float, 2> rows = rows_of(region.cloud, region.points);
+    const int64_t k = std::min({static_cast<int64_t>(std::ceil(2 * ratio)) + 1, rows.size(0), kMostNeighbours});
+    Array<int32_t, 2> near({rows.size(0), k});
+    ops::knn(ops::PointIndex(rows.view()), rows.view(), near.view(), {});
+    for (int64_t i = 0; i < rows.size(0); ++i) {
+        const int32_t point = region.points[static_cast<size_t>(i)];
+        if (!region.is_wanted[static_cast<size_t>(point)]) continue;
+        for (int64_t j = 0; j < k; ++j) {
+            const int32_t row = near.data()[i * k + j];
+            if (row == i && !has_inputs) continue;
+            float middle[3];
+            for (int c = 0; c < 3; ++c) middle[c] = 0.5f * (rows.data()[3 * i + c] + rows.data()[3 * int64_t{row} + c]);
+            add_candidate(candidates, middle, point);
+            const size_t first = candidates.sources.size() - 2;
+            candidates.sources[first] = point;
+            candidates.sources[first + 1] = region.points[static_cast<size_t>(row)];
+            candidates.weights[first] = candidates.weights[first + 1] = 0.5f;
+        }
+    }
+}
+
 }  // namespace
 
 Candidates make_candidates(Upsampler& upsampler, const Region& region, double ratio, bool has_inputs, uint64_t seed) {
     Candidates candidates;
     candidates.width = upsampler.sources();
-    if (upsampler.takes_queries())
+    if (!upsampler.has_network())
+        add_midpoints(region, ratio, has_inputs, candidates);
+    else if (upsampler.takes_queries())
         add_moved_queries(upsampler, region, ratio, has_inputs, seed, candidates);
     else
         add_children(upsampler, region, has_inputs, candidates);
