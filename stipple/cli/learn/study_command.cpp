@@ -173,6 +173,12 @@ Result run_precision(StudyArguments arguments, const Common& common) {
         learn::Recipe recipe = learn::load_recipe(learn::find_recipe(arguments.recipe));
         for (const std::string& level : arguments.levels) learn::set_option(recipe, "run.precision", level);
     }
+    // A score of clouds that were trained on says little.
+    const bool is_scored =
+        std::any_of(arguments.settings.begin(), arguments.settings.end(), [](const std::string& text) {
+            return text.starts_with("data.held_out=") || text.starts_with("data.validation=");
+        });
+    if (!is_scored) arguments.settings.push_back("data.held_out=0.1");
     Result result;
     std::vector<LevelResult> levels;
     std::string score_name = "score";
@@ -229,7 +235,7 @@ Result run_precision(StudyArguments arguments, const Common& common) {
 Command add_study(Arguments& root, Common& common) {
     auto arguments = std::make_shared<StudyArguments>();
     Arguments& app = root.command("study", "Train a recipe in several ways and compare");
-    app.footer("Example:\n  stipple study precision pointnet-cls --data modelnet40.stpk --set data.held_out=0.1");
+    app.footer("Example:\n  stipple study precision pointnet-cls --data modelnet40.stpk");
     Arguments& precision = app.command("precision", "Time, score and memory of a training by precision");
     precision.option("RECIPE", arguments->recipe, "By name or path");
     precision.option("--data", arguments->data, "Data set: a folder or file").text("DIR");
@@ -240,10 +246,12 @@ Command add_study(Arguments& root, Common& common) {
         .text("A,B,...");
     precision.option("--seeds", arguments->seeds, "Runs of each").between(1, 100).show_default();
     precision.option("--epochs", arguments->epochs, "Of each run").between(1, 1 << 24).show_default();
-    precision.option("--set", arguments->settings, "A number of the recipe: data.held_out=0.1")
+    precision.option("--set", arguments->settings, "A number of the recipe: data.validation=test")
         .text("KEY=VALUE")
         .one_word();
-    precision.footer("Example:\n  stipple study precision pointnet-cls --data modelnet40.stpk --set data.held_out=0.1");
+    precision.footer(
+        "Scores are of a tenth of the training clouds, which are held out, unless --set names other clouds.\n\n"
+        "Example:\n  stipple study precision pointnet-cls --data modelnet40.stpk");
     Command command{&app, {}, {}, {}};
     command.commands.push_back({&precision, [arguments, &common] { return run_precision(*arguments, common); }, {}});
     return command;
