@@ -21,6 +21,9 @@ constexpr float kBorder = 1.0f / 3;
 // for PU-Flow, 24 of 8192.
 constexpr double kOutlierShare = 24.0 / 8192;
 
+// Of a candidate that is as certain as most; others have a quarter to four times as much.
+constexpr uint8_t kEvenFactor = 60;
+
 class Tiles {
 public:
     Tiles(Upsampler& upsampler, View<const float, 2> cloud, int64_t count, const UpsampleOptions& options)
@@ -129,18 +132,36 @@ private:
                         grouped(own));
         const int64_t outliers =
             std::min(own - wanted, static_cast<int64_t>(std::ceil(kOutlierShare * static_cast<double>(wanted))));
-        std::vector<int32_t> left = eliminate(points, roles, radius, wanted + outliers);
+        std::vector<int32_t> left =
+            eliminate(points, roles, factors_of(made, points.size() / 3), radius, wanted + outliers);
         drop_outliers(left, points, outliers);
         return left;
     }
 
+    /// How much sooner than others a candidate goes: its uncertainty over the median one, where the network tells it.
+    /// Points beyond the candidates are fixed.
+    static std::vector<uint8_t> factors_of(const Candidates& made, size_t points) {
+        if (made.uncertainties.empty()) return {};
+        std::vector<float> sorted = made.uncertainties;
+        const auto middle = sorted.begin() + static_cast<int64_t>(sorted.size() / 2);
+        std::nth_element(sorted.begin(), middle, sorted.end());
+        std::vector<uint8_t> factors(points, kEvenFactor);
+        for (size_t i = 0; i < made.uncertainties.size(); ++i) {
+            const float share = *middle > 0 ? made.uncertainties[i] / *middle : 1;
+            factors[i] = static_cast<uint8_t>(std::clamp(share * kEvenFactor, kEvenFactor / 4.0f, kEvenFactor * 4.0f));
+        }
+        return factors;
+    }
+
     /// So many of the candidates among the points, evenly spread.
     static std::vector<int32_t> eliminate(const std::vector<float>& points, const std::vector<uint8_t>& roles,
-                                          float radius, int64_t count) {
+                                          const std::vector<uint8_t>& factors, float radius, int64_t count) {
         const auto n = static_cast<int64_t>(roles.size());
         std::vector<int32_t> left(static_cast<size_t>(count));
         if (radius > 0) {
-            ops::poisson_disk_of_part({points.data(), {n, 3}}, {roles.data(), {n}}, {}, radius, {left.data(), {count}});
+            ops::poisson_disk_of_part({points.data(), {n, 3}}, {roles.data(), {n}},
+                                      {factors.data(), {static_cast<int64_t>(factors.size())}}, radius,
+                                      {left.data(), {count}});
             return left;
         }
         left.clear();  // all points are at one place: the first ones
