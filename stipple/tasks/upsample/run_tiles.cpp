@@ -14,11 +14,14 @@ namespace {
 
 using ops::SampleRole;
 
-// Around a tile, in shares of the radius of a patch: input points so near take part in the elimination. Those of tiles
-// that are done fill the gaps that these have left at the common border.
+// A tile's candidates are made together, and chosen from cell by cell: each has its share of the points, so that the
+// density of the output follows that of the input from one cell to the next, and is even within.
+constexpr int64_t kCellPoints = 512;
+// Around a tile or cell, in shares of the radius of a patch: candidates of input points so near take part in the
+// elimination. Those of cells that are done fill the gaps that these have left at the common border.
 constexpr float kBorder = 1.0f / 3;
-// Of the points that elimination leaves, this share is too many, and those farthest from the input go: as published
-// for PU-Flow, 24 of 8192.
+// Of the points that elimination leaves in a tile, this share is too many, and those farthest from the input go: as
+// published for PU-Flow, 24 of 8192.
 constexpr double kOutlierShare = 24.0 / 8192;
 
 // Of a candidate that is as certain as most; others have a quarter to four times as much.
@@ -33,26 +36,38 @@ public:
           index_(cloud),
           tiles_(cut_tiles(cloud, options.tile_points)),
           ratio_(static_cast<double>(count) / static_cast<double>(cloud.size(0))),
-          tile_of_(static_cast<size_t>(cloud.size(0))),
-          kept_of_tile_(tiles_.size()) {
+          cell_of_(static_cast<size_t>(cloud.size(0))) {
         kept_.width = upsampler.sources();
-        for (size_t t = 0; t < tiles_.size(); ++t)
-            for (const int32_t i : tiles_[t].points) tile_of_[static_cast<size_t>(i)] = static_cast<int32_t>(t);
-        // Shares of the tiles: the count of all up to each one is rounded, so that the last makes it exact.
+        // Shares of the cells: the count of all up to each one is rounded, so that the last makes it exact.
         int64_t points = 0, before = 0;
         for (const Tile& tile : tiles_) {
-            points += static_cast<int64_t>(tile.points.size());
-            const int64_t until = std::llround(static_cast<double>(count) * static_cast<double>(points) /
-                                               static_cast<double>(cloud.size(0)));
-            wanted_.push_back(until - before - (options.keeps_input ? static_cast<int64_t>(tile.points.size()) : 0));
-            before = until;
+            first_cell_.push_back(static_cast<int32_t>(cells_.size()));
+            for (Tile& cell : cut_tiles(cloud, tile.points, kCellPoints)) {
+                const auto own = static_cast<int64_t>(cell.points.size());
+                points += own;
+                const int64_t until = std::llround(static_cast<double>(count) * static_cast<double>(points) /
+                                                   static_cast<double>(cloud.size(0)));
+                wanted_.push_back(until - before - (options.keeps_input ? own : 0));
+                before = until;
+                for (const int32_t i : cell.points)
+                    cell_of_[static_cast<size_t>(i)] = static_cast<int32_t>(cells_.size());
+                cells_.push_back(std::move(cell));
+            }
         }
+        first_cell_.push_back(static_cast<int32_t>(cells_.size()));
     }
 
     Candidates run() {
         for (size_t t = 0; t < tiles_.size(); ++t) {
             check_interrupted();
-            run_tile(static_cast<int32_t>(t));
+            const Candidates made = candidates_of(tiles_[t]);
+            const int64_t first = kept_.size();
+            int64_t wanted = 0;
+            for (int32_t cell = first_cell_[t]; cell < first_cell_[t + 1]; ++cell) {
+                run_cell(cell, made);
+                wanted += wanted_[static_cast<size_t>(cell)];
+            }
+            drop_outliers(first_cell_[t], first, wanted);
             if (options_.advance) options_.advance(static_cast<int64_t>(tiles_[t].points.size()));
         }
         return std::move(kept_);
@@ -60,94 +75,111 @@ public:
 
 private:
     const float* input(int32_t i) const { return cloud_.data() + 3 * int64_t{i}; }
-    bool is_within(int32_t tile, const float* point, float distance) const {
-        return distance_sq_to(tiles_[static_cast<size_t>(tile)], point) <= distance * distance;
+    static bool is_within(const Tile& tile, const float* point, float distance) {
+        return distance_sq_to(tile, point) <= distance * distance;
     }
 
     /// The input points of a tile, and of others within `margin` of it.
-    std::vector<int32_t> region_of(int32_t tile, float margin) const {
-        const Tile& own = tiles_[static_cast<size_t>(tile)];
-        std::vector<int32_t> region = own.points;
+    std::vector<int32_t> region_of(const Tile& tile, float margin) const {
+        std::vector<int32_t> region = tile.points;
         for (const Tile& other : tiles_) {
-            if (&other == &own || !are_near(own, other, margin)) continue;
+            if (&other == &tile || !are_near(tile, other, margin)) continue;
             for (const int32_t i : other.points)
                 if (is_within(tile, input(i), margin)) region.push_back(i);
         }
         return region;
     }
 
-    /// What the tiles before have kept within `margin` of this one, [n, 3].
-    std::vector<float> kept_near(int32_t tile, float margin) const {
+    /// Of the points of a tile and those near its border.
+    Candidates candidates_of(const Tile& tile) {
+        const float margin = patch_radius(index_, cloud_, tile.points);
+        const std::vector<int32_t> points = region_of(tile, margin), around = region_of(tile, 2 * margin);
+        std::vector<uint8_t> is_wanted(cell_of_.size(), 0);
+        for (const int32_t i : points) is_wanted[static_cast<size_t>(i)] = is_within(tile, input(i), kBorder * margin);
+        return make_candidates(upsampler_, {cloud_, points, around, is_wanted}, ratio_, !options_.keeps_input,
+                               options_.seed);
+    }
+
+    /// What the cells before have kept within `margin` of this one, [n, 3].
+    std::vector<float> kept_near(int32_t cell, float margin) const {
         std::vector<float> near;
-        for (int32_t other = 0; other < tile; ++other) {
+        const Tile& box = cells_[static_cast<size_t>(cell)];
+        for (int32_t other = 0; other < cell; ++other) {
             // New points may lie outside of the boxes, a patch away at most.
-            if (!are_near(tiles_[static_cast<size_t>(tile)], tiles_[static_cast<size_t>(other)], 2 * margin)) continue;
-            const auto [begin, end] = kept_of_tile_[static_cast<size_t>(other)];
+            if (!are_near(box, cells_[static_cast<size_t>(other)], 2 * margin)) continue;
+            const auto [begin, end] = kept_of_cell_[static_cast<size_t>(other)];
             for (int64_t i = begin; i < end; ++i) {
                 const float* point = kept_.points.data() + 3 * i;
-                if (is_within(tile, point, margin)) near.insert(near.end(), point, point + 3);
+                if (is_within(box, point, margin)) near.insert(near.end(), point, point + 3);
             }
         }
         return near;
     }
 
-    void run_tile(int32_t tile) {
-        const float margin = patch_radius(index_, cloud_, tiles_[static_cast<size_t>(tile)].points);
-        const std::vector<int32_t> points = region_of(tile, margin), around = region_of(tile, 2 * margin);
-        std::vector<uint8_t> is_wanted(tile_of_.size(), 0);
-        int64_t asked = 0;  // input points whose candidates take part
-        for (const int32_t i : points) {
-            const int32_t of = tile_of_[static_cast<size_t>(i)];
-            const bool takes_part = of == tile || is_within(tile, input(i), kBorder * margin);
-            is_wanted[static_cast<size_t>(i)] = takes_part;
-            asked += takes_part;
-        }
-        const Candidates made = make_candidates(upsampler_, {cloud_, points, around, is_wanted}, ratio_,
-                                                !options_.keeps_input, options_.seed);
-        std::vector<float> fixed = kept_near(tile, margin);
+    void run_cell(int32_t cell, const Candidates& made) {
+        const Tile& box = cells_[static_cast<size_t>(cell)];
+        const float margin = patch_radius(index_, cloud_, box.points), border = kBorder * margin;
+        std::vector<int32_t> near;  // candidates that take part
+        for (int64_t i = 0; i < made.size(); ++i)
+            if (is_within(box, input(made.parents[static_cast<size_t>(i)]), border))
+                near.push_back(static_cast<int32_t>(i));
+        std::vector<float> fixed = kept_near(cell, margin);
         if (options_.keeps_input)
-            for (const int32_t i : points) fixed.insert(fixed.end(), input(i), input(i) + 3);
+            for (int32_t i = 0, last = -1; i < static_cast<int32_t>(near.size()); ++i) {
+                const int32_t parent = made.parents[static_cast<size_t>(near[static_cast<size_t>(i)])];
+                if (parent != last) fixed.insert(fixed.end(), input(parent), input(parent) + 3);
+                last = parent;
+            }
         const int64_t first = kept_.size();
-        for (const int32_t i : choose(tile, made, fixed, asked)) append(made, i, kept_);
-        kept_of_tile_[static_cast<size_t>(tile)] = {first, kept_.size()};
+        for (const int32_t i : choose(cell, made, near, fixed)) append(made, i, kept_);
+        kept_of_cell_.emplace_back(first, kept_.size());
     }
 
-    /// Of the candidates those that stay, as many as the tile is to have, in view of what is fixed.
-    std::vector<int32_t> choose(int32_t tile, const Candidates& made, const std::vector<float>& fixed,
-                                int64_t asked) const {
-        const int64_t n = made.size(), wanted = wanted_[static_cast<size_t>(tile)];
-        const float radius =
-            ops::poisson_disk_radius(View<const float, 2>(made.points.data(), {n, 3}),
-                                     std::max<int64_t>(1, std::llround(ratio_ * static_cast<double>(asked))));
-        std::vector<float> points = made.points;
-        points.insert(points.end(), fixed.begin(), fixed.end());
-        std::vector<uint8_t> roles(points.size() / 3, static_cast<uint8_t>(SampleRole::fixed));
+    /// Of the candidates near a cell those that stay, as many as it is to have, in view of what is fixed.
+    std::vector<int32_t> choose(int32_t cell, const Candidates& made, const std::vector<int32_t>& near,
+                                const std::vector<float>& fixed) const {
+        std::vector<float> points;
+        std::vector<uint8_t> roles;
+        std::vector<int32_t> parents;
         int64_t own = 0;
-        for (size_t i = 0; i < made.parents.size(); ++i) {
-            const bool is_own = tile_of_[static_cast<size_t>(made.parents[i])] <= tile;
-            roles[i] = static_cast<uint8_t>(is_own ? SampleRole::candidate : SampleRole::border);
+        for (const int32_t i : near) {
+            const int32_t parent = made.parents[static_cast<size_t>(i)];
+            const bool is_own = cell_of_[static_cast<size_t>(parent)] <= cell;
+            points.insert(points.end(), made.points.begin() + 3 * i, made.points.begin() + 3 * i + 3);
+            roles.push_back(static_cast<uint8_t>(is_own ? SampleRole::candidate : SampleRole::border));
+            parents.push_back(parent);
             own += is_own;
         }
+        std::sort(parents.begin(), parents.end());
+        const auto asked = std::unique(parents.begin(), parents.end()) - parents.begin();
+        const float radius =
+            ops::poisson_disk_radius(View<const float, 2>(points.data(), {static_cast<int64_t>(near.size()), 3}),
+                                     std::max<int64_t>(1, std::llround(ratio_ * static_cast<double>(asked))));
+        points.insert(points.end(), fixed.begin(), fixed.end());
+        roles.resize(points.size() / 3, static_cast<uint8_t>(SampleRole::fixed));
+        const int64_t wanted = wanted_[static_cast<size_t>(cell)];
         STIPPLE_REQUIRE(own >= wanted, "{} points are wanted where the network makes {}", grouped(wanted),
                         grouped(own));
         const int64_t outliers =
             std::min(own - wanted, static_cast<int64_t>(std::ceil(kOutlierShare * static_cast<double>(wanted))));
         std::vector<int32_t> left =
-            eliminate(points, roles, factors_of(made, points.size() / 3), radius, wanted + outliers);
-        drop_outliers(left, points, outliers);
+            eliminate(points, roles, factors_of(made, near, roles.size()), radius, wanted + outliers);
+        for (int32_t& i : left) i = near[static_cast<size_t>(i)];
         return left;
     }
 
     /// How much sooner than others a candidate goes: its uncertainty over the median one, where the network tells it.
     /// Points beyond the candidates are fixed.
-    static std::vector<uint8_t> factors_of(const Candidates& made, size_t points) {
+    static std::vector<uint8_t> factors_of(const Candidates& made, const std::vector<int32_t>& near, size_t points) {
         if (made.uncertainties.empty()) return {};
-        std::vector<float> sorted = made.uncertainties;
+        std::vector<float> own;
+        for (const int32_t i : near) own.push_back(made.uncertainties[static_cast<size_t>(i)]);
+        std::vector<float> sorted = own;
         const auto middle = sorted.begin() + static_cast<int64_t>(sorted.size() / 2);
         std::nth_element(sorted.begin(), middle, sorted.end());
         std::vector<uint8_t> factors(points, kEvenFactor);
-        for (size_t i = 0; i < made.uncertainties.size(); ++i) {
-            const float share = *middle > 0 ? made.uncertainties[i] / *middle : 1;
+        for (size_t i = 0; i < own.size(); ++i) {
+            const float share = *middle > 0 ? own[i] / *middle : 1;
             factors[i] = static_cast<uint8_t>(std::clamp(share * kEvenFactor, kEvenFactor / 4.0f, kEvenFactor * 4.0f));
         }
         return factors;
@@ -170,20 +202,40 @@ private:
         return left;
     }
 
-    /// Takes away so many of the points that lie farthest from the input.
-    void drop_outliers(std::vector<int32_t>& left, const std::vector<float>& points, int64_t count) const {
-        const auto n = static_cast<int64_t>(left.size());
-        Array<float, 2> places({n, 3}), distances_sq({n, 1});
+    /// Leaves `wanted` of the points kept from `first` on, those of the cells from `first_cell` on: without those that
+    /// lie farthest from the input.
+    void drop_outliers(int32_t first_cell, int64_t first, int64_t wanted) {
+        const int64_t n = kept_.size() - first;
+        if (n == wanted) return;
+        Array<float, 2> nearest_sq({n, 1});
         Array<int32_t, 2> nearest({n, 1});
-        for (int64_t i = 0; i < n; ++i)
-            std::copy_n(points.data() + 3 * int64_t{left[static_cast<size_t>(i)]}, 3, places.data() + 3 * i);
-        ops::knn(index_, places.view(), nearest.view(), distances_sq.view());
-        std::vector<std::pair<float, int32_t>> order;  // farthest first, the latest of equals
-        for (int64_t i = 0; i < n; ++i) order.emplace_back(distances_sq.data()[i], left[static_cast<size_t>(i)]);
-        std::sort(order.begin(), order.end(), std::greater<>());
-        left.clear();
-        for (size_t i = static_cast<size_t>(count); i < order.size(); ++i) left.push_back(order[i].second);
-        std::sort(left.begin(), left.end());
+        ops::knn(index_, View<const float, 2>(kept_.points.data() + 3 * first, {n, 3}), nearest.view(),
+                 nearest_sq.view());
+        std::vector<std::pair<float, int64_t>> far;
+        for (int64_t i = 0; i < n; ++i) far.emplace_back(nearest_sq.data()[i], i);
+        std::nth_element(far.begin(), far.begin() + wanted, far.end());
+        std::vector<uint8_t> stays(static_cast<size_t>(n), 0);
+        for (int64_t i = 0; i < wanted; ++i) stays[static_cast<size_t>(far[static_cast<size_t>(i)].second)] = 1;
+        Candidates all;
+        all.width = kept_.width;
+        for (int64_t i = 0; i < n; ++i) append(kept_, first + i, all);
+        truncate(kept_, first);
+        for (size_t cell = static_cast<size_t>(first_cell); cell < kept_of_cell_.size(); ++cell) {
+            auto& [begin, end] = kept_of_cell_[cell];
+            const int64_t from = begin, to = end;
+            begin = kept_.size();
+            for (int64_t i = from; i < to; ++i)
+                if (stays[static_cast<size_t>(i - first)]) append(all, i - first, kept_);
+            end = kept_.size();
+        }
+    }
+
+    static void truncate(Candidates& candidates, int64_t size) {
+        candidates.points.resize(static_cast<size_t>(3 * size));
+        candidates.parents.resize(static_cast<size_t>(size));
+        candidates.sources.resize(static_cast<size_t>(size * candidates.width));
+        candidates.weights.resize(static_cast<size_t>(size * candidates.width));
+        if (!candidates.uncertainties.empty()) candidates.uncertainties.resize(static_cast<size_t>(size));
     }
 
     static void append(const Candidates& from, int64_t i, Candidates& to) {
@@ -194,18 +246,20 @@ private:
         copy(from.parents, to.parents, 1);
         copy(from.sources, to.sources, from.width);
         copy(from.weights, to.weights, from.width);
+        if (!from.uncertainties.empty()) copy(from.uncertainties, to.uncertainties, 1);
     }
 
     Upsampler& upsampler_;
     const UpsampleOptions& options_;
     View<const float, 2> cloud_;
     ops::PointIndex index_;
-    std::vector<Tile> tiles_;
+    std::vector<Tile> tiles_, cells_;  // cells of a tile one after the other
+    std::vector<int32_t> first_cell_;  // of each tile, and their number
     double ratio_;
-    std::vector<int64_t> wanted_;                            // of each tile, input points that stay not counted
-    std::vector<int32_t> tile_of_;                           // of input points
-    Candidates kept_;                                        // of all tiles so far
-    std::vector<std::pair<int64_t, int64_t>> kept_of_tile_;  // from, to in kept_
+    std::vector<int64_t> wanted_;                            // of each cell, input points that stay not counted
+    std::vector<int32_t> cell_of_;                           // of input points
+    Candidates kept_;                                        // of all cells so far
+    std::vector<std::pair<int64_t, int64_t>> kept_of_cell_;  // from, to in kept_
 };
 
 }  // namespace

@@ -43,12 +43,16 @@ void cut(View<const float, 2> points, std::vector<int32_t> part, int64_t largest
 
 }  // namespace
 
+std::vector<Tile> cut_tiles(View<const float, 2> points, std::vector<int32_t> which, int64_t largest) {
+    std::vector<Tile> tiles;
+    if (!which.empty()) cut(points, std::move(which), largest, tiles);
+    return tiles;
+}
+
 std::vector<Tile> cut_tiles(View<const float, 2> points, int64_t largest) {
     std::vector<int32_t> all(static_cast<size_t>(points.size(0)));
     std::iota(all.begin(), all.end(), 0);
-    std::vector<Tile> tiles;
-    if (!all.empty()) cut(points, std::move(all), largest, tiles);
-    return tiles;
+    return cut_tiles(points, std::move(all), largest);
 }
 
 float distance_sq_to(const Tile& tile, const float* point) {

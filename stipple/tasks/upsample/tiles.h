@@ -16,6 +16,8 @@ struct Tile {
 /// Halves the points at the median of the longest axis until no part has more than `largest`. Neighbouring tiles follow
 /// each other as far as halving allows. Finite points; ties go by index. O(n log n).
 std::vector<Tile> cut_tiles(View<const float, 2> points, int64_t largest);
+/// Likewise, of some points.
+std::vector<Tile> cut_tiles(View<const float, 2> points, std::vector<int32_t> which, int64_t largest);
 
 /// Squared distance of a point to a tile's box, 0 inside.
 float distance_sq_to(const Tile& tile, const float* point);
