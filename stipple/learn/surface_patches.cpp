@@ -19,7 +19,7 @@ constexpr double kStripeShare = 0.35;     // of the distance from scan line to s
 constexpr double kBetweenStripes = 1e-3;  // density there, so that any shape has the points that are wanted
 
 /// What numbers are drawn for; each has a stream of its own.
-enum class Draws : uint64_t { plan, cloud, noise, centre, turn, queries, more_queries, query_noise };
+enum class Draws : uint64_t { plan, cloud, noise, centre, turn, queries, more_queries, query_noise, input_queries };
 
 class PatchRandom {
 public:
@@ -162,6 +162,10 @@ void make_queries(View<const float, 2> points, int64_t inner, const PatchOptions
     scratch.which.resize(static_cast<size_t>(odd));
     data::neighbour_queries(points, near.view(), scratch.which, 1, random.seed(Draws::more_queries),
                             queries.data() + 3 * each * inner);
+    const Rng inputs = random.of(Draws::input_queries);
+    for (int64_t i = 0; i < each * inner; ++i)
+        if (inputs.uniform(static_cast<uint64_t>(i)) < options.input_share)
+            std::copy_n(points.data() + 3 * (i / each), 3, queries.data() + 3 * i);
     const Rng noise = random.of(Draws::query_noise);
     for (int64_t i = 0; i < m; ++i) {
         const auto at = static_cast<uint64_t>(8 * i);
@@ -190,8 +194,8 @@ void validate(const PatchOptions& o, int64_t points) {
     require(is_share(o.random_share) && is_share(o.gradient_share) && is_share(o.scan_share) &&
                 o.random_share + o.gradient_share + o.scan_share <= 1 + 1e-9,
             "patch.random_share, gradient_share and scan_share must be 0 to 1, and so must their sum");
-    require(is_share(o.noise_share) && is_share(o.query_noise_share),
-            "patch.noise_share and query_noise_share must be 0 to 1");
+    require(is_share(o.noise_share) && is_share(o.input_share) && is_share(o.query_noise_share),
+            "patch.noise_share, input_share and query_noise_share must be 0 to 1");
     require(o.noise_max >= 0 && o.noise_max <= 1, "patch.noise_max must be 0 to 1");
     require(o.query_noise >= 0 && o.query_noise <= 100, "patch.query_noise must be 0 to 100");
     require(o.scale_min > 0 && o.scale_min <= o.scale_max && o.scale_max <= 100,

@@ -159,6 +159,10 @@ TEST(SurfacePatches, QueriesLieAmongNeighboursOfTheInnerHalf) {
         for (int64_t i = 0; i < 3 * kSmallPatches.queries; ++i)
             moved += std::pow(noisy.queries.data()[i] - made.queries.data()[i], 2) / (3 * kSmallPatches.queries);
         EXPECT_NEAR(moved, 0.25 / 3, 0.04);  // the mean square of sigma uniform in 0 to 0.5
+        options.input_share = 1;
+        const MadePatch inputs = make(set, options, {1, 0, item}, scratch);
+        options.input_share = kSmallPatches.input_share;
+        EXPECT_TRUE(std::equal(inputs.points.data(), inputs.points.data() + 3 * 64, inputs.queries.data()));
     }
 }
 

@@ -93,5 +93,41 @@ TEST(TrainedWeights, OfThePublishedFlowToo) {  // it magnifies what goes into it
     expect_agreement({models::build_model("puflow", {}), test::load_puflow_weights()}, 1e-4);
 }
 
+/// As tests/engine/run/puflow_test.cpp, under torch: every stage of the published program.
+TEST(TrainedWeights, EveryStageOfThePublishedFlow) {
+    STIPPLE_NEEDS_DATA(test::kPuFlowReference);
+    const torch::NoGradGuard no_gradients;
+    const auto published = [](const std::string& name) { return test::load_puflow_array(name).values; };
+    Module module(models::build_model("puflow", {{"stages", "true"}}), test::load_puflow_weights(), torch::kCPU);
+    std::vector<float> patch = test::load_puflow_array("input_patch").floats();
+    const auto outputs = module.run(ops::Batch::single(256), {{"points", torch::from_blob(patch.data(), {256, 3})}});
+    const auto expect = [&](torch::Tensor tensor, const std::vector<double>& expected, double tolerance,
+                            const std::string& name) {
+        tensor = tensor.contiguous();
+        ASSERT_EQ(tensor.numel(), static_cast<int64_t>(expected.size())) << name;
+        double largest = 0;
+        for (size_t i = 0; i < expected.size(); ++i)
+            largest = std::max(largest, std::abs(tensor.data_ptr<float>()[i] - expected[i]));
+        EXPECT_LE(largest, tolerance) << name;
+    };
+    for (int l = 1; l <= 6; ++l) {
+        const std::string name = fmt::format("cond_{}", l);
+        expect(outputs.at(name), published(name), 1e-4, name);
+    }
+    for (const char* name : {"feat_1", "feat_6", "z", "latent_interp"})
+        expect(outputs.at(name), published(name), 1e-3, name);
+    const std::vector<double> flow = published("flow_1to6");
+    for (int l = 0; l < 6; ++l)
+        expect(outputs.at(fmt::format("flow_{}", l + 1)), {flow.begin() + 768 * l, flow.begin() + 768 * (l + 1)}, 1e-3,
+               fmt::format("flow_{}", l + 1));
+    for (const char* name : {"decoded", "inverse_of_z"}) expect(outputs.at(name), published(name), 1e-4, name);
+    expect(outputs.at("log_det"), published("logdet"), 1e-2, "log_det");
+    expect(outputs.at("nll"), published("nll"), 1e-2, "nll");
+    const auto children_first = [](const torch::Tensor& x) { return x.reshape({256, 8, 4}).permute({0, 2, 1}); };
+    expect(children_first(outputs.at("interp_logits")), published("interp_logits"), 1e-3, "interp_logits");
+    expect(children_first(outputs.at("weights")), published("interp_weights"), 1e-4, "weights");
+    expect(outputs.at("inverse_of_z"), published("input_patch"), 1e-5, "the inverse of the flow");
+}
+
 }  // namespace
 }  // namespace stipple::learn
