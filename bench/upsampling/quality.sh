@@ -54,7 +54,7 @@ for method in "$@"; do
                 made=$out/${method%%=*}-x$ratio-$(basename "$input")
                 if [ ! -e "$made" ]; then
                     mkdir "$made"
-                    "$stipple" upsample "$input" --ratio $ratio --model "${method#*=}" --seed "$seed" -o "$made/" -q >/dev/null || { rm -r "$made"; exit 1; }
+                    "$stipple" upsample "$input" --ratio $ratio --model "${method#*=}" -o "$made/" -q >/dev/null || { rm -r "$made"; exit 1; }
                 fi
                 ;;
         esac

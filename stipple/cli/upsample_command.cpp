@@ -60,7 +60,6 @@ void upsample_entry(UpsampleJob& job, const data::CloudEntry& entry, const Outpu
         Progress progress("upsample", tasks::upsampling_work(job.upsampler, cloud, count), progress_mode(common),
                           "points");
         tasks::UpsampleOptions how = arguments.how;
-        how.seed = common.seed;
         how.advance = [&](int64_t points) { progress.add(points); };
         tasks::Upsampled upsampled = tasks::upsample(job.upsampler, cloud, how);
         made.vertices = std::move(upsampled.cloud);

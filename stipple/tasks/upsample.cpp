@@ -89,7 +89,7 @@ Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options)
 }
 
 double Upsampler::largest_ratio() const {
-    return children_ > 0 ? static_cast<double>(children_) : 16;
+    return children_ > 0 ? static_cast<double>(children_) : 4;  // midpoints of 8 neighbours
 }
 
 int64_t upsampled_count(const PointCloud& cloud, const UpsampleOptions& options) {

@@ -23,7 +23,6 @@ struct UpsampleOptions {
 
     bool keeps_input = false;                          // all input points are among the output, as its first points
     int64_t tile_points = 8192;                        // input points that are worked on at a time
-    uint64_t seed = 0;                                 // of candidates at random places, where the network wants such
     std::function<void(int64_t points)> advance = {};  // so many more points of upsampling_work() are done
 };
 

@@ -335,7 +335,7 @@ TEST(Upsample, CandidatesAreThoseOfThePublishedProgram) {
     for (int32_t i = 0; i < n; ++i) all[static_cast<size_t>(i)] = i;
     const std::vector<uint8_t> is_wanted(static_cast<size_t>(n), 1);
     const Candidates made =
-        make_candidates(upsampler, {View<const float, 2>(input.data(), {n, 3}), all, all, is_wanted}, 4, true, 0);
+        make_candidates(upsampler, {View<const float, 2>(input.data(), {n, 3}), all, all, is_wanted}, 4, true);
     // There: in the frame of the whole cloud, 32 patches of 1024 children and 256 points. Here: children, then more
     // patches where these leave points out, then every point once.
     double centre[3] = {}, radius = 0;

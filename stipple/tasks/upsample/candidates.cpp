@@ -17,8 +17,6 @@ namespace {
 constexpr int64_t kPatchPoints = 256, kOverlap = 4;
 // Neighbours that ops::knn finds at most.
 constexpr int64_t kMostNeighbours = 128;
-// Queries for each point that is wanted.
-constexpr double kQueriesForEach = 2;
 
 Array<float, 2> rows_of(View<const float, 2> cloud, std::span<const int32_t> points) {
     Array<float, 2> rows({static_cast<int64_t>(points.size()), 3});
@@ -172,7 +170,43 @@ void add_children(Upsampler& upsampler, const Region& region, bool has_inputs, C
     }
 }
 
-void add_moved_queries(Upsampler& upsampler, const Region& region, double ratio, bool has_inputs, uint64_t seed,
+/// Two points of a region, by their places in it, between which a candidate lies; equal for a point itself.
+struct Pair {
+    int32_t point = 0, other = 0;
+};
+
+/// Of each wanted point itself, where asked for, and the pairs with its nearest neighbours, twice as many as the ratio:
+/// at least `ratio` of each, as no pair comes twice.
+std::vector<Pair> nearest_pairs(const Region& region, View<const float, 2> rows, double ratio, bool has_inputs) {
+    const int64_t n = rows.size(0), k = std::min({static_cast<int64_t>(std::ceil(2 * ratio)) + 1, n, kMostNeighbours});
+    Array<int32_t, 2> near({n, k});
+    ops::knn(ops::PointIndex(rows), rows, near.view(), {});
+    const auto is_wanted = [&](int64_t i) {
+        return region.is_wanted[static_cast<size_t>(region.points[static_cast<size_t>(i)])] != 0;
+    };
+    const auto has_neighbour = [&](int64_t i, int32_t j) {
+        const int32_t* row = near.data() + i * k;
+        return std::find(row, row + k, j) != row + k;
+    };
+    std::vector<Pair> pairs;
+    for (int32_t i = 0; i < static_cast<int32_t>(n); ++i) {
+        if (!is_wanted(i)) continue;
+        if (has_inputs) pairs.push_back({i, i});
+        for (int64_t j = 0; j < k; ++j) {
+            const int32_t other = near.data()[i * k + j];
+            const bool is_again = other < i && is_wanted(other) && has_neighbour(other, i);
+            if (other != i && !is_again) pairs.push_back({i, other});
+        }
+    }
+    return pairs;
+}
+
+void middle_of(View<const float, 2> rows, const Pair& pair, float* middle) {
+    for (int c = 0; c < 3; ++c) middle[c] = 0.5f * (rows(pair.point, c) + rows(pair.other, c));
+}
+
+/// Midpoints, moved onto the surface.
+void add_moved_queries(Upsampler& upsampler, const Region& region, double ratio, bool has_inputs,
                        Candidates& candidates) {
     Frame frame;
     const Array<float, 2> rows = rows_of(region.cloud, region.points);
@@ -181,20 +215,9 @@ void add_moved_queries(Upsampler& upsampler, const Region& region, double ratio,
     const int64_t n = rows.size(0);
     Array<float, 2> points({n, 3});
     for (int64_t i = 0; i < n; ++i) frame.into(rows.data() + 3 * i, points.data() + 3 * i);
-
-    // Queries of the wanted points: themselves, then what lies between them and their neighbours.
-    std::vector<int32_t> wanted;
-    for (int64_t i = 0; i < n; ++i)
-        if (region.is_wanted[static_cast<size_t>(region.points[static_cast<size_t>(i)])])
-            wanted.push_back(static_cast<int32_t>(i));
-    const auto of_each = static_cast<int64_t>(std::ceil(kQueriesForEach * ratio));
-    const auto count = static_cast<int64_t>(wanted.size());
-    Array<int32_t, 2> near({n, std::min(data::kQueryNeighbours, n)});
-    ops::knn(ops::PointIndex(points.view()), points.view(), near.view(), {});
-    Array<float, 2> queries({count * (of_each + 1), 3});
-    for (int64_t i = 0; i < count; ++i)
-        std::copy_n(points.data() + 3 * int64_t{wanted[static_cast<size_t>(i)]}, 3, queries.data() + 3 * i);
-    data::neighbour_queries(points.view(), near.view(), wanted, of_each, seed, queries.data() + 3 * count);
+    const std::vector<Pair> pairs = nearest_pairs(region, points.view(), ratio, has_inputs);
+    Array<float, 2> queries({static_cast<int64_t>(pairs.size()), 3});
+    for (size_t q = 0; q < pairs.size(); ++q) middle_of(points.view(), pairs[q], queries.data() + 3 * q);
 
     NetworkRunner& runner = upsampler.runner();
     const int64_t m = queries.size(0), k = upsampler.sources();
@@ -219,11 +242,11 @@ void add_moved_queries(Upsampler& upsampler, const Region& region, double ratio,
     made = made.to(Device{});
     if (k > 0) weights = weights.to(Device{}), neighbours = neighbours.to(Device{});
     uncertainty = uncertainty.to(Device{});
-    for (int64_t q = has_inputs ? 0 : count; q < m; ++q) {
+    for (int64_t q = 0; q < m; ++q) {
         float point[3];
         frame.out_of(made.data() + 3 * q, point);
-        const int64_t of = q < count ? q : (q - count) / of_each, before = candidates.size();
-        add_candidate(candidates, point, region.points[static_cast<size_t>(wanted[static_cast<size_t>(of)])]);
+        const int64_t before = candidates.size();
+        add_candidate(candidates, point, region.points[static_cast<size_t>(pairs[static_cast<size_t>(q)].point)]);
         if (candidates.size() == before) continue;
         for (int64_t j = 0; j < k; ++j) {
             candidates.sources[static_cast<size_t>(before * k + j)] =
@@ -235,38 +258,29 @@ void add_moved_queries(Upsampler& upsampler, const Region& region, double ratio,
     }
 }
 
-/// [Grad-PU] without its learned part: points in the middle between a point and each of its nearest neighbours.
+/// [Grad-PU] without its learned part.
 void add_midpoints(const Region& region, double ratio, bool has_inputs, Candidates& candidates) {
     const Array<float, 2> rows = rows_of(region.cloud, region.points);
-    const int64_t k = std::min({static_cast<int64_t>(std::ceil(2 * ratio)) + 1, rows.size(0), kMostNeighbours});
-    Array<int32_t, 2> near({rows.size(0), k});
-    ops::knn(ops::PointIndex(rows.view()), rows.view(), near.view(), {});
-    for (int64_t i = 0; i < rows.size(0); ++i) {
-        const int32_t point = region.points[static_cast<size_t>(i)];
-        if (!region.is_wanted[static_cast<size_t>(point)]) continue;
-        for (int64_t j = 0; j < k; ++j) {
-            const int32_t row = near.data()[i * k + j];
-            if (row == i && !has_inputs) continue;
-            float middle[3];
-            for (int c = 0; c < 3; ++c) middle[c] = 0.5f * (rows.data()[3 * i + c] + rows.data()[3 * int64_t{row} + c]);
-            add_candidate(candidates, middle, point);
-            const size_t first = candidates.sources.size() - 2;
-            candidates.sources[first] = point;
-            candidates.sources[first + 1] = region.points[static_cast<size_t>(row)];
-            candidates.weights[first] = candidates.weights[first + 1] = 0.5f;
-        }
+    for (const Pair& pair : nearest_pairs(region, rows.view(), ratio, has_inputs)) {
+        float middle[3];
+        middle_of(rows.view(), pair, middle);
+        add_candidate(candidates, middle, region.points[static_cast<size_t>(pair.point)]);
+        const size_t first = candidates.sources.size() - 2;
+        candidates.sources[first] = region.points[static_cast<size_t>(pair.point)];
+        candidates.sources[first + 1] = region.points[static_cast<size_t>(pair.other)];
+        candidates.weights[first] = candidates.weights[first + 1] = 0.5f;
     }
 }
 
 }  // namespace
 
-Candidates make_candidates(Upsampler& upsampler, const Region& region, double ratio, bool has_inputs, uint64_t seed) {
+Candidates make_candidates(Upsampler& upsampler, const Region& region, double ratio, bool has_inputs) {
     Candidates candidates;
     candidates.width = upsampler.sources();
     if (!upsampler.has_network())
         add_midpoints(region, ratio, has_inputs, candidates);
     else if (upsampler.takes_queries())
-        add_moved_queries(upsampler, region, ratio, has_inputs, seed, candidates);
+        add_moved_queries(upsampler, region, ratio, has_inputs, candidates);
     else
         add_children(upsampler, region, has_inputs, candidates);
     return candidates;

@@ -30,7 +30,7 @@ struct Region {
 /// What the network makes of the wanted points of a region, at least `ratio` for each of them, and the input points
 /// themselves (moved as queries are, where the network takes them) unless they are kept anyway. Those that are not
 /// finite are left out.
-Candidates make_candidates(Upsampler& upsampler, const Region& region, double ratio, bool has_inputs, uint64_t seed);
+Candidates make_candidates(Upsampler& upsampler, const Region& region, double ratio, bool has_inputs);
 
 /// How far a patch around a point reaches, of most of `points`: what is nearer to a tile than this has a say in it.
 float patch_radius(const ops::PointIndex& index, View<const float, 2> cloud, std::span<const int32_t> points);

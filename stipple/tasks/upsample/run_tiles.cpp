@@ -96,8 +96,7 @@ private:
         const std::vector<int32_t> points = region_of(tile, margin), around = region_of(tile, 2 * margin);
         std::vector<uint8_t> is_wanted(cell_of_.size(), 0);
         for (const int32_t i : points) is_wanted[static_cast<size_t>(i)] = is_within(tile, input(i), kBorder * margin);
-        return make_candidates(upsampler_, {cloud_, points, around, is_wanted}, ratio_, !options_.keeps_input,
-                               options_.seed);
+        return make_candidates(upsampler_, {cloud_, points, around, is_wanted}, ratio_, !options_.keeps_input);
     }
 
     /// What the cells before have kept within `margin` of this one, [n, 3].
@@ -158,7 +157,11 @@ private:
         points.insert(points.end(), fixed.begin(), fixed.end());
         roles.resize(points.size() / 3, static_cast<uint8_t>(SampleRole::fixed));
         const int64_t wanted = wanted_[static_cast<size_t>(cell)];
-        STIPPLE_REQUIRE(own >= wanted, "{} points are wanted where the network makes {}", grouped(wanted),
+        if (own < wanted) {  // where a cell is small and its points' candidates belong to its neighbours
+            std::fill_n(roles.begin(), near.size(), static_cast<uint8_t>(SampleRole::candidate));
+            own = static_cast<int64_t>(near.size());
+        }
+        STIPPLE_REQUIRE(own >= wanted, "{} points are wanted where there are {} places for them", grouped(wanted),
                         grouped(own));
         const int64_t outliers =
             std::min(own - wanted, static_cast<int64_t>(std::ceil(kOutlierShare * static_cast<double>(wanted))));
