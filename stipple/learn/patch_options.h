@@ -25,8 +25,9 @@ struct PatchOptions {
     // A patch is seen in units of its spacing times a factor between these, log-uniform.
     double scale_min = 0.8, scale_max = 1.25;
 
-    // Share of queries that are input points themselves: those too are moved in use.
-    double input_share = 0.1;
+    // Shares of queries that are midpoints of a point and one of its 8 nearest neighbours, and input points themselves:
+    // those are moved in use. The others lie anywhere between a point and its neighbours.
+    double midpoint_share = 0.6, input_share = 0.1;
 
     // Share of queries that are moved by a Gaussian, and its largest standard deviation in spacings.
     double query_noise_share = 0.25, query_noise = 0.5;

@@ -177,6 +177,7 @@ public:
         add(table, "noise_max", p.noise_max);
         add(table, "scale_min", p.scale_min);
         add(table, "scale_max", p.scale_max);
+        add(table, "midpoint_share", p.midpoint_share);
         add(table, "input_share", p.input_share);
         add(table, "query_noise_share", p.query_noise_share);
         add(table, "query_noise", p.query_noise);

@@ -13,13 +13,14 @@ namespace stipple::learn {
 namespace {
 
 constexpr uint64_t kPatchStream = uint64_t{0x50415443} << 32;
+constexpr int64_t kMidpointNeighbours = 8;
 constexpr double kTruthRadius = 0.9;      // of the inner half's: beyond it queries may be missing
 constexpr int64_t kThinnedShare = 4;      // of a pool: clouds of uneven density have at most a quarter of its points
 constexpr double kStripeShare = 0.35;     // of the distance from scan line to scan line
 constexpr double kBetweenStripes = 1e-3;  // density there, so that any shape has the points that are wanted
 
 /// What numbers are drawn for; each has a stream of its own.
-enum class Draws : uint64_t { plan, cloud, noise, centre, turn, queries, more_queries, query_noise, input_queries };
+enum class Draws : uint64_t { plan, cloud, noise, centre, turn, queries, more_queries, query_noise, query_kinds };
 
 class PatchRandom {
 public:
@@ -162,10 +163,17 @@ void make_queries(View<const float, 2> points, int64_t inner, const PatchOptions
     scratch.which.resize(static_cast<size_t>(odd));
     data::neighbour_queries(points, near.view(), scratch.which, 1, random.seed(Draws::more_queries),
                             queries.data() + 3 * each * inner);
-    const Rng inputs = random.of(Draws::input_queries);
-    for (int64_t i = 0; i < each * inner; ++i)
-        if (inputs.uniform(static_cast<uint64_t>(i)) < options.input_share)
-            std::copy_n(points.data() + 3 * (i / each), 3, queries.data() + 3 * i);
+    const Rng kinds = random.of(Draws::query_kinds);
+    for (int64_t i = 0; i < each * inner; ++i) {
+        const float kind = kinds.uniform(static_cast<uint64_t>(2 * i));
+        if (kind >= options.input_share + options.midpoint_share) continue;
+        const int64_t point = i / each, places = std::min(kMidpointNeighbours, k - 1);
+        int64_t other = point;
+        if (kind >= options.input_share && places > 0)
+            other =
+                near.view()(point, 1 + kinds.below(static_cast<uint64_t>(2 * i + 1), static_cast<uint32_t>(places)));
+        for (int64_t axis = 0; axis < 3; ++axis) queries(i, axis) = 0.5f * (points(point, axis) + points(other, axis));
+    }
     const Rng noise = random.of(Draws::query_noise);
     for (int64_t i = 0; i < m; ++i) {
         const auto at = static_cast<uint64_t>(8 * i);
@@ -194,8 +202,10 @@ void validate(const PatchOptions& o, int64_t points) {
     require(is_share(o.random_share) && is_share(o.gradient_share) && is_share(o.scan_share) &&
                 o.random_share + o.gradient_share + o.scan_share <= 1 + 1e-9,
             "patch.random_share, gradient_share and scan_share must be 0 to 1, and so must their sum");
-    require(is_share(o.noise_share) && is_share(o.input_share) && is_share(o.query_noise_share),
-            "patch.noise_share, input_share and query_noise_share must be 0 to 1");
+    require(is_share(o.noise_share) && is_share(o.query_noise_share),
+            "patch.noise_share and query_noise_share must be 0 to 1");
+    require(is_share(o.midpoint_share) && is_share(o.input_share) && o.midpoint_share + o.input_share <= 1 + 1e-9,
+            "patch.midpoint_share and input_share must be 0 to 1, and so must their sum");
     require(o.noise_max >= 0 && o.noise_max <= 1, "patch.noise_max must be 0 to 1");
     require(o.query_noise >= 0 && o.query_noise <= 100, "patch.query_noise must be 0 to 100");
     require(o.scale_min > 0 && o.scale_min <= o.scale_max && o.scale_max <= 100,

@@ -192,7 +192,8 @@ void UpsamplingObjective::make_validation() {
     const int64_t count = recipe_.data.validation_items;
     PatchOptions options = recipe_.patch;
     options.query_noise_share = 0;  // as in use
-    options.input_share = 0;        // whose distance is none without noise
+    options.midpoint_share = 1;
+    options.input_share = 0;  // whose distance is none without noise
     options.scale_min = options.scale_max = 1;
     const PatchTensors made = new_tensors(count, false);
     PatchScratch scratch;

@@ -159,9 +159,20 @@ TEST(SurfacePatches, QueriesLieAmongNeighboursOfTheInnerHalf) {
         for (int64_t i = 0; i < 3 * kSmallPatches.queries; ++i)
             moved += std::pow(noisy.queries.data()[i] - made.queries.data()[i], 2) / (3 * kSmallPatches.queries);
         EXPECT_NEAR(moved, 0.25 / 3, 0.04);  // the mean square of sigma uniform in 0 to 0.5
-        options.input_share = 1;
+        options.midpoint_share = 0, options.input_share = 1;
         const MadePatch inputs = make(set, options, {1, 0, item}, scratch);
-        options.input_share = kSmallPatches.input_share;
+        options.midpoint_share = 1, options.input_share = 0;
+        const MadePatch middles = make(set, options, {1, 0, item}, scratch);
+        options.midpoint_share = kSmallPatches.midpoint_share, options.input_share = kSmallPatches.input_share;
+        for (int64_t i = 0; i < 64; ++i) {  // the point that it is the middle of, from the other side of it
+            float other[3];
+            for (int axis = 0; axis < 3; ++axis)
+                other[axis] = 2 * middles.queries.data()[3 * i + axis] - middles.points.data()[3 * i + axis];
+            double nearest = INFINITY;
+            for (int64_t j = 1; j <= 8; ++j)
+                nearest = std::min<double>(nearest, distance_sq(other, made.points.data() + 3 * near.view()(i, j)));
+            EXPECT_LT(nearest, 1e-8);
+        }
         EXPECT_TRUE(std::equal(inputs.points.data(), inputs.points.data() + 3 * 64, inputs.queries.data()));
     }
 }
