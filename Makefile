@@ -2,7 +2,7 @@
 
 .PHONY: demo test learn kills tidy sanitize architectures fuzz bench format package clean help
 
-demo:  ## install what is missing, build the program, describe and draw a scan, recognise shapes and take one apart
+demo:  ## install what is missing, build the program, make a scan dense, describe and draw one, recognise shapes and take one apart
 	@scripts/demo.sh
 
 test:  ## install what is missing, build everything, run every test

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# make demo: from a fresh clone to a converted, described and drawn scan, and to shapes that are recognised and taken apart.
+# make demo: from a fresh clone to a sparse scan made dense, a converted, described and drawn one, and to shapes that are
+# recognised and taken apart.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 begin=$SECONDS
@@ -23,6 +24,11 @@ run() {
     printf '\n'
     $stipple "$@"
 }
+run sample examples/data/knot.ply -n 2048 -o $out/sparse.ply --overwrite
+run upsample $out/sparse.ply --ratio 4 -o $out/dense.ply --picture $out/dense.png --overwrite
+for cloud in sparse dense; do
+    run metrics $out/$cloud.ply examples/data/knot.ply --mesh examples/data/knot_mesh.off -q
+done
 run info examples/data/knot.ply
 run convert examples/data/knot.ply -o $out/knot.pcd --overwrite
 run convert examples/data/knot.ply -o $out/knot.npz --overwrite
@@ -34,4 +40,4 @@ run classify examples/data/shapes examples/data/chair_mesh.off --picture $out/cl
 run mesh sample examples/data/chair_mesh.off -n 8192 -o $out/chair.ply --overwrite
 run segment $out/chair.ply --category chair -o $out/chair_parts.ply --picture $out/chair_parts.png --overwrite
 echo
-echo "demo: look at $out/knot.png $out/classes.png $out/chair_parts.png  ($((SECONDS - begin)) s in all)"
+echo "demo: look at $out/dense.png $out/knot.png $out/classes.png $out/chair_parts.png  ($((SECONDS - begin)) s in all)"

@@ -8,12 +8,13 @@
 #include "stipple/geometry/normals.h"
 #include "stipple/picture/figure.h"
 #include "stipple/tasks/upsample.h"
+#include "stipple/tasks/weights.h"
 
 namespace stipple::cli {
 namespace {
 
 struct UpsampleArguments {
-    std::string model = tasks::kMidpoints, from, picture, profile;
+    std::string model, from, picture, profile;
     std::vector<std::string> inputs;
     OutputFile output;
     PrecisionArgument precision;
@@ -106,13 +107,16 @@ Result run_upsample(const UpsampleArguments& arguments, const Common& common) {
     Profile profile;
     FileProgress file_progress(common);
     const bool is_network = arguments.model != tasks::kMidpoints;
-    UpsampleJob job{.upsampler = is_network
-                                     ? tasks::Upsampler(tasks::load_model_or_engine(arguments.model),
-                                                        {.device = common.device,
-                                                         .precision = arguments.precision.wanted(),
-                                                         .profile = arguments.profile.empty() ? nullptr : &profile})
-                                     : tasks::Upsampler(),
-                    .reading = reading({.clouds = {}, .from = arguments.from}, file_progress)};
+    UpsampleJob job{
+        .upsampler = is_network ? tasks::Upsampler(
+                                      tasks::load_model_or_engine(arguments.model.empty()
+                                                                      ? tasks::shipped_weights(tasks::kUpsamplerWeights)
+                                                                      : arguments.model),
+                                      {.device = common.device,
+                                       .precision = arguments.precision.wanted(),
+                                       .profile = arguments.profile.empty() ? nullptr : &profile})
+                                : tasks::Upsampler(),
+        .reading = reading({.clouds = {}, .from = arguments.from}, file_progress)};
 
     Result result;
     result.fields["inputs"] = arguments.inputs;

@@ -9,6 +9,7 @@ namespace stipple::tasks {
 /// What is used where no model is named.
 inline constexpr const char* kClassifierWeights = "pointnet-cls";
 inline constexpr const char* kPartsWeights = "pointnet-parts";
+inline constexpr const char* kUpsamplerWeights = "upsampler";
 
 /// The folders that are searched, first to last: $STIPPLE_WEIGHTS (several, with ':' between them),
 /// share/stipple/weights of the prefix that the running program is installed in, and, for a program that lies in a

@@ -53,9 +53,12 @@ TEST_F(CliUpsample, WritesSoManyPointsWithTheirAttributes) {
 
 TEST_F(CliUpsample, WithoutANetwork) {
     const std::string input = cloud("a.ply", 300);
-    const Json json = json_of(upsample({input, "--ratio", "4", "-o", folder / "b.ply", "--json"}));
+    const Json json =
+        json_of(upsample({input, "--ratio", "4", "--model", "midpoints", "-o", folder / "b.ply", "--json"}));
     EXPECT_EQ(json["model"], "midpoints");
     EXPECT_EQ(load(folder / "b.ply").size(), 1200);
+    // With the network that ships.
+    EXPECT_EQ(json_of(upsample({input, "--ratio", "4", "-o", folder / "c.ply", "--json"}))["model"], "flow-upsampler");
 }
 
 TEST_F(CliUpsample, FoldersAndFilesThatFail) {

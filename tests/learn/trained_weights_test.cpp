@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "stipple/engine/engine.h"
@@ -50,7 +51,9 @@ double relative_difference(const T* found, const std::vector<double>& expected) 
 
 void expect_agreement(const models::Model& model, double tolerance) {
     SCOPED_TRACE(model.network.name);
-    const ops::Batch batch = ops::Batch::dense(kClouds, kPoints);
+    const bool has_queries = std::any_of(model.network.layers.begin(), model.network.layers.end(),
+                                         [](const network::Layer& layer) { return layer.name == "queries"; });
+    const std::vector<ops::Batch> batch(has_queries ? 2 : 1, ops::Batch::dense(kClouds, kPoints));
     const std::map<std::string, Array<float, 2>> rows = shape_inputs(model.network);
     std::vector<test::ReferenceInput> of_reference;
     std::vector<engine::Input> of_engine;
@@ -88,7 +91,8 @@ TEST(TrainedWeights, LearnEngineAndReferenceAgree) {
                          1e-5);
 }
 
-TEST(TrainedWeights, OfThePublishedFlowToo) {  // it magnifies what goes into it
+TEST(TrainedWeights, OfFlowsToo) {  // they magnify what goes into them
+    expect_agreement(models::load_model(std::string(STIPPLE_SOURCE_DIR) + "/weights/upsampler.safetensors"), 1e-4);
     STIPPLE_NEEDS_DATA(test::kPuFlowReference);
     expect_agreement({models::build_model("puflow", {}), test::load_puflow_weights()}, 1e-4);
 }
