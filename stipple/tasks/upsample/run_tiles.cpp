@@ -24,6 +24,9 @@ constexpr float kBorder = 1.0f / 3;
 // published for PU-Flow, 24 of 8192.
 constexpr double kOutlierShare = 24.0 / 8192;
 
+// Radius of the elimination, over that of the densest packing: candidates are few, and farther neighbours tell which of
+// them leaves the smallest gap. Of 0.7 to 2.2 on held-out meshes.
+constexpr float kWiderRadius = 1.5f;
 // Of a candidate that is as certain as most; others have a quarter to four times as much.
 constexpr uint8_t kEvenFactor = 60;
 
@@ -152,6 +155,7 @@ private:
         std::sort(parents.begin(), parents.end());
         const auto asked = std::unique(parents.begin(), parents.end()) - parents.begin();
         const float radius =
+            kWiderRadius *
             ops::poisson_disk_radius(View<const float, 2>(points.data(), {static_cast<int64_t>(near.size()), 3}),
                                      std::max<int64_t>(1, std::llround(ratio_ * static_cast<double>(asked))));
         points.insert(points.end(), fixed.begin(), fixed.end());
@@ -171,7 +175,8 @@ private:
         return left;
     }
 
-    /// How much sooner than others a candidate goes: its uncertainty over the median one, where the network tells it.
+    /// How much sooner than others a candidate goes: the root of its uncertainty over the median one, where the network
+    /// tells it (in full, uncertain parts of a surface would be sparse).
     /// Points beyond the candidates are fixed.
     static std::vector<uint8_t> factors_of(const Candidates& made, const std::vector<int32_t>& near, size_t points) {
         if (made.uncertainties.empty()) return {};
@@ -182,7 +187,7 @@ private:
         std::nth_element(sorted.begin(), middle, sorted.end());
         std::vector<uint8_t> factors(points, kEvenFactor);
         for (size_t i = 0; i < own.size(); ++i) {
-            const float share = *middle > 0 ? own[i] / *middle : 1;
+            const float share = *middle > 0 ? std::sqrt(own[i] / *middle) : 1;
             factors[i] = static_cast<uint8_t>(std::clamp(share * kEvenFactor, kEvenFactor / 4.0f, kEvenFactor * 4.0f));
         }
         return factors;
