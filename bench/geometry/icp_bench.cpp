@@ -84,7 +84,7 @@ peer::IcpRun our_icp(const Scene& scene, bool plane) {
 void compare(const Scene& scene, bool plane, int repeat) {
     const Attribute* normals = find(scene.target.attributes, "normal");
     [[maybe_unused]] peer::IcpJob job{scene.source.positions.data(), scene.source.size(), scene.target.positions.data(),
-                     scene.target.size(), plane ? normals->as<float>().data() : nullptr};
+                                      scene.target.size(), plane ? normals->as<float>().data() : nullptr};
     struct Row {
         const char* name;
         peer::IcpRun run;

@@ -20,9 +20,9 @@ struct PuFlowOptions {
     bool stages = false;                   // also output what the published code computes on the way, for parity tests
 };
 
-/// points [B, N, 3] -> upsampled [B, N, ratio, 3] (child r of point n is row n * ratio + r), the weights [B, N, 8, ratio]
-/// of a point's neighbours [B, N, 8] in the interpolation of each child, log_likelihood terms log_det [B, 1] and nll
-/// [B, 1]. Points are those of a patch, centred and of radius 1.
+/// points [B, N, 3] -> upsampled [B, N, ratio, 3] (child r of point n is row n * ratio + r), the weights [B, N, 8,
+/// ratio] of a point's neighbours [B, N, 8] in the interpolation of each child, log_likelihood terms log_det [B, 1] and
+/// nll [B, 1]. Points are those of a patch, centred and of radius 1.
 ///
 /// With options.stages also feat_1 .. feat_6 and cond_1 .. cond_6 [B, N, 32 | 64 | 128], flow_1 .. flow_6 and z
 /// [B, N, 3] (flow_6 is z), interp_logits [B, N, 8, ratio], latent_interp [B, N, ratio, 3],

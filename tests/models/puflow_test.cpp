@@ -96,9 +96,8 @@ TEST(PuFlow, EveryStageIsThatOfThePublishedProgram) {
     EXPECT_LE(
         largest_difference(children_first(run.output("interp_logits")), load_puflow_array("interp_logits").values),
         1e-3);
-    EXPECT_LE(
-        largest_difference(children_first(run.output("weights")), load_puflow_array("interp_weights").values),
-        1e-4);
+    EXPECT_LE(largest_difference(children_first(run.output("weights")), load_puflow_array("interp_weights").values),
+              1e-4);
     // The same in double precision: what is left is that eps and slopes are float32 in a Network.
     expect("z", "z_f64", 1e-6);
     expect("latent_interp", "latent_interp_f64", 1e-6);

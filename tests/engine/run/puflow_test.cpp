@@ -82,9 +82,8 @@ TEST_P(EnginePuFlow, EveryStageIsThatOfThePublishedProgram) {
     EXPECT_LE(
         largest_difference(children_first(outputs.at("interp_logits"), 8), load_puflow_array("interp_logits").values),
         1e-3);
-    EXPECT_LE(
-        largest_difference(children_first(outputs.at("weights"), 8), load_puflow_array("interp_weights").values),
-        1e-4);
+    EXPECT_LE(largest_difference(children_first(outputs.at("weights"), 8), load_puflow_array("interp_weights").values),
+              1e-4);
 }
 
 TEST_P(EnginePuFlow, AWholeCloudIsThatOfThePublishedProgram) {
