@@ -19,12 +19,8 @@ done
 [ ${#wanted[@]} -gt 0 ] || wanted=(cls parts)
 mkdir -p "$out"
 export STIPPLE_PROGRESS=never
-# Kernels of several processes at a time, where the driver offers it and nobody has arranged it before.
-if [ -z "${CUDA_MPS_PIPE_DIRECTORY:-}" ] && command -v nvidia-cuda-mps-control >/dev/null; then
-    export CUDA_MPS_PIPE_DIRECTORY=$out/mps CUDA_MPS_LOG_DIRECTORY=$out/mps-log
-    mkdir -p "$out/mps" "$out/mps-log"
-    nvidia-cuda-mps-control -d && trap 'echo quit | nvidia-cuda-mps-control' EXIT
-fi
+# shellcheck source=/dev/null
+. "$(dirname "$0")/share_gpu.sh" "$out"
 
 train() {  # train RUN RECIPE ARGUMENTS...: a new run, or one that goes on
     local run=$out/$1

@@ -9,12 +9,8 @@ bin=$1 choice=$2 out=$3 at_a_time=$4 seeds=$5
 shift 5
 mkdir -p "$out"
 export STIPPLE_PROGRESS=never
-# Kernels of several processes at a time, where the driver offers it and nobody has arranged it before.
-if [ -z "${CUDA_MPS_PIPE_DIRECTORY:-}" ] && command -v nvidia-cuda-mps-control >/dev/null; then
-    export CUDA_MPS_PIPE_DIRECTORY=$out/mps CUDA_MPS_LOG_DIRECTORY=$out/mps-log
-    mkdir -p "$out/mps" "$out/mps-log"
-    nvidia-cuda-mps-control -d && trap 'echo quit | nvidia-cuda-mps-control' EXIT
-fi
+# shellcheck source=/dev/null
+. "$(dirname "$0")/../../scripts/share_gpu.sh" "$out"
 
 accuracy() {  # accuracy RUN ARGUMENTS...: per cent, of each number of points
     "$bin/stipple" evaluate "$out/$1/weights.safetensors" --data "$choice" "${@:2}" --device cuda --json 2>>"$out/$1.log" |

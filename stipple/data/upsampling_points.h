@@ -1,6 +1,6 @@
 #pragma once
-// What an upsampler is given besides a cloud: the unit that it measures in, and candidate points to move onto the
-// surface. The same in training and in use.
+// What an upsampler is given besides a cloud: the unit that it measures in, in training and in use, and points near the
+// surface that it learns to move onto it.
 
 #include <cstdint>
 #include <span>

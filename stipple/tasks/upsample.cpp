@@ -36,7 +36,7 @@ PointCloud joined(const PointCloud& first, const PointCloud& second) {
 }
 
 PointCloud run_pass(Upsampler& upsampler, const PointCloud& cloud, int64_t count, const UpsampleOptions& options) {
-    const Candidates kept = run_tiles(upsampler, cloud.positions.view(), count, options);
+    const Candidates kept = run_tiles(upsampler, cloud.positions.view(), count, !cloud.attributes.empty(), options);
     PointCloud made(kept.size());
     std::copy(kept.points.begin(), kept.points.end(), made.positions.data());
     made.origin = cloud.origin;
@@ -79,9 +79,10 @@ Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options)
     if (!inputs || !is_made)
         throw Error(
             ErrorCode::bad_argument, Place{runner_->source().path},
-            fmt::format("{} does not upsample clouds: it needs points [B, N, 3], perhaps queries [B, M, 3], and "
-                        "gives no points upsampled from them",
-                        runner_->source().name()),
+            fmt::format(
+                "{} does not upsample clouds: that takes points [B, N, 3], perhaps queries [B, M, 3], and gives "
+                "points named upsampled",
+                runner_->source().name()),
             "stipple engine inspect shows what it does");
     children_ = queries ? 0 : upsampled->width;
     knows_uncertainty_ = queries && output("uncertainty");

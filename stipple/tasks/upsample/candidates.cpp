@@ -107,7 +107,7 @@ std::vector<std::vector<int32_t>> patches_of(const Region& region) {
 void add_children(Upsampler& upsampler, const Region& region, std::span<const std::vector<int32_t>> patches,
                   Candidates& candidates) {
     const auto count = static_cast<int64_t>(patches.size()), size = static_cast<int64_t>(patches[0].size());
-    const int64_t ratio = upsampler.children(), k = upsampler.sources();
+    const int64_t ratio = upsampler.children(), k = candidates.width;
     NetworkRunner& runner = upsampler.runner();
     std::vector<Frame> frames;
     Array<float, 2> points({count * size, 3});
@@ -220,7 +220,7 @@ void add_moved_queries(Upsampler& upsampler, const Region& region, double ratio,
     for (size_t q = 0; q < pairs.size(); ++q) middle_of(points.view(), pairs[q], queries.data() + 3 * q);
 
     NetworkRunner& runner = upsampler.runner();
-    const int64_t m = queries.size(0), k = upsampler.sources();
+    const int64_t m = queries.size(0), k = candidates.width;
     engine::Context& context = runner.reserve(std::max(n, m));
     const Device device = runner.device();
     const Array<float, 2> points_there = points.to(device), queries_there = queries.to(device);
@@ -245,6 +245,7 @@ void add_moved_queries(Upsampler& upsampler, const Region& region, double ratio,
     for (int64_t q = 0; q < m; ++q) {
         float point[3];
         frame.out_of(made.data() + 3 * q, point);
+        if (upsampler.knows_uncertainty() && !std::isfinite(uncertainty.data()[q])) continue;
         const int64_t before = candidates.size();
         add_candidate(candidates, point, region.points[static_cast<size_t>(pairs[static_cast<size_t>(q)].point)]);
         if (candidates.size() == before) continue;
@@ -265,6 +266,7 @@ void add_midpoints(const Region& region, double ratio, bool has_inputs, Candidat
         float middle[3];
         middle_of(rows.view(), pair, middle);
         add_candidate(candidates, middle, region.points[static_cast<size_t>(pair.point)]);
+        if (candidates.width == 0) continue;
         const size_t first = candidates.sources.size() - 2;
         candidates.sources[first] = region.points[static_cast<size_t>(pair.point)];
         candidates.sources[first + 1] = region.points[static_cast<size_t>(pair.other)];
@@ -276,7 +278,7 @@ void add_midpoints(const Region& region, double ratio, bool has_inputs, Candidat
 
 Candidates make_candidates(Upsampler& upsampler, const Region& region, double ratio, bool has_inputs) {
     Candidates candidates;
-    candidates.width = upsampler.sources();
+    candidates.width = region.has_sources ? upsampler.sources() : 0;
     if (!upsampler.has_network())
         add_midpoints(region, ratio, has_inputs, candidates);
     else if (upsampler.takes_queries())

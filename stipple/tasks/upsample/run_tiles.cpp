@@ -23,7 +23,6 @@ constexpr float kBorder = 1.0f / 3;
 // Of the points that elimination leaves in a tile, this share is too many, and those farthest from the input go: as
 // published for PU-Flow, 24 of 8192.
 constexpr double kOutlierShare = 24.0 / 8192;
-
 // Radius of the elimination, over that of the densest packing: candidates are few, and farther neighbours tell which of
 // them leaves the smallest gap. Of 0.7 to 2.2 on held-out meshes.
 constexpr float kWiderRadius = 1.5f;
@@ -32,7 +31,8 @@ constexpr uint8_t kEvenFactor = 60;
 
 class Tiles {
 public:
-    Tiles(Upsampler& upsampler, View<const float, 2> cloud, int64_t count, const UpsampleOptions& options)
+    Tiles(Upsampler& upsampler, View<const float, 2> cloud, int64_t count, bool has_sources,
+          const UpsampleOptions& options)
         : upsampler_(upsampler),
           options_(options),
           cloud_(cloud),
@@ -40,7 +40,7 @@ public:
           tiles_(cut_tiles(cloud, options.tile_points)),
           ratio_(static_cast<double>(count) / static_cast<double>(cloud.size(0))),
           cell_of_(static_cast<size_t>(cloud.size(0))) {
-        kept_.width = upsampler.sources();
+        kept_.width = has_sources ? upsampler.sources() : 0;
         // Shares of the cells: the count of all up to each one is rounded, so that the last makes it exact.
         int64_t points = 0, before = 0;
         for (const Tile& tile : tiles_) {
@@ -99,7 +99,8 @@ private:
         const std::vector<int32_t> points = region_of(tile, margin), around = region_of(tile, 2 * margin);
         std::vector<uint8_t> is_wanted(cell_of_.size(), 0);
         for (const int32_t i : points) is_wanted[static_cast<size_t>(i)] = is_within(tile, input(i), kBorder * margin);
-        return make_candidates(upsampler_, {cloud_, points, around, is_wanted}, ratio_, !options_.keeps_input);
+        return make_candidates(upsampler_, {cloud_, points, around, is_wanted, kept_.width > 0}, ratio_,
+                               !options_.keeps_input);
     }
 
     /// What the cells before have kept within `margin` of this one, [n, 3].
@@ -121,39 +122,38 @@ private:
     void run_cell(int32_t cell, const Candidates& made) {
         const Tile& box = cells_[static_cast<size_t>(cell)];
         const float margin = patch_radius(index_, cloud_, box.points), border = kBorder * margin;
-        std::vector<int32_t> near;  // candidates that take part
-        for (int64_t i = 0; i < made.size(); ++i)
-            if (is_within(box, input(made.parents[static_cast<size_t>(i)]), border))
-                near.push_back(static_cast<int32_t>(i));
+        std::vector<int32_t> near, parents;  // candidates that take part, and the input points that they belong to
+        for (int64_t i = 0; i < made.size(); ++i) {
+            const int32_t parent = made.parents[static_cast<size_t>(i)];
+            if (!is_within(box, input(parent), border)) continue;
+            near.push_back(static_cast<int32_t>(i));
+            parents.push_back(parent);
+        }
+        std::sort(parents.begin(), parents.end());
+        parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
         std::vector<float> fixed = kept_near(cell, margin);
         if (options_.keeps_input)
-            for (int32_t i = 0, last = -1; i < static_cast<int32_t>(near.size()); ++i) {
-                const int32_t parent = made.parents[static_cast<size_t>(near[static_cast<size_t>(i)])];
-                if (parent != last) fixed.insert(fixed.end(), input(parent), input(parent) + 3);
-                last = parent;
-            }
+            for (const int32_t i : parents) fixed.insert(fixed.end(), input(i), input(i) + 3);
         const int64_t first = kept_.size();
-        for (const int32_t i : choose(cell, made, near, fixed)) append(made, i, kept_);
+        for (const int32_t i : choose(cell, made, near, static_cast<int64_t>(parents.size()), fixed))
+            append(made, i, kept_);
         kept_of_cell_.emplace_back(first, kept_.size());
     }
 
-    /// Of the candidates near a cell those that stay, as many as it is to have, in view of what is fixed.
-    std::vector<int32_t> choose(int32_t cell, const Candidates& made, const std::vector<int32_t>& near,
+    /// Of the candidates near a cell, which belong to `asked` input points, those that stay, as many as it is to have,
+    /// in view of what is fixed.
+    std::vector<int32_t> choose(int32_t cell, const Candidates& made, const std::vector<int32_t>& near, int64_t asked,
                                 const std::vector<float>& fixed) const {
         std::vector<float> points;
         std::vector<uint8_t> roles;
-        std::vector<int32_t> parents;
         int64_t own = 0;
         for (const int32_t i : near) {
             const int32_t parent = made.parents[static_cast<size_t>(i)];
             const bool is_own = cell_of_[static_cast<size_t>(parent)] <= cell;
             points.insert(points.end(), made.points.begin() + 3 * i, made.points.begin() + 3 * i + 3);
             roles.push_back(static_cast<uint8_t>(is_own ? SampleRole::candidate : SampleRole::border));
-            parents.push_back(parent);
             own += is_own;
         }
-        std::sort(parents.begin(), parents.end());
-        const auto asked = std::unique(parents.begin(), parents.end()) - parents.begin();
         const float radius =
             kWiderRadius *
             ops::poisson_disk_radius(View<const float, 2>(points.data(), {static_cast<int64_t>(near.size()), 3}),
@@ -176,8 +176,7 @@ private:
     }
 
     /// How much sooner than others a candidate goes: the root of its uncertainty over the median one, where the network
-    /// tells it (in full, uncertain parts of a surface would be sparse).
-    /// Points beyond the candidates are fixed.
+    /// tells it (in full, uncertain parts of a surface would be sparse). Points beyond the candidates are fixed.
     static std::vector<uint8_t> factors_of(const Candidates& made, const std::vector<int32_t>& near, size_t points) {
         if (made.uncertainties.empty()) return {};
         std::vector<float> own;
@@ -272,8 +271,9 @@ private:
 
 }  // namespace
 
-Candidates run_tiles(Upsampler& upsampler, View<const float, 2> cloud, int64_t count, const UpsampleOptions& options) {
-    return Tiles(upsampler, cloud, count, options).run();
+Candidates run_tiles(Upsampler& upsampler, View<const float, 2> cloud, int64_t count, bool has_sources,
+                     const UpsampleOptions& options) {
+    return Tiles(upsampler, cloud, count, has_sources, options).run();
 }
 
 }  // namespace stipple::tasks
