@@ -84,7 +84,9 @@ void neighbour_queries(View<const float, 2> points, View<const int32_t, 2> neigh
                 float u = static_cast<float>(random.word[2] >> 8) * 0x1p-24f;
                 float v = static_cast<float>(random.word[3] >> 8) * 0x1p-24f;
                 if (u + v > 1) u = 1 - u, v = 1 - v;  // the other half of the parallelogram, folded back
-                const Vec3f query = own + u * (corner(point, 1 + first) - own) + v * (corner(point, 1 + second) - own);
+                const float side = random.word[2] & 1 ? -1.0f : 1.0f;  // a bit that u does not use
+                const Vec3f query =
+                    own + side * (u * (corner(point, 1 + first) - own) + v * (corner(point, 1 + second) - own));
                 float* to = out + 3 * (i * per_point + j);
                 to[0] = query.x, to[1] = query.y, to[2] = query.z;
             }

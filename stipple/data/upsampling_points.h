@@ -23,7 +23,8 @@ inline constexpr int64_t kQueryNeighbours = 11;
 /// devices. O(n log n).
 float mean_spacing(View<const float, 2> points);
 
-/// Candidates around points: each is a random point of the triangle of a point and two different neighbours of it.
+/// Candidates around points: each is a random point of the triangle of a point and two different neighbours of it, or
+/// of its mirror image in the point, so that rims, corners and holes are reached that no triangle covers.
 ///
 /// points      [n, 3], rows of adjacent numbers, CPU
 /// neighbours  [n, k] from knn among the points, nearest first; column 0, the point itself as a rule, is passed over.
@@ -31,10 +32,10 @@ float mean_spacing(View<const float, 2> points);
 /// which       the points, by their rows; in any order, also twice
 /// out         [which.size() * per_point, 3], those of which[0] first; written
 ///
-/// Uniform over the pairs of columns and over the triangle. Query j of point i is a function of (points, neighbours,
-/// seed, i, j) alone, whatever else is asked for. A neighbour that is missing (-1), or for which there is no column, is
-/// the point itself. Throws Error{bad_argument} for other shapes and devices, per_point outside 0 .. 2^31 - 1 and rows
-/// out of range. O(which.size() * per_point).
+/// Uniform over the pairs of columns, both triangles and their points. Query j of point i is a function of (points,
+/// neighbours, seed, i, j) alone, whatever else is asked for. A neighbour that is missing (-1), or for which there is
+/// no column, is the point itself. Throws Error{bad_argument} for other shapes and devices, per_point outside 0 .. 2^31
+/// - 1 and rows out of range. O(which.size() * per_point).
 void neighbour_queries(View<const float, 2> points, View<const int32_t, 2> neighbours, std::span<const int32_t> which,
                        int64_t per_point, uint64_t seed, float* out);
 

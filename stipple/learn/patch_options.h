@@ -20,14 +20,14 @@ struct PatchOptions {
     double random_share = 0.35, gradient_share = 0.15, scan_share = 0.1;
 
     // Share of noisy clouds, and the largest standard deviation, of which theirs are uniform parts; radius 1.
-    double noise_share = 0.5, noise_max = 0.02;
+    double noise_share = 0.3, noise_max = 0.02;
 
     // A patch is seen in units of its spacing times a factor between these, log-uniform.
     double scale_min = 0.8, scale_max = 1.25;
 
     // Shares of queries that are midpoints of a point and one of its 8 nearest neighbours, and input points themselves:
-    // those are moved in use. The others lie anywhere between a point and its neighbours.
-    double midpoint_share = 0.6, input_share = 0.1;
+    // those are moved in use. The others lie anywhere near a point (data::neighbour_queries).
+    double midpoint_share = 0.4, input_share = 0.1;
 
     // Share of queries that are moved by a Gaussian, and its largest standard deviation in spacings.
     double query_noise_share = 0.25, query_noise = 0.5;

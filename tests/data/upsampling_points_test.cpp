@@ -118,6 +118,28 @@ TEST(NeighbourQueries, FillTheTrianglesOfNeighbours) {
     EXPECT_NEAR(square, 1.0 / 3 - 1.0 / 54, 0.005);
 }
 
+TEST(NeighbourQueries, ReachBeyondARim) {
+    // The origin is at the rim: all its neighbours lie at x >= 1.
+    Array<float, 2> points({11, 3});
+    Array<int32_t, 2> near({11, 11});
+    for (int64_t i = 0; i < 11; ++i)
+        for (int64_t j = 0; j < 11; ++j) near.view()(i, j) = static_cast<int32_t>((i + j) % 11);
+    for (int64_t i = 0; i < 11; ++i) {
+        const float row[] = {i == 0 ? 0.0f : 1.0f, static_cast<float>(i % 3), 0};
+        std::copy_n(row, 3, points.data() + 3 * i);
+    }
+    constexpr int64_t kCount = 4000;
+    const int32_t which[] = {0};
+    std::vector<float> queries(3 * kCount);
+    neighbour_queries(points.view(), near.view(), which, kCount, 5, queries.data());
+    int64_t beyond = 0;
+    for (int64_t i = 0; i < kCount; ++i) {
+        EXPECT_LE(std::abs(queries[3 * i]), 1 + 1e-5);
+        beyond += queries[3 * i] < 0;
+    }
+    EXPECT_NEAR(static_cast<double>(beyond) / kCount, 0.5, 0.03);
+}
+
 TEST(NeighbourQueries, MissingNeighboursAreThePointItself) {
     const Array<float, 2> points = sheet(3);
     Array<int32_t, 2> near({3, 4});
