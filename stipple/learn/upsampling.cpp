@@ -15,7 +15,7 @@ using data::LoadedBatch;
 using data::LoaderSlot;
 using torch::Tensor;
 
-constexpr double kSmooth = 0.05;  // spacings; below it a distance counts by its square
+constexpr double kSmooth = 0.02;  // spacings; below it a distance counts by its square
 constexpr double kLeastUncertainty = 1e-3;
 constexpr uint64_t kValidationSeed = 0x56414C49;  // the same patches whatever the seed of a run
 constexpr int64_t kEvaluatedPatches = 16;         // at a time

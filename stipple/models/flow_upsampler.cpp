@@ -15,6 +15,7 @@ using network::Tensor;
 namespace {
 
 constexpr int kHeads = 4;
+constexpr int64_t kWeightHidden = 16;
 
 void check_options(const FlowUpsamplerOptions& o) {
     const auto check = [](const char* name, int64_t value, int64_t least, int64_t most) {
@@ -25,6 +26,7 @@ void check_options(const FlowUpsamplerOptions& o) {
     check("layers", o.layers, 1, 8);
     check("width", o.width, 8, 512);
     check("query_neighbours", o.query_neighbours, 1, 128);
+    check("flow_neighbours", o.flow_neighbours, 1, 128);
     check("hidden", o.hidden, 8, 512);
     check("blocks", o.blocks, 0, 16);
     check("flow_hidden", o.flow_hidden, 4, 256);
@@ -121,8 +123,8 @@ private:
         Tensor t = build_.linear_sharing(name + ".kept", build_.slice(name + ".slice", x, 0, kept),
                                          options_.flow_hidden, without_bias(), parameters + ".kept");
         t = build_.add(name + ".sum", t, for_rows(build_, name + ".conditions", blocks_[b].hidden, width));
-        t = build_.activation(name + ".activation", t, network::swish());
-        t = build_.linear_sharing(name + ".linear", t, options_.flow_hidden, {.activation = network::swish()},
+        t = build_.activation(name + ".activation", t, leaky_relu(0.1f));
+        t = build_.linear_sharing(name + ".linear", t, options_.flow_hidden, {.activation = leaky_relu(0.1f)},
                                   parameters + ".linear");
         t = build_.linear_sharing(name + ".move", t, 3 - kept, {.weights = network::Initialiser::zeros},
                                   parameters + ".move");
@@ -139,27 +141,32 @@ struct Moved {
     Tensor points = -1, uncertainty = -1, weights = -1, neighbours = -1;
 };
 
-/// One step: queries [B, M, 3] onto the surface.
-Moved move_queries(Builder& build, const std::string& name, Tensor points, Tensor features, Tensor queries,
-                   bool is_last, const FlowUpsamplerOptions& options) {
-    const int64_t k = options.query_neighbours;
-    Moved moved;
-    moved.neighbours = build.knn(name + ".knn", queries, points, k);
-    const Tensor centres = build.repeat(name + ".centres", queries, k);
-    const Tensor offset =
-        build.subtract(name + ".offset", build.gather(name + ".neighbours", points, moved.neighbours), centres);
-    const Tensor square = build.multiply(name + ".square", offset, offset);
-    const Tensor distance = build.sum_channels(name + ".distance", square);
+/// Where the k input points nearest to each query lie.
+struct Surroundings {
+    Tensor neighbours;  // indices [B, M, k]
+    Tensor offsets;     // [B, M, k, 3] from the query
+    Tensor places;      // [B, M, k, 4] offsets and squared distances
+};
 
-    // What a query sees: its neighbours' features and where they lie.
-    const Tensor place =
-        build.linear(name + ".place", build.concat(name + ".places", {offset, distance}), options.hidden);
+Surroundings look_around(Builder& build, const std::string& name, Tensor points, Tensor queries, int64_t k) {
+    Surroundings around;
+    around.neighbours = build.knn(name + ".knn", queries, points, k);
+    around.offsets = build.subtract(name + ".offset", build.gather(name + ".neighbours", points, around.neighbours),
+                                    for_rows(build, name + ".centres", queries, k));
+    const Tensor square = build.multiply(name + ".square", around.offsets, around.offsets);
+    around.places = build.concat(name + ".places", {around.offsets, build.sum_channels(name + ".distance", square)});
+    return around;
+}
+
+/// What a query sees [B, M, hidden]: its neighbours' features and where they lie, by attention and maximum.
+Tensor see(Builder& build, const std::string& name, Tensor features, const Surroundings& around,
+           const FlowUpsamplerOptions& options) {
+    const Tensor place = build.linear(name + ".place", around.places, options.hidden);
     const Tensor own = build.linear(name + ".features", features, options.hidden, without_bias());
-    Tensor x = build.add(name + ".add", place, build.gather(name + ".gather", own, moved.neighbours));
+    Tensor x = build.add(name + ".add", place, build.gather(name + ".gather", own, around.neighbours));
     x = build.activation(name + ".activation", x, leaky_relu(0.1f));
     x = build.linear(name + ".edge", x, options.hidden, {.activation = leaky_relu(0.1f)});
-    const Tensor logits = build.linear(name + ".logits", x, kHeads + 1);
-    const Tensor attention = build.softmax_rows(name + ".attention", logits);
+    const Tensor attention = build.softmax_rows(name + ".attention", build.linear(name + ".logits", x, kHeads));
     std::vector<Tensor> seen = {build.max_rows(name + ".max", x)};
     const int64_t part = options.hidden / kHeads;
     for (int64_t head = 0; head < kHeads; ++head) {
@@ -168,14 +175,35 @@ Moved move_queries(Builder& build, const std::string& name, Tensor points, Tenso
         const Tensor values = build.slice(name + ".values" + suffix, x, head * part, (head + 1) * part);
         seen.push_back(build.interpolate(name + ".head" + suffix, weights, values));
     }
-    moved.weights = build.slice(name + ".weights", attention, kHeads, kHeads + 1);
-    Tensor context = build.linear(name + ".context", build.concat(name + ".seen", seen), options.hidden,
-                                  {.activation = leaky_relu(0.1f)});
-    context = build.linear(name + ".condition", context, options.hidden, {.activation = leaky_relu(0.1f)});
+    x = build.linear(name + ".context", build.concat(name + ".seen", seen), options.hidden,
+                     {.activation = leaky_relu(0.1f)});
+    return build.linear(name + ".condition", x, options.hidden, {.activation = leaky_relu(0.1f)});
+}
+
+/// Of the neighbours in the interpolation [B, M, k, 1].
+Tensor interpolation_weights(Builder& build, const std::string& name, Tensor context, const Surroundings& around,
+                             int64_t k) {
+    const Tensor place = build.linear(name + ".place", around.places, kWeightHidden);
+    const Tensor own = build.linear(name + ".context", context, kWeightHidden, without_bias());
+    Tensor x = build.add(name + ".add", place, for_rows(build, name + ".contexts", own, k));
+    x = build.activation(name + ".activation", x, leaky_relu(0.1f));
+    return build.softmax_rows(name + ".weights", build.linear(name + ".logits", x, 1));
+}
+
+/// One step: queries [B, M, 3] onto the surface.
+Moved move_queries(Builder& build, const std::string& name, Tensor points, Tensor features, Tensor queries,
+                   bool is_last, const FlowUpsamplerOptions& options) {
+    const Tensor context =
+        see(build, name, features, look_around(build, name, points, queries, options.query_neighbours), options);
 
     // In the latent space of the query: from its own place towards the interpolated neighbours, and a learned offset.
+    const std::string near = name + ".near";
+    const Surroundings around = look_around(build, near, points, queries, options.flow_neighbours);
+    Moved moved;
+    moved.neighbours = around.neighbours;
+    moved.weights = interpolation_weights(build, near, context, around, options.flow_neighbours);
     Flow flow(build, name, context, options);
-    const Tensor latents = flow.forward("", offset, k);
+    const Tensor latents = flow.forward("", around.offsets, options.flow_neighbours);
     const Tensor own_latent = flow.forward("query.", build.scale(name + ".origin", queries, 0), 1);
     const Tensor mean = build.interpolate(name + ".interpolate", moved.weights, latents);
     const Tensor towards = build.subtract(name + ".towards", mean, own_latent);
@@ -212,6 +240,7 @@ Network flow_upsampler(const FlowUpsamplerOptions& options) {
                          {"layers", config_text(options.layers)},
                          {"width", config_text(options.width)},
                          {"query_neighbours", config_text(options.query_neighbours)},
+                         {"flow_neighbours", config_text(options.flow_neighbours)},
                          {"hidden", config_text(options.hidden)},
                          {"blocks", config_text(options.blocks)},
                          {"flow_hidden", config_text(options.flow_hidden)},

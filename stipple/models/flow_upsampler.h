@@ -16,7 +16,8 @@ struct FlowUpsamplerOptions {
     int64_t layers = 4;             // edge convolutions, 1..8
     int64_t width = 96;             // their channels, 8..512
     int64_t query_neighbours = 12;  // input points that a query sees, 1..128
-    int64_t hidden = 64;            // channels of a query, a multiple of 4, 8..512
+    int64_t flow_neighbours = 4;    // those of them between which it is interpolated, the nearest, 1..128
+    int64_t hidden = 96;            // channels of a query, a multiple of 4, 8..512
     int64_t blocks = 3;             // of the flow, 0..16; 0: interpolation in Euclidean space, as a control
     int64_t flow_hidden = 32;       // channels inside a coupling, 4..256
     int64_t steps = 2;              // times that a query is moved, 1..8
@@ -26,8 +27,8 @@ struct FlowUpsamplerOptions {
 ///   -> upsampled [B, M, 3], a moved query each;
 ///      moved_1 .. moved_steps [B, M, 3], where each step has put them, the last being `upsampled`;
 ///      uncertainty [B, M, 1], the distance to the surface that is to be expected, in the same unit;
-///      weights [B, M, query_neighbours, 1] of the input points `neighbours` [B, M, query_neighbours] in the last
-///      step's interpolation: for colours and other attributes.
+///      weights [B, M, flow_neighbours, 1] of the input points `neighbours` [B, M, flow_neighbours] in the last step's
+///      interpolation: for colours and other attributes.
 /// Throws Error{bad_argument} for options out of range.
 network::Network flow_upsampler(const FlowUpsamplerOptions& options);
 

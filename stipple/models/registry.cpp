@@ -26,6 +26,7 @@ Network build_flow_upsampler(const Config& config) {
     reader.read("layers", options.layers);
     reader.read("width", options.width);
     reader.read("query_neighbours", options.query_neighbours);
+    reader.read("flow_neighbours", options.flow_neighbours);
     reader.read("hidden", options.hidden);
     reader.read("blocks", options.blocks);
     reader.read("flow_hidden", options.flow_hidden);

@@ -13,6 +13,9 @@
 namespace stipple::tasks {
 namespace {
 
+// Queries may lie anywhere, as dense as one likes; more of them for each point would make tiles small.
+constexpr double kLargestQueryRatio = 16;
+
 RunnerOptions runner_options(RunnerOptions options) {
     options.batch = 16;  // patches; of a network that takes queries there is one
     options.points = 256;
@@ -90,6 +93,7 @@ Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options)
 }
 
 double Upsampler::largest_ratio() const {
+    if (takes_queries_) return kLargestQueryRatio;
     return children_ > 0 ? static_cast<double>(children_) : 4;  // midpoints of 8 neighbours
 }
 

@@ -219,7 +219,7 @@ TEST(SurfacePatches, PlansHaveTheSharesOfTheOptions) {
     EXPECT_NEAR(kinds[1], 0.35, 0.03);
     EXPECT_NEAR(kinds[2], 0.15, 0.03);
     EXPECT_NEAR(kinds[3], 0.1, 0.03);
-    EXPECT_NEAR(noisy, 0.5, 0.03);
+    EXPECT_NEAR(noisy, options.noise_share, 0.03);
     EXPECT_NEAR(small, 0.5, 0.03);
 }
 

@@ -69,11 +69,12 @@ TEST(FlowUpsampler, InterpolatesItsNeighbours) {
     const test::ReferenceRun found = run(network, weights, points, queries);
     const test::ReferenceTensor &upsampled = found.output("upsampled"), &w = found.output("weights"),
                                 &neighbours = found.output("neighbours");
+    constexpr int64_t kNear = FlowUpsamplerOptions{}.flow_neighbours;
     for (int64_t q = 0; q < kQueries; ++q) {
         double mean[3] = {}, sum = 0;
-        for (int64_t j = 0; j < 12; ++j) {
-            const double weight = w.values[static_cast<size_t>(12 * q + j)];
-            const auto from = static_cast<int64_t>(neighbours.values[static_cast<size_t>(12 * q + j)]);
+        for (int64_t j = 0; j < kNear; ++j) {
+            const double weight = w.values[static_cast<size_t>(kNear * q + j)];
+            const auto from = static_cast<int64_t>(neighbours.values[static_cast<size_t>(kNear * q + j)]);
             for (int c = 0; c < 3; ++c) mean[c] += weight * points.data()[3 * from + c];
             sum += weight;
         }
@@ -85,7 +86,7 @@ TEST(FlowUpsampler, InterpolatesItsNeighbours) {
 /// What the flow does to the neighbours its inverse undoes: all weight on one neighbour gives that neighbour, whatever
 /// the flow.
 TEST(FlowUpsampler, TheInverseFlowIsTheInverse) {
-    const network::Network network = flow_upsampler({.query_neighbours = 1, .steps = 1});
+    const network::Network network = flow_upsampler({.flow_neighbours = 1, .steps = 1});
     network::Weights weights = test::trained_like_weights(network, 5);
     for (float& value : weights.tensors.at("step1.share.weight").values) value = 0;
     for (float& value : weights.tensors.at("step1.share.bias").values) value = 60;

@@ -24,10 +24,10 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {"flow-upsampler", {}, 0xc704e9f46fc1b9d8},
+    {"flow-upsampler", {}, 0x7326848c0ab9fe58},
     {"flow-upsampler",
      {{"blocks", "0"}, {"steps", "1"}, {"layers", "2"}, {"query_neighbours", "8"}},
-     0x3c3871464b68f0df},
+     0xb96201f2515a0db3},
     {"pointnet-classifier", {}, 0x14833457ed18ba21},
     {"pointnet-classifier", {{"variant", "tf"}, {"classes", "10"}, {"dropout", "0.5"}}, 0x95175d3c1606a2ae},
     {"pointnet-classifier", {{"input_transform", "false"}, {"feature_transform", "false"}}, 0x69c9e753c0781cac},

@@ -9,6 +9,8 @@
 #include "stipple/data/upsampling_points.h"
 #include "stipple/ops/farthest_point_sample.h"
 #include "stipple/ops/knn.h"
+#include "stipple/tasks/upsample/frame.h"
+#include "stipple/tasks/upsample/queries.h"
 
 namespace stipple::tasks {
 namespace {
@@ -17,26 +19,6 @@ namespace {
 constexpr int64_t kPatchPoints = 256, kOverlap = 4;
 // Neighbours that ops::knn finds at most.
 constexpr int64_t kMostNeighbours = 128;
-
-Array<float, 2> rows_of(View<const float, 2> cloud, std::span<const int32_t> points) {
-    Array<float, 2> rows({static_cast<int64_t>(points.size()), 3});
-    for (size_t i = 0; i < points.size(); ++i)
-        std::copy_n(cloud.data() + 3 * int64_t{points[i]}, 3, rows.data() + 3 * i);
-    return rows;
-}
-
-/// Where coordinates of a network lie: x = (p - centre) / unit.
-struct Frame {
-    double centre[3] = {};
-    double unit = 1;
-
-    void into(const float* p, float* x) const {
-        for (int c = 0; c < 3; ++c) x[c] = static_cast<float>((p[c] - centre[c]) / unit);
-    }
-    void out_of(const float* x, float* p) const {
-        for (int c = 0; c < 3; ++c) p[c] = static_cast<float>(x[c] * unit + centre[c]);
-    }
-};
 
 /// Their mean at the origin, the farthest at distance 1.
 Frame sphere_of(View<const float, 2> cloud, std::span<const int32_t> points) {
@@ -49,15 +31,6 @@ Frame sphere_of(View<const float, 2> cloud, std::span<const int32_t> points) {
                                              cloud(i, 2) - frame.centre[2]));
     if (radius > 0) frame.unit = radius;
     return frame;
-}
-
-/// Adds one, unless it is not finite.
-void add_candidate(Candidates& candidates, const float* point, int32_t parent) {
-    if (!(std::isfinite(point[0]) && std::isfinite(point[1]) && std::isfinite(point[2]))) return;
-    candidates.points.insert(candidates.points.end(), point, point + 3);
-    candidates.parents.push_back(parent);
-    candidates.sources.resize(candidates.sources.size() + static_cast<size_t>(candidates.width), -1);
-    candidates.weights.resize(candidates.weights.size() + static_cast<size_t>(candidates.width), 0);
 }
 
 /// The points around that are nearest to each seed, nearest first: [seeds, as many as a patch has].
@@ -205,60 +178,6 @@ void middle_of(View<const float, 2> rows, const Pair& pair, float* middle) {
     for (int c = 0; c < 3; ++c) middle[c] = 0.5f * (rows(pair.point, c) + rows(pair.other, c));
 }
 
-/// Midpoints, moved onto the surface.
-void add_moved_queries(Upsampler& upsampler, const Region& region, double ratio, bool has_inputs,
-                       Candidates& candidates) {
-    Frame frame;
-    const Array<float, 2> rows = rows_of(region.cloud, region.points);
-    frame.unit = data::mean_spacing(rows.view());
-    for (int c = 0; c < 3; ++c) frame.centre[c] = region.cloud(region.points[0], c);
-    const int64_t n = rows.size(0);
-    Array<float, 2> points({n, 3});
-    for (int64_t i = 0; i < n; ++i) frame.into(rows.data() + 3 * i, points.data() + 3 * i);
-    const std::vector<Pair> pairs = nearest_pairs(region, points.view(), ratio, has_inputs);
-    Array<float, 2> queries({static_cast<int64_t>(pairs.size()), 3});
-    for (size_t q = 0; q < pairs.size(); ++q) middle_of(points.view(), pairs[q], queries.data() + 3 * q);
-
-    NetworkRunner& runner = upsampler.runner();
-    const int64_t m = queries.size(0), k = candidates.width;
-    engine::Context& context = runner.reserve(std::max(n, m));
-    const Device device = runner.device();
-    const Array<float, 2> points_there = points.to(device), queries_there = queries.to(device);
-    Array<float, 2> made({m, 3}, device), weights, uncertainty;
-    Array<int32_t, 2> neighbours;
-    std::vector<engine::Output> outputs = {{"upsampled", made.view()}};
-    if (k > 0) {
-        weights = Array<float, 2>({m * k, 1}, device);
-        neighbours = Array<int32_t, 2>({m, k}, device);
-        outputs.push_back({"weights", weights.view()});
-        outputs.push_back({"neighbours", {}, neighbours.view()});
-    }
-    if (upsampler.knows_uncertainty()) {
-        uncertainty = Array<float, 2>({m, 1}, device);
-        outputs.push_back({"uncertainty", uncertainty.view()});
-    }
-    context.run({ops::Batch::single(n), ops::Batch::single(m)},
-                {{"points", points_there.view()}, {"queries", queries_there.view()}}, outputs);
-    made = made.to(Device{});
-    if (k > 0) weights = weights.to(Device{}), neighbours = neighbours.to(Device{});
-    uncertainty = uncertainty.to(Device{});
-    for (int64_t q = 0; q < m; ++q) {
-        float point[3];
-        frame.out_of(made.data() + 3 * q, point);
-        if (upsampler.knows_uncertainty() && !std::isfinite(uncertainty.data()[q])) continue;
-        const int64_t before = candidates.size();
-        add_candidate(candidates, point, region.points[static_cast<size_t>(pairs[static_cast<size_t>(q)].point)]);
-        if (candidates.size() == before) continue;
-        for (int64_t j = 0; j < k; ++j) {
-            candidates.sources[static_cast<size_t>(before * k + j)] =
-                region.points[static_cast<size_t>(neighbours.data()[q * k + j])];
-            candidates.weights[static_cast<size_t>(before * k + j)] = weights.data()[q * k + j];
-        }
-        if (upsampler.knows_uncertainty())
-            candidates.uncertainties.push_back(static_cast<float>(uncertainty.data()[q] * frame.unit));
-    }
-}
-
 /// [Grad-PU] without its learned part.
 void add_midpoints(const Region& region, double ratio, bool has_inputs, Candidates& candidates) {
     const Array<float, 2> rows = rows_of(region.cloud, region.points);
@@ -276,13 +195,21 @@ void add_midpoints(const Region& region, double ratio, bool has_inputs, Candidat
 
 }  // namespace
 
+void add_candidate(Candidates& candidates, const float* point, int32_t parent) {
+    if (!(std::isfinite(point[0]) && std::isfinite(point[1]) && std::isfinite(point[2]))) return;
+    candidates.points.insert(candidates.points.end(), point, point + 3);
+    candidates.parents.push_back(parent);
+    candidates.sources.resize(candidates.sources.size() + static_cast<size_t>(candidates.width), -1);
+    candidates.weights.resize(candidates.weights.size() + static_cast<size_t>(candidates.width), 0);
+}
+
 Candidates make_candidates(Upsampler& upsampler, const Region& region, double ratio, bool has_inputs) {
     Candidates candidates;
     candidates.width = region.has_sources ? upsampler.sources() : 0;
     if (!upsampler.has_network())
         add_midpoints(region, ratio, has_inputs, candidates);
     else if (upsampler.takes_queries())
-        add_moved_queries(upsampler, region, ratio, has_inputs, candidates);
+        move_queries(upsampler, region, make_queries(region, ratio, has_inputs), candidates);
     else
         add_children(upsampler, region, has_inputs, candidates);
     return candidates;

@@ -19,6 +19,9 @@ struct Candidates {
     int64_t size() const { return static_cast<int64_t>(parents.size()); }
 };
 
+/// Adds one without sources, unless it is not finite.
+void add_candidate(Candidates& candidates, const float* point, int32_t parent);
+
 /// The part of a cloud that is worked on.
 struct Region {
     View<const float, 2> cloud;          // [n, 3] all points, on the CPU

@@ -7,6 +7,7 @@
 #include "stipple/core/number_text.h"
 #include "stipple/ops/knn.h"
 #include "stipple/ops/poisson_disk.h"
+#include "stipple/tasks/upsample/refine.h"
 #include "stipple/tasks/upsample/tiles.h"
 
 namespace stipple::tasks {
@@ -17,15 +18,22 @@ using ops::SampleRole;
 // A tile's candidates are made together, and chosen from cell by cell: each has its share of the points, so that the
 // density of the output follows that of the input from one cell to the next, and is even within.
 constexpr int64_t kCellPoints = 512;
+// Tiles have options.tile_points up to this ratio.
+constexpr double kTileRatio = 4;
 // Around a tile or cell, in shares of the radius of a patch: candidates of input points so near take part in the
 // elimination. Those of cells that are done fill the gaps that these have left at the common border.
 constexpr float kBorder = 1.0f / 3;
 // Of the points that elimination leaves in a tile, this share is too many, and those farthest from the input go: as
-// published for PU-Flow, 24 of 8192.
+// published for PU-Flow, 24 of 8192. Not so where queries are moved, as those that fill holes lie far from the input.
 constexpr double kOutlierShare = 24.0 / 8192;
 // Radius of the elimination, over that of the densest packing: candidates are few, and farther neighbours tell which of
 // them leaves the smallest gap. Of 0.7 to 2.2 on held-out meshes.
 constexpr float kWiderRadius = 1.5f;
+// Power of a candidate's uncertainty by which it goes sooner than others: in full, uncertain parts of a surface would
+// be sparse. Of 0, 0.25, 0.5 and 1 on held-out meshes.
+constexpr float kCertainty = 0.25f;
+// Times that the points of all tiles are spread evenly and moved onto the surface again. Of 0 to 3.
+constexpr int kRefinements = 2;
 // Of a candidate that is as certain as most; others have a quarter to four times as much.
 constexpr uint8_t kEvenFactor = 60;
 
@@ -37,8 +45,8 @@ public:
           options_(options),
           cloud_(cloud),
           index_(cloud),
-          tiles_(cut_tiles(cloud, options.tile_points)),
           ratio_(static_cast<double>(count) / static_cast<double>(cloud.size(0))),
+          tiles_(cut_tiles(cloud, points_of_tile(options.tile_points, ratio_))),
           cell_of_(static_cast<size_t>(cloud.size(0))) {
         kept_.width = has_sources ? upsampler.sources() : 0;
         // Shares of the cells: the count of all up to each one is rounded, so that the last makes it exact.
@@ -63,7 +71,7 @@ public:
     Candidates run() {
         for (size_t t = 0; t < tiles_.size(); ++t) {
             check_interrupted();
-            const Candidates made = candidates_of(tiles_[t]);
+            const Candidates made = candidates_of(t);
             const int64_t first = kept_.size();
             int64_t wanted = 0;
             for (int32_t cell = first_cell_[t]; cell < first_cell_[t + 1]; ++cell) {
@@ -71,32 +79,44 @@ public:
                 wanted += wanted_[static_cast<size_t>(cell)];
             }
             drop_outliers(first_cell_[t], first, wanted);
-            if (options_.advance) options_.advance(static_cast<int64_t>(tiles_[t].points.size()));
+            kept_of_tile_.emplace_back(first, kept_.size());
+            advance(t, 0);
         }
+        for (int pass = 1; pass < passes(); ++pass)
+            for (size_t t = 0; t < tiles_.size(); ++t) {
+                check_interrupted();
+                refine_tile(upsampler_, {cloud_, index_, tiles_, kept_of_tile_, options_.keeps_input}, t, kept_);
+                advance(t, pass);
+            }
         return std::move(kept_);
     }
 
 private:
+    /// Fewer where each makes many points, as these are what takes memory.
+    static int64_t points_of_tile(int64_t most, double ratio) {
+        const auto points = static_cast<int64_t>(static_cast<double>(most) * std::min(1.0, kTileRatio / ratio));
+        return std::max(std::min(most, kCellPoints), points);
+    }
+
+    /// All tiles are gone through once for candidates, and again where a network can move points once more.
+    int passes() const { return upsampler_.takes_queries() ? 1 + kRefinements : 1; }
+
+    void advance(size_t t, int pass) const {
+        const auto points = static_cast<int64_t>(tiles_[t].points.size());
+        if (options_.advance) options_.advance(points * (pass + 1) / passes() - points * pass / passes());
+    }
+
     const float* input(int32_t i) const { return cloud_.data() + 3 * int64_t{i}; }
     static bool is_within(const Tile& tile, const float* point, float distance) {
         return distance_sq_to(tile, point) <= distance * distance;
     }
 
-    /// The input points of a tile, and of others within `margin` of it.
-    std::vector<int32_t> region_of(const Tile& tile, float margin) const {
-        std::vector<int32_t> region = tile.points;
-        for (const Tile& other : tiles_) {
-            if (&other == &tile || !are_near(tile, other, margin)) continue;
-            for (const int32_t i : other.points)
-                if (is_within(tile, input(i), margin)) region.push_back(i);
-        }
-        return region;
-    }
-
     /// Of the points of a tile and those near its border.
-    Candidates candidates_of(const Tile& tile) {
+    Candidates candidates_of(size_t t) {
+        const Tile& tile = tiles_[t];
         const float margin = patch_radius(index_, cloud_, tile.points);
-        const std::vector<int32_t> points = region_of(tile, margin), around = region_of(tile, 2 * margin);
+        const std::vector<int32_t> points = points_near(cloud_, tiles_, t, margin),
+                                   around = points_near(cloud_, tiles_, t, 2 * margin);
         std::vector<uint8_t> is_wanted(cell_of_.size(), 0);
         for (const int32_t i : points) is_wanted[static_cast<size_t>(i)] = is_within(tile, input(i), kBorder * margin);
         return make_candidates(upsampler_, {cloud_, points, around, is_wanted, kept_.width > 0}, ratio_,
@@ -168,15 +188,17 @@ private:
         STIPPLE_REQUIRE(own >= wanted, "{} points are wanted where there are {} places for them", grouped(wanted),
                         grouped(own));
         const int64_t outliers =
-            std::min(own - wanted, static_cast<int64_t>(std::ceil(kOutlierShare * static_cast<double>(wanted))));
+            upsampler_.takes_queries()
+                ? 0
+                : std::min(own - wanted, static_cast<int64_t>(std::ceil(kOutlierShare * static_cast<double>(wanted))));
         std::vector<int32_t> left =
             eliminate(points, roles, factors_of(made, near, roles.size()), radius, wanted + outliers);
         for (int32_t& i : left) i = near[static_cast<size_t>(i)];
         return left;
     }
 
-    /// How much sooner than others a candidate goes: the root of its uncertainty over the median one, where the network
-    /// tells it (in full, uncertain parts of a surface would be sparse). Points beyond the candidates are fixed.
+    /// How much sooner than others a candidate goes: by its uncertainty over the median one, where the network tells
+    /// it. Points beyond the candidates are fixed.
     static std::vector<uint8_t> factors_of(const Candidates& made, const std::vector<int32_t>& near, size_t points) {
         if (made.uncertainties.empty()) return {};
         std::vector<float> own;
@@ -186,7 +208,7 @@ private:
         std::nth_element(sorted.begin(), middle, sorted.end());
         std::vector<uint8_t> factors(points, kEvenFactor);
         for (size_t i = 0; i < own.size(); ++i) {
-            const float share = *middle > 0 ? std::sqrt(own[i] / *middle) : 1;
+            const float share = *middle > 0 ? std::pow(own[i] / *middle, kCertainty) : 1;
             factors[i] = static_cast<uint8_t>(std::clamp(share * kEvenFactor, kEvenFactor / 4.0f, kEvenFactor * 4.0f));
         }
         return factors;
@@ -260,13 +282,13 @@ private:
     const UpsampleOptions& options_;
     View<const float, 2> cloud_;
     ops::PointIndex index_;
+    double ratio_;
     std::vector<Tile> tiles_, cells_;  // cells of a tile one after the other
     std::vector<int32_t> first_cell_;  // of each tile, and their number
-    double ratio_;
-    std::vector<int64_t> wanted_;                            // of each cell, input points that stay not counted
-    std::vector<int32_t> cell_of_;                           // of input points
-    Candidates kept_;                                        // of all cells so far
-    std::vector<std::pair<int64_t, int64_t>> kept_of_cell_;  // from, to in kept_
+    std::vector<int64_t> wanted_;      // of each cell, input points that stay not counted
+    std::vector<int32_t> cell_of_;     // of input points
+    Candidates kept_;                  // of all cells so far
+    std::vector<std::pair<int64_t, int64_t>> kept_of_cell_, kept_of_tile_;  // from, to in kept_
 };
 
 }  // namespace

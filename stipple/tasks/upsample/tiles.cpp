@@ -70,4 +70,15 @@ bool are_near(const Tile& a, const Tile& b, float margin) {
     return true;
 }
 
+std::vector<int32_t> points_near(View<const float, 2> points, std::span<const Tile> tiles, size_t t, float margin) {
+    const Tile& tile = tiles[t];
+    std::vector<int32_t> near = tile.points;
+    for (const Tile& other : tiles) {
+        if (&other == &tile || !are_near(tile, other, margin)) continue;
+        for (const int32_t i : other.points)
+            if (distance_sq_to(tile, points.data() + 3 * int64_t{i}) <= margin * margin) near.push_back(i);
+    }
+    return near;
+}
+
 }  // namespace stipple::tasks

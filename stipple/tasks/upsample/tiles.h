@@ -2,6 +2,7 @@
 // A cloud in boxes of so many points.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "stipple/core/view.h"
@@ -21,6 +22,9 @@ std::vector<Tile> cut_tiles(View<const float, 2> points, std::vector<int32_t> wh
 
 /// Squared distance of a point to a tile's box, 0 inside.
 float distance_sq_to(const Tile& tile, const float* point);
+
+/// The points of tile t, and of the others those within `margin` of it.
+std::vector<int32_t> points_near(View<const float, 2> points, std::span<const Tile> tiles, size_t t, float margin);
 
 /// Whether two boxes come within `margin` of each other along every axis.
 bool are_near(const Tile& a, const Tile& b, float margin);

@@ -1,0 +1,31 @@
+#pragma once
+// Some points of a cloud, in the coordinates of a network.
+
+#include <algorithm>
+#include <span>
+
+#include "stipple/core/array.h"
+
+namespace stipple::tasks {
+
+/// Where coordinates of a network lie: x = (p - centre) / unit.
+struct Frame {
+    double centre[3] = {};
+    double unit = 1;
+
+    void into(const float* p, float* x) const {
+        for (int c = 0; c < 3; ++c) x[c] = static_cast<float>((p[c] - centre[c]) / unit);
+    }
+    void out_of(const float* x, float* p) const {
+        for (int c = 0; c < 3; ++c) p[c] = static_cast<float>(x[c] * unit + centre[c]);
+    }
+};
+
+inline Array<float, 2> rows_of(View<const float, 2> cloud, std::span<const int32_t> points) {
+    Array<float, 2> rows({static_cast<int64_t>(points.size()), 3});
+    for (size_t i = 0; i < points.size(); ++i)
+        std::copy_n(cloud.data() + 3 * int64_t{points[i]}, 3, rows.data() + 3 * i);
+    return rows;
+}
+
+}  // namespace stipple::tasks

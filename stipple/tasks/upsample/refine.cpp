@@ -1,0 +1,55 @@
+#include "stipple/tasks/upsample/refine.h"
+
+#include <algorithm>
+
+#include "stipple/tasks/upsample/queries.h"
+#include "stipple/tasks/upsample/relax.h"
+
+namespace stipple::tasks {
+namespace {
+
+/// Points of other tiles that lie near tile t, and input points that stay, [n, 3].
+std::vector<float> fixed_near(const ChosenTiles& of, size_t t, std::span<const int32_t> inputs, float margin,
+                              const Candidates& chosen) {
+    std::vector<float> fixed;
+    const auto add = [&](const float* point) {
+        if (distance_sq_to(of.tiles[t], point) <= margin * margin) fixed.insert(fixed.end(), point, point + 3);
+    };
+    for (size_t other = 0; other < of.tiles.size(); ++other) {
+        // New points may lie outside of the boxes, a patch away at most.
+        if (other == t || !are_near(of.tiles[t], of.tiles[other], 2 * margin)) continue;
+        for (int64_t i = of.chosen[other].first; i < of.chosen[other].second; ++i) add(chosen.points.data() + 3 * i);
+    }
+    if (of.keeps_input)
+        for (const int32_t i : inputs) add(of.cloud.data() + 3 * int64_t{i});
+    return fixed;
+}
+
+}  // namespace
+
+void refine_tile(Upsampler& upsampler, const ChosenTiles& of, size_t t, Candidates& chosen) {
+    const float margin = patch_radius(of.index, of.cloud, of.tiles[t].points);
+    const std::vector<int32_t> inputs = points_near(of.cloud, of.tiles, t, margin);
+    const auto [first, last] = of.chosen[t];
+    const int64_t n = last - first;
+    if (n == 0) return;
+    Queries queries;
+    queries.points.assign(chosen.points.begin() + 3 * first, chosen.points.begin() + 3 * last);
+    queries.parents.assign(chosen.parents.begin() + first, chosen.parents.begin() + last);
+    const std::vector<float> fixed = fixed_near(of, t, inputs, margin, chosen);
+    queries.points.insert(queries.points.end(), fixed.begin(), fixed.end());
+    relax({queries.points.data(), {static_cast<int64_t>(queries.points.size() / 3), 3}}, n);
+    queries.points.resize(static_cast<size_t>(3 * n));
+
+    Candidates moved;
+    moved.width = chosen.width;
+    move_queries(upsampler, {of.cloud, inputs, {}, {}, chosen.width > 0}, queries, moved);
+    if (moved.size() != n) return;
+    std::copy(moved.points.begin(), moved.points.end(), chosen.points.begin() + 3 * first);
+    std::copy(moved.uncertainties.begin(), moved.uncertainties.end(),
+              chosen.uncertainties.begin() + (chosen.uncertainties.empty() ? 0 : first));
+    std::copy(moved.sources.begin(), moved.sources.end(), chosen.sources.begin() + chosen.width * first);
+    std::copy(moved.weights.begin(), moved.weights.end(), chosen.weights.begin() + chosen.width * first);
+}
+
+}  // namespace stipple::tasks

@@ -1,0 +1,22 @@
+#pragma once
+// Points that have been chosen, spread evenly and moved onto the surface once more.
+
+#include "stipple/tasks/upsample/candidates.h"
+#include "stipple/tasks/upsample/tiles.h"
+
+namespace stipple::tasks {
+
+/// What has been chosen of which tile of a cloud.
+struct ChosenTiles {
+    View<const float, 2> cloud;  // [n, 3] input points
+    const ops::PointIndex& index;
+    std::span<const Tile> tiles;
+    std::span<const std::pair<int64_t, int64_t>> chosen;  // of each tile: from, to
+    bool keeps_input = false;                             // input points stay where they are, beside the chosen ones
+};
+
+/// Tile t of the chosen points, in view of those of all others, which stay. Needs an upsampler that takes queries. A
+/// tile whose points the network does not keep finite stays as it was.
+void refine_tile(Upsampler& upsampler, const ChosenTiles& tiles, size_t t, Candidates& chosen);
+
+}  // namespace stipple::tasks
