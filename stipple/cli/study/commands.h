@@ -24,9 +24,9 @@ void add_methods(Arguments& app, MethodArguments& arguments);
 /// The call that makes a report again: the command with the options that were given.
 std::string command_line(const Arguments& app, const Common& common);
 
-/// Throws Error{cannot_write} for something that is no folder, and for a folder that holds other things than a study's
-/// `mark` unless it may be overwritten.
-void require_study_folder(const std::string& path, const std::string& mark, const Common& common);
+/// Throws Error{cannot_write} for something that is no folder, and for a folder with anything in it but a study, unless
+/// it may be overwritten.
+void require_study_folder(const std::string& path, const Common& common);
 
 /// Writes table.csv, table.tex and index.html into the folder, with the figures' names, and tells it. The first table
 /// is the one of the files, and the text of the result.

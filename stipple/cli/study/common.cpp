@@ -73,10 +73,14 @@ std::string command_line(const Arguments& app, const Common& common) {
     return line + positional;
 }
 
-void require_study_folder(const std::string& path, const std::string& mark, const Common& common) {
+void require_study_folder(const std::string& path, const Common& common) {
     STIPPLE_REQUIRE(!path.empty(), "the output folder's name is empty");
     if (is_file(path)) throw Error(ErrorCode::cannot_write, Place{path}, "is a file: a folder is wanted");
-    if (!is_folder(path) || common.overwrite || is_file(path + "/" + mark) || list_folder(path).empty()) return;
+    if (!is_folder(path) || common.overwrite || list_folder(path).empty()) return;
+    // What a study writes first, be it interrupted.
+    if (is_folder(path + "/inputs")) return;
+    for (const char* name : {"results.csv", "index.html"})
+        if (is_file(path + "/" + name)) return;
     throw Error(ErrorCode::cannot_write, Place{path}, "is a folder of other things", "--overwrite writes into it");
 }
 

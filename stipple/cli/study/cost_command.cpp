@@ -36,7 +36,7 @@ study::ReportTable cost_table(const std::vector<std::pair<std::string, study::Co
                      {"k", "", true},
                      {"stage"},
                      {"time (ms)", "milliseconds", true},
-                     {"share (%)", "percent", true},
+                     {"of network (%)", "percent", true},
                      {"parameters", "", true},
                      {"memory (MiB)", "mebibytes", true}};
     for (const auto& [name, cost] : costs) {
@@ -49,7 +49,7 @@ study::ReportTable cost_table(const std::vector<std::pair<std::string, study::Co
                                   k,
                                   stage,
                                   {1e3 * seconds, 2},
-                                  {100 * seconds / cost.seconds, 1},
+                                  {100 * seconds / cost.network_seconds, 1},
                                   {parameters >= 0 ? static_cast<double>(parameters) : NAN, 0},
                                   {mebibytes_of(bytes), 2}});
         };
@@ -82,7 +82,7 @@ Result run_cost(const CostArguments& arguments, const Arguments& app, const Comm
     STIPPLE_REQUIRE(!arguments.neighbours.empty(), "--neighbours names none");
     for (const int64_t k : arguments.neighbours)
         STIPPLE_REQUIRE(k >= 1 && k <= 128, "--neighbours must be 1 to 128, got {}", k);
-    require_study_folder(arguments.output, "table.csv", common);
+    require_study_folder(arguments.output, common);
     Result result;
     PointCloud cloud = arguments.input.empty() ? study::sphere_points(arguments.points)
                                                : load_points({arguments.input, "", -1}, common, result);
@@ -91,6 +91,7 @@ Result run_cost(const CostArguments& arguments, const Arguments& app, const Comm
     result.fields["inputs"] = arguments.input.empty() ? Json::array() : Json::array({arguments.input});
     std::vector<study::Method> methods = study::list_methods(arguments.methods.models, {});
     std::erase_if(methods, [](const study::Method& method) { return method.kind != study::MethodKind::network; });
+    STIPPLE_REQUIRE(!methods.empty(), "there is no network to measure: name weights with --model");
     if (common.dry_run) {
         result.text = fmt::format("would measure {} networks into {}\n", methods.size(), arguments.output);
         return result;

@@ -54,7 +54,7 @@ bool is_part(const DiagramPart& part, const std::string& layer) {
 }
 
 Result run_diagrams(const DiagramArguments& arguments, const Arguments& app, const Common& common) {
-    require_study_folder(arguments.output, "whole.svg", common);
+    require_study_folder(arguments.output, common);
     const std::string path = arguments.model.empty() ? tasks::shipped_weights(tasks::kUpsamplerWeights)
                                                      : tasks::find_weights(arguments.model);
     const network::Network network = models::load_model(path).network;

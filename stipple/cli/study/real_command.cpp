@@ -81,7 +81,7 @@ Image draw_scans(std::vector<ShownScan>& scans, const RealArguments& arguments, 
 Result run_real(const RealArguments& arguments, const Arguments& app, const Common& common) {
     STIPPLE_REQUIRE(std::isfinite(arguments.ratio) && arguments.ratio >= 1, "the ratio must be 1 or more, got {}",
                     arguments.ratio);
-    require_study_folder(arguments.output, "table.csv", common);
+    require_study_folder(arguments.output, common);
     const std::vector<data::CloudEntry> entries = data::list_clouds(arguments.inputs);
     const std::vector<study::Method> methods =
         study::list_methods(arguments.methods.models, arguments.methods.compared);
@@ -101,6 +101,9 @@ Result run_real(const RealArguments& arguments, const Arguments& app, const Comm
         if (method.kind == study::MethodKind::network && figure_method == &methods[1]) figure_method = &method;
     Progress progress("study", static_cast<int64_t>(entries.size() * (methods.size() - 1)), progress_mode(common),
                       "outputs");
+    for (const study::Method& method : methods)
+        for (const data::CloudEntry& entry : entries)
+            runner.check(method, condition, {stem_of(entry.path), "", ""}, common.seed);
     for (const data::CloudEntry& entry : entries) {
         PointCloud cloud = tasks::load_points(entry, {.normalise = false, .sample_faces = false}, {}, result.warnings);
         recentre(cloud);

@@ -139,6 +139,9 @@ study::ReportTable table_of(const Sweep& sweep, const study::StudyPlan& plan, co
                                             [&](const study::Condition& one) { return one.id == mean.input; });
         std::vector<study::Cell>& row = table.rows.emplace_back();
         row = {condition->title, mean.method, mean.source};
+        // Means over other shapes say little about these.
+        if (mean.shapes > 0 && mean.shapes != static_cast<int64_t>(plan.shapes.size()))
+            row.back() = {fmt::format("{}, {} shapes", mean.source, mean.shapes), mean.source};
         for (size_t s = 0; s < study::kScoreCount; ++s)
             row.emplace_back(study::kScores[s].scale * mean.mean[s], study::kScores[s].digits, study::kScores[s].scale);
         constexpr size_t kCdRaw = 2;
@@ -192,7 +195,7 @@ Result run_sweep(const Sweep& sweep, const SweepArguments& arguments, const Argu
                     "give --model NAME=weights of runs of stipple train, or stored rows with --stored");
     Result result;
     study::Report report{.title = sweep.title, .command = command_line(app, common)};
-    require_study_folder(arguments.output, "results.csv", common);
+    require_study_folder(arguments.output, common);
     study::StudyPlan plan = plan_of(sweep, arguments, common, result, report);
     const std::string stored = stored_file(arguments);
     if (!stored.empty()) study::load_stored(stored);  // its mistakes are told before hours are spent

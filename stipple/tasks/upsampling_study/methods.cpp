@@ -31,6 +31,11 @@ void require_name(const Method& method, std::set<std::string>& taken) {
     STIPPLE_REQUIRE(taken.insert(method.name).second, "two methods are called {}", method.name);
 }
 
+PointCloud load_made(const std::string& path) {
+    io::Warnings ignored;
+    return io::load_cloud(path, {}, ignored);
+}
+
 }  // namespace
 
 std::vector<Method> list_methods(const std::vector<std::string>& models, const std::vector<std::string>& folders) {
@@ -79,19 +84,21 @@ bool MethodRunner::runs(const Method& method, const Condition& condition) {
     return method.kind == MethodKind::network && loaded(method, condition.neighbours).upsampler;
 }
 
-PointCloud MethodRunner::load_file(const Method& method, const Condition& condition, const Shape& shape,
-                                   uint64_t seed) const {
+void MethodRunner::check(const Method& method, const Condition& condition, const Shape& shape, uint64_t seed) {
+    if (method.kind == MethodKind::network) loaded(method, condition.neighbours);
+    if (method.kind == MethodKind::files && runs(method, condition)) find_file(method, condition, shape, seed);
+}
+
+std::string MethodRunner::find_file(const Method& method, const Condition& condition, const Shape& shape,
+                                    uint64_t seed) const {
     const std::string own = method.path + "/" + input_name(condition, seed);
     const std::string folder = is_folder(own) || several_ ? own : method.path;
     if (!is_folder(folder))
         throw Error(ErrorCode::bad_file, Place{folder},
                     fmt::format("{} has nothing for {}, seed {}", method.name, condition.title, seed),
                     "a folder for each input, named as in `inputs` of the study");
-    for (const std::string& name : list_folder(folder)) {
-        if (stem_of(name) != shape.name) continue;
-        io::Warnings ignored;
-        return io::load_cloud(folder + "/" + name, {}, ignored);
-    }
+    for (const std::string& name : list_folder(folder))
+        if (stem_of(name) == shape.name) return folder + "/" + name;
     throw Error(ErrorCode::bad_file, Place{folder}, fmt::format("{} has no cloud of {}", method.name, shape.name));
 }
 
@@ -100,7 +107,7 @@ std::string MethodRunner::fingerprint_of(const Method& method, const Condition& 
     switch (method.kind) {
         case MethodKind::network:
             return fmt::format("{}-{}", loaded(method, condition.neighbours).checksum, condition.neighbours);
-        case MethodKind::files: return fingerprint(load_file(method, condition, shape, seed));
+        case MethodKind::files: return fingerprint(load_made(find_file(method, condition, shape, seed)));
         default: return "-";
     }
 }
@@ -109,7 +116,7 @@ Made MethodRunner::run(const Method& method, const Condition& condition, const S
                        const PointCloud& input, uint64_t seed) {
     switch (method.kind) {
         case MethodKind::input: return {input.clone(), NAN};
-        case MethodKind::files: return {load_file(method, condition, shape, seed), NAN};
+        case MethodKind::files: return {load_made(find_file(method, condition, shape, seed)), NAN};
         case MethodKind::floor: return {draw_floor(mesh, condition, seed), NAN};
         default: break;
     }

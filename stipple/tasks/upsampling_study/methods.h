@@ -43,6 +43,8 @@ public:
     /// `several`: whether there is more than one input, so that a folder of files must have a folder for each.
     MethodRunner(std::string device, bool several) : device_(std::move(device)), several_(several) {}
 
+    /// Loads a network; finds the file of a folder. So mistakes are told before hours are spent. Throws as run() does.
+    void check(const Method& method, const Condition& condition, const Shape& shape, uint64_t seed);
     /// Whether a method has anything to do with a condition: where neighbours are set, networks that have them alone.
     bool runs(const Method& method, const Condition& condition);
     /// Changes when the outcome may: of weights their checksum, of a file its points.
@@ -57,7 +59,7 @@ private:
         std::unique_ptr<Upsampler> upsampler;
     };
     Loaded& loaded(const Method& method, int64_t neighbours);
-    PointCloud load_file(const Method& method, const Condition& condition, const Shape& shape, uint64_t seed) const;
+    std::string find_file(const Method& method, const Condition& condition, const Shape& shape, uint64_t seed) const;
 
     std::string device_;
     bool several_;

@@ -14,6 +14,7 @@ struct Cell {
     Cell() = default;
     Cell(std::string shown) : text(std::move(shown)) {}  // NOLINT
     Cell(const char* shown) : text(shown) {}             // NOLINT
+    Cell(std::string shown, std::string in_csv) : text(std::move(shown)), exact(std::move(in_csv)) {}
     /// A number with so many digits after the point; nothing for NaN. CSV has value / scale, all digits of it.
     Cell(double value, int digits, double scale = 1);
 };
@@ -26,10 +27,10 @@ struct Column {
 };
 
 struct ReportTable {
-    std::string caption;
-    std::vector<Column> columns;
-    std::vector<std::vector<Cell>> rows;  // each as long as columns
-    std::vector<size_t> groups = {};      // rows that begin a group: a rule stands above them
+    std::string caption = {};
+    std::vector<Column> columns = {};
+    std::vector<std::vector<Cell>> rows = {};  // each as long as columns
+    std::vector<size_t> groups = {};           // rows that begin a group: a rule stands above them
 };
 
 std::string to_csv(const ReportTable& table);

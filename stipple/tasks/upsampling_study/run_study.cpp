@@ -71,6 +71,7 @@ public:
             }
             if (plan_.advance) plan_.advance(1);
         }
+        if (is_shown_ && !is_file(output_path(plan_, "truth", condition_, shape_, seed_))) truth();
         return rows;
     }
 
@@ -144,6 +145,12 @@ void write_inputs(const StudyPlan& plan) {
 }
 
 std::vector<Row> run_study(const StudyPlan& plan) {
+    MethodRunner runner(plan.device, plan.has_several_inputs());
+    for (const Method& method : plan.methods)
+        for (const Condition& condition : plan.conditions)
+            for (const Shape& shape : plan.shapes)
+                for (int64_t i = 0; i < plan.seeds; ++i)
+                    runner.check(method, condition, shape, plan.first_seed + static_cast<uint64_t>(i));
     const std::string file = plan.folder + "/results.csv";
     make_folders(plan.folder);
     std::map<RowKey, Row> rows;
@@ -154,7 +161,6 @@ std::vector<Row> run_study(const StudyPlan& plan) {
         for (const auto& [key, row] : rows) all.push_back(row);
         write_text(file, rows_to_csv(all));
     };
-    MethodRunner runner(plan.device, plan.has_several_inputs());
     std::map<RowKey, Row> made;
     for_each_input(plan, [&](InputWork& input) {
         input.save_input();

@@ -39,8 +39,9 @@ std::string output_path(const StudyPlan& plan, const std::string& method, const 
 void write_inputs(const StudyPlan& plan);
 
 /// Rows by condition, shape, seed and method. Draws every input anew and compares its points and the method's weights
-/// with those of a row that is kept: only what is missing is computed. results.csv is written after each input. Throws
-/// what methods and metrics throw, Error{cannot_write}; can be interrupted.
+/// with those of a row that is kept: only what is missing is computed. Networks and files are looked for first.
+/// results.csv is written after each input. Throws what methods and metrics throw, Error{cannot_write}; can be
+/// interrupted.
 std::vector<Row> run_study(const StudyPlan& plan);
 
 /// The folder and those on the way to it. Throws Error{cannot_write}.
