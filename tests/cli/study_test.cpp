@@ -125,9 +125,12 @@ TEST_F(CliStudy, ScansCostsAndDiagrams) {
     for (const char* name : {"whole", "block", "features", "aggregation", "interpolation"})
         EXPECT_TRUE(contains(read_file(folder / (std::string("diagrams/") + name + ".svg")), "</svg>")) << name;
     EXPECT_TRUE(contains(read_file(folder / "diagrams/index.html"), "block.svg"));
-    expect_success(stipple({"engine", "new", "puflow", "-o", folder / "p.safetensors"}));
-    expect_success(study("diagrams", {"--model", folder / "p.safetensors", "-o", folder / "puflow"}));
-    EXPECT_TRUE(std::filesystem::exists(folder / "puflow/interpolation.svg"));
+    expect_success(study("diagrams", {"--model", "puflow", "-o", folder / "puflow"}));
+    for (const char* name : {"whole", "block", "features", "aggregation", "interpolation"})
+        EXPECT_TRUE(contains(read_file(folder / (std::string("puflow/") + name + ".svg")), "</svg>")) << name;
+    const LaunchResult other = study("diagrams", {"--model", "pointnet-classifier", "-o", folder / "pointnet"});
+    EXPECT_EQ(other.exit_code, 0);
+    EXPECT_TRUE(contains(other.err, "only the whole is drawn")) << other.err;
 }
 
 TEST_F(CliStudy, WrongUse) {

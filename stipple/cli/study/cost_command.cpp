@@ -76,6 +76,15 @@ Image draw_costs(const std::vector<std::pair<std::string, study::Cost>>& costs) 
     return picture::draw_chart(chart, {.width = 1200}).image;
 }
 
+std::vector<study::CostSubject> subjects_of(const std::vector<std::string>& models) {
+    if (models.empty()) return study::all_families();
+    std::vector<study::CostSubject> subjects;
+    for (const study::Method& method : study::list_methods(models, {}))
+        if (method.kind == study::MethodKind::network) subjects.push_back({method.name, method.path});
+    STIPPLE_REQUIRE(!subjects.empty(), "there is no network to measure: name weights with --model");
+    return subjects;
+}
+
 Result run_cost(const CostArguments& arguments, const Arguments& app, const Common& common) {
     STIPPLE_REQUIRE(std::isfinite(arguments.ratio) && arguments.ratio >= 1, "the ratio must be 1 or more, got {}",
                     arguments.ratio);
@@ -89,24 +98,25 @@ Result run_cost(const CostArguments& arguments, const Arguments& app, const Comm
     cloud.attributes.clear();
     recentre(cloud);
     result.fields["inputs"] = arguments.input.empty() ? Json::array() : Json::array({arguments.input});
-    std::vector<study::Method> methods = study::list_methods(arguments.methods.models, {});
-    std::erase_if(methods, [](const study::Method& method) { return method.kind != study::MethodKind::network; });
-    STIPPLE_REQUIRE(!methods.empty(), "there is no network to measure: name weights with --model");
+    const std::vector<study::CostSubject> subjects = subjects_of(arguments.methods.models);
     if (common.dry_run) {
-        result.text = fmt::format("would measure {} networks into {}\n", methods.size(), arguments.output);
+        result.text = fmt::format("would measure {} networks into {}\n", subjects.size(), arguments.output);
         return result;
     }
     std::vector<std::pair<std::string, study::Cost>> costs;
-    Progress progress("study", static_cast<int64_t>(methods.size() * arguments.neighbours.size()),
+    Progress progress("study", static_cast<int64_t>(subjects.size() * arguments.neighbours.size()),
                       progress_mode(common), "measurements");
-    for (const study::Method& method : methods)
+    for (const study::CostSubject& subject : subjects)
         for (const int64_t k : arguments.neighbours) {
             check_interrupted();
-            costs.emplace_back(method.name, study::measure_cost(method.path, k, cloud, arguments.ratio, common.device,
-                                                                arguments.runs));
+            costs.emplace_back(subject.name,
+                               study::measure_cost(subject, k, cloud, arguments.ratio, common.device, arguments.runs));
             progress.add();
         }
     study::Report report{.title = "Cost of upsampling", .command = command_line(app, common)};
+    for (const study::CostSubject& subject : subjects)
+        if (subject.weights.empty())
+            report.paragraphs.push_back(fmt::format("{} has random weights, which cost as much.", subject.name));
     report.tables.push_back(cost_table(costs, cloud.size(), arguments));
     study::make_folders(arguments.output);
     add_figure(
@@ -123,7 +133,7 @@ Command add_study_cost(Arguments& group, Common& common) {
     Arguments& app = group.command("upsampling-cost", "Time, parameters and memory by family, k and stage");
     app.option("INPUT", arguments->input, "A cloud to measure with; without one points of a sphere");
     app.option("-o,--output", arguments->output, "Folder of the report").show_default();
-    app.option("--model", arguments->methods.models, "Weights, with a name of their own: NAME=FILE [upsampler]")
+    app.option("--model", arguments->methods.models, "Weights, with a name of their own: NAME=FILE [all families]")
         .text("[NAME=]FILE")
         .one_word();
     app.option("--neighbours", arguments->neighbours, "Of the interpolation [4,6,8,12,16]")

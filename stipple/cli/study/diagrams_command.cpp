@@ -53,13 +53,21 @@ bool is_part(const DiagramPart& part, const std::string& layer) {
            std::none_of(part.without.begin(), part.without.end(), has);
 }
 
+/// Of weights, or as a model is by default.
+network::Network network_of(const std::string& model) {
+    for (const models::ModelEntry& entry : models::model_table())
+        if (entry.name == model) return models::build_model(model, {});
+    return models::load_model(model.empty() ? tasks::shipped_weights(tasks::kUpsamplerWeights)
+                                            : tasks::find_weights(model))
+        .network;
+}
+
 Result run_diagrams(const DiagramArguments& arguments, const Arguments& app, const Common& common) {
     require_study_folder(arguments.output, common);
-    const std::string path = arguments.model.empty() ? tasks::shipped_weights(tasks::kUpsamplerWeights)
-                                                     : tasks::find_weights(arguments.model);
-    const network::Network network = models::load_model(path).network;
+    const network::Network network = network_of(arguments.model);
     Result result;
-    result.fields["inputs"] = Json::array({path});
+    result.fields["inputs"] = arguments.model.empty() ? Json::array() : Json::array({arguments.model});
+    result.fields["model"] = network.name;
     study::Report report{.title = fmt::format("Diagrams of {}", network.name), .command = command_line(app, common)};
     if (!common.dry_run) study::make_folders(arguments.output);
     const auto write = [&](const std::string& file, const std::string& text) {
@@ -89,7 +97,7 @@ Result run_diagrams(const DiagramArguments& arguments, const Arguments& app, con
 Command add_study_diagrams(Arguments& group, Common& common) {
     auto arguments = std::make_shared<DiagramArguments>();
     Arguments& app = group.command("upsampling-diagrams", "The method drawn from its network, whole and by parts");
-    app.option("--model", arguments->model, "Weights by path or name [upsampler]").text("FILE");
+    app.option("--model", arguments->model, "Weights, or a model by its name: puflow [upsampler]").text("FILE|NAME");
     app.option("-o,--output", arguments->output, "Folder of the diagrams").show_default();
     app.footer(
         "Writes whole, block, features, aggregation and interpolation as .svg, and index.html.\n\n"

@@ -21,23 +21,23 @@
 namespace stipple::tasks::study {
 namespace {
 
-ModelOrEngine load_with_neighbours(const std::string& weights, int64_t neighbours, int64_t& used) {
+/// With other neighbours than its own, where that is wanted; `used` becomes their number.
+ModelOrEngine load_subject(const CostSubject& subject, int64_t neighbours, int64_t& used) {
+    const auto load = [&](const std::map<std::string, std::string>& options) {
+        if (!subject.weights.empty()) return models::load_model(find_weights(subject.weights), options);
+        network::Network network = models::build_model(subject.family, options);
+        network::Weights weights = network::initial_weights(network, 0);
+        return models::Model{std::move(network), std::move(weights)};
+    };
     ModelOrEngine source;
-    source.path = find_weights(weights);
-    source.model = models::load_model(source.path);
+    source.path = subject.name;
+    source.model = load({});
     const std::string option = neighbours_option(source.model->network);
     STIPPLE_REQUIRE(neighbours == 0 || !option.empty(), "{} has no number of neighbours to choose",
                     source.model->network.name);
-    if (neighbours > 0) source.model = models::load_model(source.path, {{option, std::to_string(neighbours)}});
+    if (neighbours > 0) source.model = load({{option, std::to_string(neighbours)}});
     if (!option.empty() && !io::parse_number(source.model->network.config.at(option), used)) used = 0;
     return source;
-}
-
-ModelOrEngine copy_of(const ModelOrEngine& source) {
-    ModelOrEngine copy;
-    copy.path = source.path;
-    copy.model = models::Model{source.model->network, source.model->weights};
-    return copy;
 }
 
 void count_parameters(const network::Network& network, Cost& cost) {
@@ -57,16 +57,24 @@ std::string_view last_layer(std::string_view title) {
     return title.substr(0, title.find(' '));
 }
 
-void add_stages(const Profile& profile, Cost& cost) {
+/// Sums of a profile so far.
+struct StageTimes {
+    double network = 0;
+    std::array<double, kStages> stages = {};
+    std::array<int64_t, kStages> bytes = {};
+};
+StageTimes stage_times(const Profile& profile, const std::string& family) {
+    StageTimes times;
     const bool has_gpu = profile.has_gpu();
     for (const ProfileRow& row : profile.rows()) {
         const double seconds = has_gpu ? row.gpu_self : row.cpu_self;
-        cost.network_seconds += seconds;
+        times.network += seconds;
         if (row.depth == 0) continue;  // a run as a whole
-        const auto stage = static_cast<size_t>(stage_of(cost.family, last_layer(row.name)));
-        cost.stage_seconds[stage] += seconds;
-        cost.stage_bytes[stage] = std::max(cost.stage_bytes[stage], row.bytes / std::max<int64_t>(1, row.calls));
+        const auto stage = static_cast<size_t>(stage_of(family, last_layer(row.name)));
+        times.stages[stage] += seconds;
+        times.bytes[stage] = std::max(times.bytes[stage], row.bytes / std::max<int64_t>(1, row.calls));
     }
+    return times;
 }
 
 }  // namespace
@@ -82,43 +90,48 @@ Stage stage_of(std::string_view family, std::string_view layer) {
     return rest.starts_with("flow") ? Stage::forward : Stage::interpolate;
 }
 
-Cost measure_cost(const std::string& weights, int64_t neighbours, const PointCloud& cloud, double ratio,
+std::vector<CostSubject> all_families() {
+    std::vector<CostSubject> subjects = {{kUpsamplerWeights, shipped_weights(kUpsamplerWeights)}};
+    const std::string shipped = models::load_model(subjects[0].weights).network.name;
+    for (const models::ModelEntry& entry : models::model_table()) {
+        const network::Network network = models::build_model(entry.name, {});
+        const bool upsamples = std::any_of(network.outputs.begin(), network.outputs.end(),
+                                           [](const network::Output& output) { return output.name == "upsampled"; });
+        if (upsamples && network.name != shipped) subjects.push_back({network.name, "", network.name});
+    }
+    return subjects;
+}
+
+Cost measure_cost(const CostSubject& subject, int64_t neighbours, const PointCloud& cloud, double ratio,
                   const std::string& device, int64_t runs) {
     using Clock = std::chrono::steady_clock;
     Cost cost;
-    const ModelOrEngine source = load_with_neighbours(weights, neighbours, cost.neighbours);
+    ModelOrEngine source = load_subject(subject, neighbours, cost.neighbours);
     cost.family = source.model->network.name;
     count_parameters(source.model->network, cost);
-    const UpsampleOptions how{.ratio = ratio};
-    // Without a profile, whose clock costs something itself: the time and memory of the whole.
     const bool knows_peak = reset_peak_memory();
-    {
-        Upsampler upsampler(copy_of(source), {.device = device});
-        cost.seconds = INFINITY;
-        for (int64_t run = 0; run <= runs; ++run) {
-            check_interrupted();
-            const auto begin = Clock::now();
-            upsample(upsampler, cloud, how);
-            const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-            if (run > 0) cost.seconds = std::min(cost.seconds, seconds);  // the first compiles
-        }
-        cost.network_bytes = upsampler.runner().memory_bytes();
-        if (knows_peak) cost.peak_bytes = peak_memory();
-    }
-    // With a profile, a new one for each run: that of the fastest counts, so that its stages belong together.
-    Cost best;
+    Profile profile;
+    Upsampler upsampler(std::move(source), {.device = device, .profile = &profile});
+    const UpsampleOptions how{.ratio = ratio};
+    upsample(upsampler, cloud, how);  // compiles, as large as it has to be
+    StageTimes before = stage_times(profile, cost.family);
+    cost.seconds = INFINITY;
     for (int64_t run = 0; run < runs; ++run) {
         check_interrupted();
-        Profile profile;
-        Upsampler upsampler(copy_of(source), {.device = device, .profile = &profile});
+        const auto begin = Clock::now();
         upsample(upsampler, cloud, how);
-        Cost found;
-        found.family = cost.family;
-        add_stages(profile, found);
-        if (run == 0 || found.network_seconds < best.network_seconds) best = found;
+        const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+        const StageTimes after = stage_times(profile, cost.family);
+        if (seconds < cost.seconds) {  // all of one run, so that its stages belong together
+            cost.seconds = seconds;
+            cost.network_seconds = after.network - before.network;
+            for (size_t s = 0; s < kStages; ++s) cost.stage_seconds[s] = after.stages[s] - before.stages[s];
+        }
+        before = after;
     }
-    cost.network_seconds = best.network_seconds;
-    cost.stage_seconds = best.stage_seconds, cost.stage_bytes = best.stage_bytes;
+    cost.stage_bytes = before.bytes;
+    cost.network_bytes = upsampler.runner().memory_bytes();
+    if (knows_peak) cost.peak_bytes = peak_memory();
     return cost;
 }
 

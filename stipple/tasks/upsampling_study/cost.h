@@ -29,9 +29,18 @@ struct Cost {
     int64_t peak_bytes = 0;                              // of the whole process meanwhile; 0: the system does not tell
 };
 
-/// Upsamples the cloud `runs` times after one that does not count. `neighbours` 0: the file's own; else another number,
-/// Error{bad_argument} where the network has no such option. Throws as upsample() and load_model() do.
-Cost measure_cost(const std::string& weights, int64_t neighbours, const PointCloud& cloud, double ratio,
+/// A network whose cost is measured.
+struct CostSubject {
+    std::string name;
+    std::string weights = {};  // path; empty: random ones of the family, which cost as much
+    std::string family = {};   // where there are no weights
+};
+/// The shipped upsampler, and every other family that upsamples, with random weights.
+std::vector<CostSubject> all_families();
+
+/// Upsamples the cloud `runs` times after one that does not count. `neighbours` 0: the network's own; else another
+/// number, Error{bad_argument} where it has no such option. Throws as upsample() and load_model() do.
+Cost measure_cost(const CostSubject& subject, int64_t neighbours, const PointCloud& cloud, double ratio,
                   const std::string& device, int64_t runs);
 
 /// n points spread over a sphere of radius 1: a cloud to measure with, where there is no other.
