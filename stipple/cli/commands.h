@@ -22,10 +22,13 @@ Command add_weights(Arguments& root, Common& common);
 Command add_evaluate(Arguments& root, Common& common);
 Command add_data(Arguments& root, Common& common);
 Command add_engine(Arguments& root, Common& common);
+Command add_studies(Arguments& root, Common& common);
 
 /// For the help, and for who has no stipple-learn.
 Command add_train_elsewhere(Arguments& root, Common& common);
-Command add_study_elsewhere(Arguments& root, Common& common);
+Command add_precision_elsewhere(Arguments& group, Common& common);
+/// Whether a command line is for stipple-learn: train, and the studies that train.
+bool is_for_stipple_learn(int argc, char** argv);
 /// Becomes stipple-learn, with the same arguments. Returns where there is none; `argc` then leaves out what only that
 /// program knows.
 void run_stipple_learn(int& argc, char** argv);

@@ -1,18 +1,15 @@
 // stipple: the program.
 
-#include <string_view>
-
 #include "stipple/cli/commands.h"
 #include "stipple/cli/program.h"
 
 int main(int argc, char** argv) {
     using namespace stipple::cli;
-    const std::string_view first = argc > 1 ? argv[1] : "";
-    if (first == "train" || first == "study") run_stipple_learn(argc, argv);  // unless it is not there
+    if (is_for_stipple_learn(argc, argv)) run_stipple_learn(argc, argv);  // unless it is not there
     const AddCommand commands[] = {add_info,    add_convert,  add_sample,  add_normals,         add_clean,
                                    add_mesh,    add_metrics,  add_picture, add_register,        add_classify,
                                    add_segment, add_upsample, add_data,    add_train_elsewhere, add_evaluate,
-                                   add_weights, add_engine,   add_bench,   add_study_elsewhere};
+                                   add_weights, add_engine,   add_bench,   add_studies};
     return run_program(argc, argv,
                        {.name = "stipple",
                         .version = STIPPLE_VERSION,

@@ -27,6 +27,8 @@ public:
     const engine::Program& program() const { return engine_->program(); }
     engine::Precision precision() const { return engine_->options().precision; }
     Device device() const { return engine_->options().device; }
+    /// Of the weights and of everything that a run keeps, on its device; grows with what was reserved.
+    int64_t memory_bytes() const { return engine_->weight_bytes() + engine_->context_bytes(); }
     /// Clouds of a batch, at most.
     int64_t max_batch() const { return max_batch_; }
     /// Points that a batch may have in all, as far as that is fixed.
