@@ -9,6 +9,10 @@ struct PatchOptions {
     int64_t queries = 1024;  // candidates that are moved onto the surface
     int64_t truth = 1024;    // points of the surface that they should cover
 
+    // Queries and truth lie around this share of the points, the nearest to the centre, and the truth within this share
+    // of their radius: beyond it the candidates of points that are not there would be missing.
+    double inner_share = 0.5, truth_radius = 0.9;
+
     // Of every mesh: independent sets of points, and the points of each, of which clouds are drawn.
     int64_t pools = 3, samples = 16384;
 

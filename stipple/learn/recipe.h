@@ -48,8 +48,10 @@ struct LossRecipe {
     double transform_weight = 0.001;             // of the feature transform's regulariser, where there is one
     std::string transform_convention = "torch";  // or "tf"
     bool own_parts = true;                       // part segmenters: a point competes among parts of its category alone
-    // Upsamplers (upsampling.h)
-    double vector_weight = 1, distance_weight = 1, coverage_weight = 0.5, uncertainty_weight = 0.1;
+    // Upsamplers that move queries (upsampling.h)
+    double vector_weight = 1, distance_weight = 1, coverage_weight = 0.1, uncertainty_weight = 0.1;
+    // and those that make children, for which distance_weight and coverage_weight count too (child_upsampling.h)
+    double transport_weight = 1, nll_weight = 0.02;
 };
 
 struct RunRecipe {

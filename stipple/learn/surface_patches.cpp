@@ -14,7 +14,6 @@ namespace {
 
 constexpr uint64_t kPatchStream = uint64_t{0x50415443} << 32;
 constexpr int64_t kMidpointNeighbours = 8;
-constexpr double kTruthRadius = 0.9;      // of the inner half's: beyond it queries may be missing
 constexpr int64_t kThinnedShare = 4;      // of a pool: clouds of uneven density have at most a quarter of its points
 constexpr double kStripeShare = 0.35;     // of the distance from scan line to scan line
 constexpr double kBetweenStripes = 1e-3;  // density there, so that any shape has the points that are wanted
@@ -145,10 +144,15 @@ void to_patch(const PatchFrame& frame, const float* x, float* p) {
                                     frame.rotation[3 * row + 2] * offset[2]);
 }
 
+int64_t inner_points(int64_t n, const PatchOptions& options) {
+    return std::clamp<int64_t>(static_cast<int64_t>(options.inner_share * static_cast<double>(n)), 1, n);
+}
+
 /// The same number of each of the first `inner` points up to one, the odd ones of different points at random.
 void make_queries(View<const float, 2> points, int64_t inner, const PatchOptions& options, const PatchRandom& random,
                   View<float, 2> queries, PatchScratch& scratch) {
     const int64_t n = points.size(0), m = queries.size(0);
+    if (m == 0) return;
     const int64_t k = std::min(n, data::kQueryNeighbours), each = m / inner, odd = m % inner;
     Array<int32_t, 2> near({n, k});
     ops::knn(ops::PointIndex(points), points, near.view(), {});
@@ -193,6 +197,8 @@ void validate(const PatchOptions& o, int64_t points) {
     const auto is_share = [](double x) { return x >= 0 && x <= 1; };
     require(o.queries >= 1 && o.queries <= 1 << 20, "patch.queries must be 1 to 1048576");
     require(o.truth >= 1 && o.truth <= 1 << 20, "patch.truth must be 1 to 1048576");
+    require(o.inner_share > 0 && o.inner_share <= 1, "patch.inner_share must be above 0 and at most 1");
+    require(o.truth_radius > 0 && o.truth_radius <= 2, "patch.truth_radius must be above 0 and at most 2");
     require(o.pools >= 2 && o.pools <= 64, "patch.pools must be 2 to 64");
     require(o.samples >= 16 && o.samples <= 1 << 24, "patch.samples must be 16 to 16777216");
     require(points >= 2 && points <= o.cloud_min, "data.points must be 2 to patch.cloud_min");
@@ -235,7 +241,7 @@ PatchPlan plan_patch(std::span<const int64_t> shapes, const PatchOptions& option
 
 PatchFrame make_patch(const SurfaceShape& shape, const PatchOptions& options, const PatchPlan& plan,
                       const PatchKey& key, const PatchArrays& arrays, PatchScratch& scratch) {
-    const int64_t n = arrays.points.size(0), inner = std::max<int64_t>(1, n / 2), t = arrays.truth.size(0);
+    const int64_t n = arrays.points.size(0), inner = inner_points(n, options), t = arrays.truth.size(0);
     const auto pools = static_cast<int64_t>(shape.pools.size());
     STIPPLE_REQUIRE(plan.pool >= 0 && plan.pool < pools && plan.truth_pool >= 0 && plan.truth_pool < pools,
                     "make_patch: pools {} and {} of {}", plan.pool, plan.truth_pool, pools);
@@ -273,7 +279,8 @@ PatchFrame make_patch(const SurfaceShape& shape, const PatchOptions& options, co
     make_queries(arrays.points, inner, options, random, arrays.queries, scratch);
 
     if (t == 0) return frame;
-    const double reach = kTruthRadius * kTruthRadius * scratch.keyed[static_cast<size_t>(inner - 1)].first;
+    const double reach =
+        options.truth_radius * options.truth_radius * scratch.keyed[static_cast<size_t>(inner - 1)].first;
     scratch.truth.clear();
     std::pair<float, int32_t> nearest = {INFINITY, 0};  // where a hole has no other truth
     for (const int32_t sample : truth.order) {

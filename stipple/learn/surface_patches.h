@@ -97,10 +97,10 @@ struct PatchScratch {
 /// A patch of a cloud of the shape, centred at one of its points and turned at random, in units of spacings.
 ///
 /// points   those of the cloud that are nearest to the centre, nearest first; not more than the plan's cloud has
-/// queries  candidates (data::neighbour_queries) around the nearer half of the points, as many of each up to one, some
-///          of them moved
-/// truth    points of the other pool within 0.9 of that half's radius, those first that spread evenly; they come again
-///          where there are fewer
+/// queries  candidates (data::neighbour_queries) around the inner_share of the points, as many of each up to one, some
+///          of them moved; may have no rows
+/// truth    points of the other pool within truth_radius of that share's radius, those first that spread evenly; they
+///          come again where there are fewer
 ///
 /// Coordinates are p = R (x - centre) / scale, where scale is the patch's data::mean_spacing times a random factor.
 /// Throws Error{bad_argument} for plans and arrays that do not fit the shape. A millisecond or two for patches of 512

@@ -29,7 +29,7 @@ struct UpsampledBatch {
 ///              negative log-likelihood of an exponential law
 /// before, after  the distance of queries to the surface, and of those of the last step
 ///
-/// Distances d of the first two are sqrt(d^2 + 0.05^2) - 0.05, which is d but for a twentieth of a spacing, with
+/// Distances d of the first two are sqrt(d^2 + 0.02^2) - 0.02, which is d but for a fiftieth of a spacing, with
 /// gradient 0 at 0. Closest points are constants. What is not finite makes its terms NaN.
 struct UpsamplingTerms {
     torch::Tensor vector, distance, coverage, uncertainty, before, after;

@@ -38,6 +38,7 @@ Recipe small_upsampler() {
     recipe.patch.cloud_min = 192;
     recipe.patch.cloud_max = 512;
     recipe.patch.noise_max = 0.03;
+    recipe.patch.midpoint_share = 0.9;  // what is scored
     recipe.optimizer.kind = OptimizerKind::adamw;
     recipe.schedule = {.kind = ScheduleKind::cosine, .rate = 4e-3, .warmup = 0.1};
     recipe.run.epochs = 3;
@@ -143,7 +144,7 @@ TEST(LearnUpsampling, TermsAreThoseOfASlowComputation) {
     batch.uncertainty = torch::rand({kPatches * kQueries, 1}).set_requires_grad(true);
     const UpsamplingTerms terms = upsampling_terms(index, batch);
 
-    const auto smooth = [](double d) { return std::sqrt(d * d + 0.05 * 0.05) - 0.05; };
+    const auto smooth = [](double d) { return std::sqrt(d * d + 0.02 * 0.02) - 0.02; };
     double vector = 0, distance = 0, coverage = 0, uncertainty = 0, before = 0, after = 0;
     constexpr double kRows = kPatches * kQueries;
     for (int64_t i = 0; i < kPatches * kQueries; ++i) {
@@ -182,7 +183,7 @@ TEST(LearnUpsampling, TermsAreThoseOfASlowComputation) {
         const auto patch = static_cast<size_t>(i / kQueries);
         const Vec3d p = row_of_tensor(batch.moved[1], i);
         const Vec3d offset = p - slow_closest(set.shapes[patch].mesh, frames[patch], p);
-        const Vec3d expected = (1 / (2 * kRows * std::sqrt(dot(offset, offset) + 0.05 * 0.05))) * offset;
+        const Vec3d expected = (1 / (2 * kRows * std::sqrt(dot(offset, offset) + 0.02 * 0.02))) * offset;
         EXPECT_LT(length(row_of_tensor(gradient, i) - expected), 1e-5);
     }
 }
@@ -335,7 +336,7 @@ TEST(LearnUpsampling, RecipesAreReadBackAndMisfitsRefused) {
     recipe = small_upsampler();
     recipe.model = "pointnet-classifier";
     recipe.options.clear();
-    EXPECT_ERROR(make_upsampling_objective(recipe, set), bad_config, "does not move queries");
+    EXPECT_ERROR(make_upsampling_objective(recipe, set), bad_config, "does not upsample");
     std::vector<std::string> warnings;
     EXPECT_ERROR(load_task(recipe, warnings, ProgressMode::never), bad_argument, "no meshes to train on");
 }

@@ -100,7 +100,8 @@ TEST(Relax, StaysFiniteWherePointsCoincide) {
     relax(same.view(), 50);
     for (const float x : same.span()) EXPECT_EQ(x, 2);
     Array<float, 2> line({50, 3});
-    for (int64_t i = 0; i < 50; ++i) line.view()(i, 0) = static_cast<float>(i * i), line.view()(i, 1) = line.view()(i, 2) = 0;
+    for (int64_t i = 0; i < 50; ++i)
+        line.view()(i, 0) = static_cast<float>(i * i), line.view()(i, 1) = line.view()(i, 2) = 0;
     relax(line.view(), 50);
     for (int64_t i = 0; i < 50; ++i) {
         EXPECT_TRUE(std::isfinite(line.view()(i, 0)));

@@ -19,8 +19,8 @@ constexpr double kTrials = 4;
 // Of a plane, discs of diameter d that are put down at random one after the other until none fits cover 0.547
 // [Feder 1980]: this over d^2 is their number in a unit of area.
 constexpr double kRandomPacking = 0.547 * 4 / std::numbers::pi;
-// Queries for each wanted point for which there is room at the closest.
-constexpr double kMostCrowded = 1 << 20;
+// Times that the distance of a point's queries is halved, where there are too few of them, until it does not count.
+constexpr int kCloser = 8;
 constexpr uint64_t kSeed = 0x5155;
 
 /// Puts down queries that keep a distance from those of their parent and of its neighbours.
@@ -57,12 +57,16 @@ public:
         queries.parents.push_back(points_[static_cast<size_t>(row)]);
     }
 
+    int64_t count(int32_t row) const { return static_cast<int64_t>(of_[static_cast<size_t>(row)].size()); }
+    /// Halves the distance that its queries keep, or gives it up.
+    void narrow(int32_t row, bool entirely) { room_sq_[static_cast<size_t>(row)] *= entirely ? 0 : 0.25f; }
+
     Queries queries;
 
 private:
     View<const int32_t, 2> near_;
     std::span<const int32_t> points_;
-    std::vector<float> room_sq_;             // of each row: the squared distance that its queries keep
+    std::vector<float> room_sq_;            // of each row: the squared distance that its queries keep
     std::vector<std::vector<int32_t>> of_;  // queries of each row
 };
 
@@ -81,26 +85,29 @@ Queries make_queries(const Region& region, double ratio, bool has_inputs) {
     std::vector<float> places(static_cast<size_t>(3 * tried * static_cast<int64_t>(wanted.size())));
     data::neighbour_queries(rows.view(), near.view(), wanted, tried, kSeed, places.data());
 
-    // Where points gather, queries meet each other: closer ones then.
-    const double enough = ratio * static_cast<double>(wanted.size()) * (1 + kOversampling) / 2;
-    for (double count = kOversampling * ratio;; count *= 2) {
-        Spreader spread(rows.view(), near.view(), region.points, count);
-        for (const int32_t i : wanted)
-            if (has_inputs) spread.put(i, &rows.view()(i, 0));
-        for (const int32_t i : wanted)
-            for (int64_t j = 1; j < k; ++j) {
-                const int32_t other = near.view()(i, j);
-                if (other < 0) break;
-                float middle[3];
-                for (int c = 0; c < 3; ++c) middle[c] = 0.5f * (rows.view()(i, c) + rows.view()(other, c));
-                spread.add(i, middle);
-            }
-        for (int64_t j = 0; j < tried; ++j)  // one of each point in turn
-            for (size_t i = 0; i < wanted.size(); ++i)
-                spread.add(wanted[i], places.data() + 3 * (static_cast<int64_t>(i) * tried + j));
-        if (static_cast<double>(spread.queries.size()) >= enough || count > kMostCrowded * ratio)
-            return std::move(spread.queries);
-    }
+    Spreader spread(rows.view(), near.view(), region.points, kOversampling * ratio);
+    const auto place = [&](size_t i, int64_t j) { return places.data() + 3 * (static_cast<int64_t>(i) * tried + j); };
+    for (const int32_t i : wanted)
+        if (has_inputs) spread.put(i, &rows.view()(i, 0));
+    for (const int32_t i : wanted)
+        for (int64_t j = 1; j < k; ++j) {
+            const int32_t other = near.view()(i, j);
+            if (other < 0) break;
+            float middle[3];
+            for (int c = 0; c < 3; ++c) middle[c] = 0.5f * (rows.view()(i, c) + rows.view()(other, c));
+            spread.add(i, middle);
+        }
+    for (int64_t j = 0; j < tried; ++j)  // one of each point in turn
+        for (size_t i = 0; i < wanted.size(); ++i) spread.add(wanted[i], place(i, j));
+
+    // Points on a line, or many at one place, seem to have more room than they have: closer and closer there.
+    const auto needed = static_cast<int64_t>(std::ceil(ratio));
+    for (size_t i = 0; i < wanted.size(); ++i)
+        for (int closer = 0; spread.count(wanted[i]) < needed && closer <= kCloser; ++closer) {
+            spread.narrow(wanted[i], closer == kCloser);
+            for (int64_t j = 0; j < tried && spread.count(wanted[i]) < needed; ++j) spread.add(wanted[i], place(i, j));
+        }
+    return std::move(spread.queries);
 }
 
 void move_queries(Upsampler& upsampler, const Region& region, const Queries& queries, Candidates& candidates) {

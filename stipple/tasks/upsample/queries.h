@@ -12,9 +12,9 @@ struct Queries {
     int64_t size() const { return static_cast<int64_t>(parents.size()); }
 };
 
-/// Half as many again as `ratio` asks for, or more, for each wanted point of a region, spread evenly between it and its
-/// neighbours and beyond rims, as sparse as the cloud is there; the wanted points themselves among them where
-/// `has_inputs`. O(n ratio).
+/// About half as many again as `ratio` asks for, for each wanted point of a region at least `ratio`, spread evenly
+/// between it and its neighbours and beyond rims, as sparse as the cloud is there; the wanted points themselves among
+/// them where `has_inputs`. O(n ratio^2).
 Queries make_queries(const Region& region, double ratio, bool has_inputs);
 
 /// Appends the queries to the candidates, moved by the network, with what it says about them. Those that are not finite

@@ -8,8 +8,8 @@
 namespace stipple::tasks {
 
 /// Moves the first `movable` of the points [n, 3] along the surface, away from their neighbours, so that they lie about
-/// as evenly as a honeycomb's cells: of points that elimination has chosen on a sphere, the mean squared distance of the
-/// surface to the nearest of them falls by a fifth. The others stay.
+/// as evenly as a honeycomb's cells: of points that elimination has chosen on a sphere, the mean squared distance of
+/// the surface to the nearest of them falls by a fifth. The others stay.
 ///
 /// A point moves in the plane of its neighbours at the start, at most half of its distance to the nearest six. Without
 /// a plane (fewer than three neighbours, or all on a line) it moves freely. The same for any number of threads. Up to

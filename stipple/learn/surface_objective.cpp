@@ -1,0 +1,124 @@
+#include "stipple/learn/surface_objective.h"
+
+#include <algorithm>
+#include <torch/torch.h>
+
+namespace stipple::learn {
+namespace {
+
+using torch::Tensor;
+
+constexpr uint64_t kScoredSeed = 0x56414C49;  // the same patches whatever the seed of a run
+
+}  // namespace
+
+PatchTensors PatchTensors::to(torch::Device device) const {
+    return {points.to(device, /*non_blocking=*/true), queries.to(device, true), truth.to(device, true),
+            frames.to(device, true)};
+}
+
+PatchTensors PatchTensors::slice(int64_t begin, int64_t end) const {
+    const auto rows = [&](const Tensor& tensor) {
+        const int64_t each = tensor.size(0) / patches();
+        return tensor.narrow(0, begin * each, (end - begin) * each);
+    };
+    return {rows(points), rows(queries), rows(truth), rows(frames)};
+}
+
+bool has_output(const network::Network& network, const std::string& name) {
+    return std::any_of(network.outputs.begin(), network.outputs.end(),
+                       [&](const network::Output& output) { return output.name == name; });
+}
+
+SurfaceObjective::SurfaceObjective(const Recipe& recipe, const SurfaceSet& set, network::Network network,
+                                   int64_t queries)
+    : recipe_(recipe), set_(set), network_(std::move(network)) {
+    validate(recipe.patch, recipe.data.points);
+    recipe_.patch.queries = queries;
+    for (const SurfaceShape& shape : set.shapes)
+        for (const SurfacePool& pool : shape.pools)
+            if (static_cast<int64_t>(shape.pools.size()) != recipe.patch.pools ||
+                pool.points.size(0) != recipe.patch.samples)
+                throw Error(ErrorCode::bad_config, "the meshes were sampled with other options than those of [patch]");
+}
+
+PatchTensors SurfaceObjective::new_tensors(int64_t patches, bool is_pinned) const {
+    const auto options = torch::TensorOptions(torch::kFloat32).pinned_memory(is_pinned);
+    return {torch::zeros({patches * recipe_.data.points, 3}, options),
+            torch::zeros({patches * recipe_.patch.queries, 3}, options),
+            torch::zeros({patches * recipe_.patch.truth, 3}, options), torch::zeros({patches, kFrameNumbers}, options)};
+}
+
+void SurfaceObjective::prepare(int64_t batch, int buffers, int threads, torch::Device device) {
+    batch_ = batch;
+    device_ = device;
+    index_ = std::make_unique<SurfaceIndex>(set_, device);
+    scratch_.resize(static_cast<size_t>(std::max(threads, 1)));
+    buffers_.clear();
+    for (int i = 0; i < buffers; ++i) buffers_.push_back(new_tensors(batch, device.is_cuda()));
+}
+
+void SurfaceObjective::write_patch(const PatchOptions& options, const PatchPlan& plan, const PatchKey& key,
+                                   int64_t place, const PatchTensors& to, PatchScratch& scratch) const {
+    const auto rows = [&](const Tensor& tensor, int64_t count) {
+        return View<float, 2>(tensor.data_ptr<float>() + 3 * place * count, {count, 3});
+    };
+    const PatchFrame frame = make_patch(set_.shapes[static_cast<size_t>(plan.shape)], options, plan, key,
+                                        {.points = rows(to.points, recipe_.data.points),
+                                         .queries = rows(to.queries, recipe_.patch.queries),
+                                         .truth = rows(to.truth, recipe_.patch.truth)},
+                                        scratch);
+    index_->write_frame(plan.shape, frame, to.frames.data_ptr<float>() + kFrameNumbers * place);
+}
+
+void SurfaceObjective::make(int64_t epoch, int64_t item, const data::LoaderSlot& slot) {
+    const PatchKey key = {recipe_.run.seed, epoch, item};
+    write_patch(recipe_.patch, plan_patch(set_.train, recipe_.patch, key), key, slot.place,
+                buffers_[static_cast<size_t>(slot.buffer)], scratch_[static_cast<size_t>(slot.thread)]);
+}
+
+PatchTensors SurfaceObjective::patches_of(const data::LoadedBatch& loaded) const {
+    STIPPLE_REQUIRE(static_cast<int64_t>(loaded.items.size()) == batch_, "a batch of {} items, not {}",
+                    loaded.items.size(), batch_);
+    return buffers_[static_cast<size_t>(loaded.buffer)].to(device_);
+}
+
+const PatchTensors& SurfaceObjective::scored_patches() {
+    if (scored_.frames.defined()) return scored_;
+    const int64_t count = recipe_.data.validation_items;
+    PatchOptions options = recipe_.patch;
+    options.query_noise_share = 0;
+    options.midpoint_share = 1;
+    options.input_share = 0;  // whose distance is none without noise
+    options.scale_min = options.scale_max = 1;
+    const PatchTensors made = new_tensors(count, false);
+    PatchScratch scratch;
+    for (int64_t i = 0; i < count; ++i) {
+        const int64_t kind = i % kScoredKindCount;
+        const PatchKey key = {kScoredSeed, 0, i / kScoredKindCount};  // the kinds show the same places of shapes
+        PatchPlan plan = plan_patch(set_.held_out, options, key);
+        plan.sampling = kind == 1 ? PatchSampling::random : PatchSampling::uniform;
+        plan.noise = 0;
+        if (kind == 2)  // from a quarter of the noise to all of it
+            plan.noise = options.noise_max * (1 + static_cast<double>(i / kScoredKindCount % 4)) / 4;
+        write_patch(options, plan, key, i, made, scratch);
+    }
+    scored_ = made.to(device_);
+    return scored_;
+}
+
+Tensor SurfaceObjective::mean_distances(const Tensor& positions, const Tensor& frames) const {
+    const Tensor rows = positions.reshape({frames.size(0), -1, 3});
+    return (rows - index_->closest(rows, frames)).square().sum(2).sqrt().to(torch::kFloat64).mean(1);
+}
+
+std::string SurfaceObjective::describe(std::span<const int64_t> numbers) const {
+    std::string text;
+    for (size_t i = 0; i < numbers.size() && i < 4; ++i) {
+        const int64_t shape = set_.train[static_cast<size_t>(numbers[i]) % set_.train.size()];
+        text += (i > 0 ? ", " : "") + fmt::format("{} of {}", numbers[i], set_.shapes[static_cast<size_t>(shape)].name);
+    }
+    return numbers.size() > 4 ? text + fmt::format(" and {} more", numbers.size() - 4) : text;
+}
+
+}  // namespace stipple::learn

@@ -1,0 +1,76 @@
+#pragma once
+// SurfaceObjective: what all networks that upsample train on. Patches of meshes, made by the loader's threads into
+// buffers, and fixed ones of held-out meshes to be scored.
+
+#include <memory>
+#include <torch/types.h>
+
+#include "stipple/learn/objective.h"
+#include "stipple/learn/recipe.h"
+#include "stipple/learn/surface_index.h"
+
+namespace stipple::learn {
+
+/// Of some patches, in spacings; rows of one patch follow each other.
+struct PatchTensors {
+    torch::Tensor points, queries, truth;  // [patches * each, 3]
+    torch::Tensor frames;                  // [patches, kFrameNumbers]
+
+    PatchTensors to(torch::Device device) const;
+    PatchTensors slice(int64_t begin, int64_t end) const;
+    int64_t patches() const { return frames.size(0); }
+};
+
+/// Kinds of patches that are scored, in turn: patch i is of kind i % 3.
+inline constexpr const char* kScoredKinds[] = {"uniform", "random", "noisy"};
+inline constexpr int64_t kScoredKindCount = 3;
+
+class SurfaceObjective : public Objective {
+public:
+    int64_t items() const override { return recipe_.data.items; }
+    network::Network network() const override { return network_; }
+    void prepare(int64_t batch, int buffers, int threads, torch::Device device) override;
+    void make(int64_t epoch, int64_t item, const data::LoaderSlot& slot) override;
+    bool has_validation() const override { return !set_.held_out.empty(); }
+    std::string describe(std::span<const int64_t> items) const override;
+
+protected:
+    /// `queries`: of a patch, whatever the recipe says. The set must outlive it. Throws Error{bad_config} where it was
+    /// sampled otherwise than the recipe says, and as validate() of PatchOptions.
+    SurfaceObjective(const Recipe& recipe, const SurfaceSet& set, network::Network network, int64_t queries);
+
+    const Recipe& recipe() const { return recipe_; }
+    const SurfaceIndex& index() const { return *index_; }
+    /// On the device. A batch must be whole.
+    PatchTensors patches_of(const data::LoadedBatch& loaded) const;
+    /// recipe.data.validation_items patches of held-out meshes on the device, the same for every run: made when first
+    /// asked for, without noise of queries, which are midpoints, and of the scale of use.
+    const PatchTensors& scored_patches();
+    /// Mean distance of positions [patches * m, 3] to the surface: [patches] float64.
+    torch::Tensor mean_distances(const torch::Tensor& positions, const torch::Tensor& frames) const;
+    /// The part of kind `kind` of numbers [patches] of scored patches.
+    static torch::Tensor of_kind(const torch::Tensor& numbers, int64_t kind) {
+        return numbers.slice(0, kind, numbers.size(0), kScoredKindCount);
+    }
+
+private:
+    PatchTensors new_tensors(int64_t patches, bool is_pinned) const;
+    void write_patch(const PatchOptions& options, const PatchPlan& plan, const PatchKey& key, int64_t place,
+                     const PatchTensors& to, PatchScratch& scratch) const;
+
+    Recipe recipe_;
+    const SurfaceSet& set_;
+    network::Network network_;
+
+    int64_t batch_ = 0;
+    torch::Device device_ = torch::kCPU;
+    std::unique_ptr<SurfaceIndex> index_;
+    std::vector<PatchTensors> buffers_;
+    std::vector<PatchScratch> scratch_;
+    PatchTensors scored_;  // undefined at first
+};
+
+/// Whether a network has an output of this name.
+bool has_output(const network::Network& network, const std::string& name);
+
+}  // namespace stipple::learn
