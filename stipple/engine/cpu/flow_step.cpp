@@ -19,8 +19,8 @@ constexpr int64_t kParts = 2 * kHidden + kChannels;  // of a condition: its shif
 /// A number of each row.
 using Lanes = float[kLanes];
 
-/// By the exponential of a negative number: nothing overflows.
-float sigmoid(float x) {
+/// By the exponential of a negative number: nothing overflows. Inlined, so that loops over lanes become vectors.
+[[gnu::always_inline]] inline float sigmoid(float x) {
     const float above = 1 / (1 + ops::fast_exp(-std::fabs(x)));
     return 0.5f + std::copysign(above - 0.5f, x);
 }
@@ -110,10 +110,12 @@ private:
     void prepare(float t) {
         for (int64_t i = 0; i < 2 * parts_; ++i) {
             const float growth = net_.steps > 0 ? t * time_[i] : 0;
-            for (int64_t lane = 0; lane < kLanes; ++lane) now_[i][lane] = given_[i][lane] + growth;
+            Lanes sum;
+            for (int64_t lane = 0; lane < kLanes; ++lane) sum[lane] = given_[i][lane] + growth;
+            if (i >= parts_)
+                for (int64_t lane = 0; lane < kLanes; ++lane) sum[lane] = sigmoid(sum[lane]);
+            std::copy_n(sum, kLanes, now_[i]);
         }
-        for (int64_t i = parts_; i < 2 * parts_; ++i)
-            for (int64_t lane = 0; lane < kLanes; ++lane) now_[i][lane] = sigmoid(now_[i][lane]);
         t_ = t;
         is_ready_ = true;
     }
@@ -122,20 +124,22 @@ private:
     void activate(int64_t first) {
         const bool is_tanh = net_.activation.kind == ActivationKind::tanh;
         for (int64_t o = 0; o < h_; ++o) {
-            const float *s = gate(first + o), *b = shift(first + o);
-            float *value = value_[o], *slope = slope_[o];
+            const float *s = gate(first + o), *b = shift(first + o), *product_of = value_[o];
+            Lanes value, slope;  // of their own: nothing else is at their place, which vectors want to know
             if (is_tanh)
                 for (int64_t lane = 0; lane < kLanes; ++lane) {
-                    const float y = 2 * sigmoid(2 * (value[lane] * s[lane] + b[lane])) - 1;
+                    const float y = 2 * sigmoid(2 * (product_of[lane] * s[lane] + b[lane])) - 1;
                     value[lane] = y;
                     slope[lane] = s[lane] * (1 - y * y);
                 }
             else
                 for (int64_t lane = 0; lane < kLanes; ++lane) {
-                    const float v = value[lane] * s[lane] + b[lane], p = sigmoid(v), y = v * p;
+                    const float v = product_of[lane] * s[lane] + b[lane], p = sigmoid(v), y = v * p;
                     value[lane] = y;
                     slope[lane] = s[lane] * (p + y * (1 - p));
                 }
+            std::copy_n(value, kLanes, value_[o]);
+            std::copy_n(slope, kLanes, slope_[o]);
         }
     }
 

@@ -16,7 +16,8 @@ using lowering::NetworkReader;
 using network::Kind;
 using network::Layer;
 
-/// The condition of a point serves all its rows.
+/// The condition of a point serves all its rows. With a log-determinant it is two steps, so that who does not ask for
+/// likelihoods does not pay for derivatives: they cost three times what the rest does.
 Form lower_flow_step(NetworkReader& reader, const Layer& layer) {
     lowering::Node node = lowering::make_node(lowering::NodeKind::step, layer.name, layer.type);
     node.step = StepKind::flow_step;
@@ -31,7 +32,16 @@ Form lower_flow_step(NetworkReader& reader, const Layer& layer) {
     node.end = layer.options.steps;
     node.inverse = layer.options.inverse;
     node.activation = layer.options.activation;
-    return reader.graph.form_of(reader.graph.add(std::move(node)));
+    if (!layer.options.log_det || layer.options.inverse) return reader.graph.form_of(reader.graph.add(std::move(node)));
+    const int64_t c = layer.type.channels - 1;
+    lowering::Node moved = node;
+    moved.type.channels = c;
+    node.name += "/log_det";
+    std::vector<int64_t> last(static_cast<size_t>(c + 1), -1);
+    last.back() = c;
+    const Form log_det =
+        apply(lowering::selection(c + 1, last), reader.graph.form_of(reader.graph.add(std::move(node))));
+    return sum(placed(reader.graph.form_of(reader.graph.add(std::move(moved))), 0, c + 1), log_det);
 }
 
 void check_flow_step(const ProgramCheck& check, const Step& step) {
