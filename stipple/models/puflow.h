@@ -22,7 +22,7 @@ enum class FlowFamily {
     residual,    // actnorm, then x + g(x | c) with Lip(g) < 1: inverted by Newton's method
     continuous,  // dx/dt = g(x, t | c) by `steps` of RK4
     augmented,   // couplings on 3 + augmented_channels, of which the latter start as a function of the features;
-                // children are the first 3 of the inverse. log_det and nll are those of all channels together
+                 // children are the first 3 of the inverse. log_det and nll are those of all channels together
     mlp,  // no flow back: layers of latent and features make the children. The control of what a bijection brings;
           // log_det and nll are those of the coupling flow there
 };

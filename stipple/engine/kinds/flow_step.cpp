@@ -44,11 +44,15 @@ Form lower_flow_step(NetworkReader& reader, const Layer& layer) {
     return sum(placed(reader.graph.form_of(reader.graph.add(std::move(moved))), 0, c + 1), log_det);
 }
 
+// As the layer has it: a file must not keep an engine busy for ever.
+constexpr int64_t kMostSteps = 1000;
+
 void check_flow_step(const ProgramCheck& check, const Step& step) {
     check.need_inputs(step, 2);
     TensorType type = check.numbers(step, 0);
     const int64_t c = type.channels, h = step.begin;
-    check.require(c <= network::kMostFlowChannels && h >= 1 && h <= network::kMostFlowHidden && step.end >= 0,
+    check.require(c <= network::kMostFlowChannels && h >= 1 && h <= network::kMostFlowHidden && step.end >= 0 &&
+                      step.end <= kMostSteps,
                   "its channels or steps are out of range");
     check.require(step.activation.kind == ActivationKind::tanh || step.activation.kind == ActivationKind::swish,
                   "its activation is neither tanh nor swish");
