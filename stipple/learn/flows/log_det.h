@@ -20,7 +20,9 @@ enum class LogDetMethod {
                    // terms there are
 };
 
-/// How many terms of the series are taken.
+/// How many terms of the series are taken. Roulette costs variance: with terms that shrink by L it is finite for
+/// geometric lengths with 1 - rate > L^2 alone. Poisson lengths, whose tails are thinner than any power, have rare
+/// large values, which exact_terms make rarer.
 enum class SeriesLength {
     fixed,      // `terms`: cut off, biased
     geometric,  // Russian roulette: exact_terms and N more, N >= 1, P(N >= k) = (1 - rate)^(k - 1); unbiased
