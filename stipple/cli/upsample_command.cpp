@@ -15,7 +15,7 @@ namespace {
 
 struct UpsampleArguments {
     std::string model, from, picture, profile;
-    std::vector<std::string> inputs;
+    std::vector<std::string> inputs, settings;
     OutputFile output;
     PrecisionArgument precision;
     tasks::UpsampleOptions how;
@@ -61,6 +61,7 @@ void upsample_entry(UpsampleJob& job, const data::CloudEntry& entry, const Outpu
         Progress progress("upsample", tasks::upsampling_work(job.upsampler, cloud, count), progress_mode(common),
                           "points");
         tasks::UpsampleOptions how = arguments.how;
+        how.seed = common.seed;
         how.advance = [&](int64_t points) { progress.add(points); };
         tasks::Upsampled upsampled = tasks::upsample(job.upsampler, cloud, how);
         made.vertices = std::move(upsampled.cloud);
@@ -88,6 +89,21 @@ void upsample_entry(UpsampleJob& job, const data::CloudEntry& entry, const Outpu
         arguments.picture, [&] { return draw_both(cloud, made.vertices, arguments.size); }, common, result);
 }
 
+tasks::Upsampler load_upsampler(const UpsampleArguments& arguments, const Common& common, Profile& profile) {
+    std::map<std::string, std::string> options = model_options(arguments.settings);
+    if (arguments.model == tasks::kMidpoints) {
+        STIPPLE_REQUIRE(options.empty(), "--set is for networks: midpoints have no options");
+        return {};
+    }
+    if (arguments.how.temperature > 0) options.emplace("noise", "true");
+    const std::string path =
+        arguments.model.empty() ? tasks::shipped_weights(tasks::kUpsamplerWeights) : arguments.model;
+    return {tasks::load_model_or_engine(path, options),
+            {.device = common.device,
+             .precision = arguments.precision.wanted(),
+             .profile = arguments.profile.empty() ? nullptr : &profile}};
+}
+
 Result run_upsample(const UpsampleArguments& arguments, const Common& common) {
     require_one_stdin(arguments.inputs);
     const std::vector<data::CloudEntry> entries = data::list_clouds(arguments.inputs);
@@ -106,17 +122,8 @@ Result run_upsample(const UpsampleArguments& arguments, const Common& common) {
         PointCloud(0), {.ratio = arguments.how.ratio, .count = arguments.how.count, .spacing = arguments.how.spacing});
     Profile profile;
     FileProgress file_progress(common);
-    const bool is_network = arguments.model != tasks::kMidpoints;
-    UpsampleJob job{
-        .upsampler = is_network ? tasks::Upsampler(
-                                      tasks::load_model_or_engine(arguments.model.empty()
-                                                                      ? tasks::shipped_weights(tasks::kUpsamplerWeights)
-                                                                      : arguments.model),
-                                      {.device = common.device,
-                                       .precision = arguments.precision.wanted(),
-                                       .profile = arguments.profile.empty() ? nullptr : &profile})
-                                : tasks::Upsampler(),
-        .reading = reading({.clouds = {}, .from = arguments.from}, file_progress)};
+    UpsampleJob job{.upsampler = load_upsampler(arguments, common, profile),
+                    .reading = reading({.clouds = {}, .from = arguments.from}, file_progress)};
 
     Result result;
     result.fields["inputs"] = arguments.inputs;
@@ -152,6 +159,10 @@ Command add_upsample(Arguments& root, Common& common) {
     app.option("--ratio", arguments->how.ratio, "Points for each point: 4, 3.7, 16").text("R");
     app.option("--count", arguments->how.count, "Instead: points in all").text("N");
     app.option("--spacing", arguments->how.spacing, "Instead: a point for each square of this edge").text("D");
+    app.option("--temperature", arguments->how.temperature, "Noise in the latents: another cloud for each --seed")
+        .text("T");
+    app.option("--set", arguments->settings, "Options that training does not fix, e.g. interpolation_neighbours=12")
+        .text("KEY=VALUE...");
     app.flag("--keep-input", arguments->how.keeps_input, "The points of the input stay, as the first ones");
     app.flag("--normals", arguments->normals, "Oriented normals: the input's, else estimated");
     app.option("--picture", arguments->picture, "Draw input and result into this .png");

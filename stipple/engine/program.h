@@ -92,11 +92,13 @@ enum class StepKind {
     log_softmax,
     layer_norm,  // (x - mean) / sqrt(variance + factor); weight and bias of the layer are a map after it
     activation,
-    add,       // x + factor * y: add and subtract
-    multiply,  // x * y
-    couple,    // channels from `begin` on plus factor * t
-    inject,    // as the layer
-    log_det,   // [B, 1]: factor * (points of the cloud)
+    add,        // x + factor * y: add and subtract
+    multiply,   // x * y
+    couple,     // channels from `begin` on plus factor * t
+    inject,     // as the layer
+    flow_step,  // (x, condition) as the layer; weight: its parameters one after the other; begin: hidden width, end:
+                // steps of RK4, 0: residual. A channel more than x has: the log-determinant
+    log_det,    // [B, 1]: factor * (points of the cloud)
     gaussian_log_density,
 };
 
@@ -104,8 +106,9 @@ struct Step {
     StepKind kind = StepKind::chain;
     std::string name;  // of the layer whose output it makes
     /// Of every kind but chain, whose layers name theirs. All Access::row, but those of copy (any access) and s and b
-    /// of inject and y of multiply (row, point or cloud). gather and edge_distance: x, then the indices. couple: x, t;
-    /// x has all channels, t those from `begin` on. copy, slice and reverse may have int32 neither in nor out.
+    /// of inject, y of multiply and the condition of flow_step (row, point or cloud). gather and edge_distance: x, then
+    /// the indices. couple: x, t; x has all channels, t those from `begin` on. copy, slice and reverse may have int32
+    /// neither in nor out.
     std::vector<Source> inputs;
     Value output = -1;
     std::vector<Dense> layers;     // chain: one or more
@@ -113,11 +116,11 @@ struct Step {
     Level level = Level::point;    // chain: what a row of its layers belongs to
     int64_t width = 1;             // chain: rows of each point, before the reduction
     int32_t set = 0;               // the point set whose points its rows belong to, or that it counts; of clouds 0
-    std::vector<float> weight;     // fold_matrix, constant
-    int64_t begin = 0, end = 0;    // slice, couple
+    std::vector<float> weight;     // fold_matrix, constant, flow_step
+    int64_t begin = 0, end = 0;    // slice, couple, flow_step
     float factor = 1;              // add, couple, log_det, layer_norm
-    bool inverse = false;          // inject, rotation
-    Activation activation;         // activation
+    bool inverse = false;          // inject, rotation, flow_step
+    Activation activation;         // activation, flow_step
 };
 
 struct ValueInfo {

@@ -18,6 +18,7 @@
 #include <torch/torch.h>
 #include <vector>
 
+#include "stipple/learn/flows/log_det.h"
 #include "stipple/network/network.h"
 #include "stipple/network/weights.h"
 #include "stipple/ops/clouds.h"
@@ -40,6 +41,10 @@ struct RunOptions {
     /// Actnorms take mean and deviation of this batch as their start (a flow's first step): outputs of mean 0,
     /// variance 1.
     bool starts_actnorm = false;
+    /// Of flow_steps that are ODEs: above 0, steps as long as this error allows instead of the layer's number of them.
+    double ode_tolerance = 0;
+    /// How residual flow_steps find their log-determinants; what it draws is a function of (seed, step, layer).
+    LogDetOptions log_det = {};
     /// Type of the products of linear layers and of what they hand on, float16 or bfloat16; without it that of the
     /// module. Batch norms keep float32 statistics, layers that measure or multiply points compute in float32, and
     /// outputs are float32 again.

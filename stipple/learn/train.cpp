@@ -11,6 +11,7 @@
 #include "stipple/core/interrupt.h"
 #include "stipple/core/log.h"
 #include "stipple/learn/distributed/exchange.h"
+#include "stipple/learn/flows/lipschitz.h"
 #include "stipple/learn/loop/device_steps.h"
 #include "stipple/learn/loop/run_log.h"
 #include "stipple/learn/loop/run_state.h"
@@ -274,6 +275,10 @@ void Training::step(const data::LoadedBatch& batch) {
     clip.end();
     ProfileMark update(how.profiler, "optimizer");
     optimizer_.step(rate, (is_clipped ? recipe_.run.clip / gradient : 1) / scale);
+    if (has_residual_steps(module_.network())) {
+        bound_residual_steps(module_.network(), optimizer_.masters());
+        bound_residual_steps(module_.network(), module_.parameters());
+    }
     update.end();
     if (has_average()) {
         const ProfileMark mark(how.profiler, "average");

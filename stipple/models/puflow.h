@@ -9,20 +9,51 @@
 //   - integers are left out: "num_batches_tracked", and the order of channels of permutate2, which is always reversed.
 // Shapes lose their ones: a convolution's [o, i, 1, 1] is [o, i], an actnorm's [1, 1, 3] is [3].
 
+#include <string>
+#include <vector>
+
 #include "stipple/network/network.h"
 
 namespace stipple::models {
+
+/// What a block of the flow is made of, c its condition.
+enum class FlowFamily {
+    coupling,    // as published: actnorm, a 3 x 3 matrix, an additive coupling, an affine injector
+    residual,    // actnorm, then x + g(x | c) with Lip(g) < 1: inverted by Newton's method
+    continuous,  // dx/dt = g(x, t | c) by `steps` of RK4
+    augmented,   // couplings on 3 + augmented_channels, of which the latter start as a function of the features;
+                 // children are the first 3 of the inverse. log_det and nll are those of all channels together
+    mlp,  // no flow back: layers of latent and features make the children. The control of what a bijection brings;
+          // log_det and nll are those of the coupling flow there
+};
+
+/// Whose neighbours a child is interpolated of.
+enum class Neighbourhood {
+    euclidean,  // of the points
+    latent,     // of their latents
+};
+
+/// By the position of the enumerators, as configurations have them: "coupling", ..; "euclidean", ..
+const std::vector<std::string>& flow_family_names();
+const std::vector<std::string>& neighbourhood_names();
 
 struct PuFlowOptions {
     int64_t ratio = 4;                     // children of a point, 1..32
     int64_t neighbours = 16;               // of the feature network, 1..128; a cloud needs as many points
     int64_t interpolation_neighbours = 8;  // likewise
-    bool stages = false;                   // also output what the published code computes on the way, for parity tests
+    FlowFamily family = FlowFamily::coupling;
+    int64_t steps = 8;               // of the continuous family, 1..1000
+    int64_t augmented_channels = 8;  // of the augmented family, 1..61
+    Neighbourhood neighbourhood = Neighbourhood::euclidean;
+    bool noise = false;   // an input noise [B, N, ratio, c], added to the latents of the children before they go back:
+                          // normal numbers times a temperature make several outputs of one input
+    bool stages = false;  // also output what the published code computes on the way, for parity tests
 };
 
 /// points [B, N, 3] -> upsampled [B, N, ratio, 3] (child r of point n is row n * ratio + r), the weights [B, N, 8,
 /// ratio] of a point's neighbours [B, N, 8] in the interpolation of each child, log_likelihood terms log_det [B, 1] and
-/// nll [B, 1]. Points are those of a patch, centred and of radius 1.
+/// nll [B, 1]. Points are those of a patch, centred and of radius 1. No parameter depends on neighbours,
+/// interpolation_neighbours, ratio, steps, neighbourhood or noise: they may change after training.
 ///
 /// With options.stages also feat_1 .. feat_6 and cond_1 .. cond_6 [B, N, 32 | 64 | 128], flow_1 .. flow_6 and z
 /// [B, N, 3] (flow_6 is z), interp_logits [B, N, 8, ratio], latent_interp [B, N, ratio, 3],

@@ -53,6 +53,15 @@ Network build_puflow(const Config& config) {
     reader.read("ratio", options.ratio);
     reader.read("neighbours", options.neighbours);
     reader.read("interpolation_neighbours", options.interpolation_neighbours);
+    auto family = static_cast<int64_t>(options.family);
+    reader.read("family", flow_family_names(), family);
+    options.family = static_cast<FlowFamily>(family);
+    reader.read("steps", options.steps);
+    reader.read("augmented_channels", options.augmented_channels);
+    auto neighbourhood = static_cast<int64_t>(options.neighbourhood);
+    reader.read("neighbourhood", neighbourhood_names(), neighbourhood);
+    options.neighbourhood = static_cast<Neighbourhood>(neighbourhood);
+    reader.read("noise", options.noise);
     reader.read("stages", options.stages);
     reader.finish();
     return puflow(options);

@@ -40,6 +40,17 @@ Tensor Builder::linear_sharing(std::string name, Tensor x, int64_t channels, con
     return add_layer(std::move(name), Kind::linear, {x}, linear_options(channels, options), std::move(parameters));
 }
 
+Tensor Builder::flow_step(std::string name, Tensor x, Tensor condition, const FlowStepOptions& options,
+                          std::string parameters) {
+    LayerOptions result;
+    result.channels = options.hidden;
+    result.steps = options.steps;
+    result.activation = options.activation;
+    result.log_det = options.log_det;
+    result.inverse = options.inverse;
+    return add_layer(std::move(name), Kind::flow_step, {x, condition}, result, std::move(parameters));
+}
+
 Tensor Builder::flow_log_det(std::string name, Tensor x, std::string parameters) {
     STIPPLE_REQUIRE(!parameters.empty(), "flow_log_det '{}': needs the name of an actnorm or mix", name);
     return add_layer(std::move(name), Kind::flow_log_det, {x}, {}, std::move(parameters));

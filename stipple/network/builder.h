@@ -19,6 +19,15 @@ struct LinearOptions {
     Initialiser weights = Initialiser::fan_in_uniform;
 };
 
+/// For flow_step().
+struct FlowStepOptions {
+    int64_t hidden = 64;              // 1 to kMostFlowHidden
+    int64_t steps = 0;                // of RK4, at most 1000; 0: a residual step
+    Activation activation = swish();  // or tanh()
+    bool log_det = false;
+    bool inverse = false;
+};
+
 class Builder {
 public:
     explicit Builder(std::string network_name) { network_.name = std::move(network_name); }
@@ -156,6 +165,9 @@ public:
         options.inverse = inverse;
         return add_layer(std::move(name), Kind::inject, {x, s, b}, options);
     }
+    /// condition: what a linear layer with flow_condition_channels() outputs makes of features.
+    Tensor flow_step(std::string name, Tensor x, Tensor condition, const FlowStepOptions& options,
+                     std::string parameters = {});
     Tensor flow_log_det(std::string name, Tensor x, std::string parameters);
     Tensor gaussian_log_density(std::string name, Tensor z) {
         return add_layer(std::move(name), Kind::gaussian_log_density, {z});

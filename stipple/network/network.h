@@ -101,6 +101,13 @@ enum class Kind {
     mix,            // W x for every row, or W^-1 x: the invertible matrix of a flow
     couple,         // (x, t): channels from `begin` on minus t, or plus t in the inverse
     inject,         // (x, s, b): (x - b) exp(-s), or x exp(s) + b in the inverse
+    flow_step,      // (x [.., c], condition [.., 2 (2 h + c)]) -> [.., c], or its inverse: a step with a small network
+                    // g(x), c -> h -> h -> c. With `steps` 0 it is x + g(x), else x at time 1 of dx/dt = g(x, t) from x
+                    // at time 0 by that many steps of RK4. c is at most 3 (kMostFlowChannels). A layer of g is
+                    // (W v) sigmoid(gate) + shift, the first two with the activation behind; the condition holds
+                    // the shifts of the three layers (h, h, c numbers), then their gates; both grow linearly with t by
+                    // the parameter `time`. With `log_det` -> [.., c + 1]: ln |det J| is the last channel, exact, of an
+                    // ODE the integral of the exact trace. A residual step has an inverse where Lip(g) < 1
     flow_log_det,   // (x [B, N, c]) -> [B, 1]: what the actnorm or mix of that name adds to log |det J| of N points
     gaussian_log_density,  // (z [B, N, c]) -> [B, 1]: sum of -(z^2 + ln 2 pi) / 2
 };
@@ -157,6 +164,13 @@ inline Activation softplus() {
     return {ActivationKind::softplus, 0};
 }
 
+/// Of a flow_step: channels that it moves, and width of its hidden layers.
+constexpr int64_t kMostFlowChannels = 3, kMostFlowHidden = 64;
+/// Channels of the condition of a flow_step.
+inline int64_t flow_condition_channels(int64_t channels, int64_t hidden) {
+    return 2 * (2 * hidden + channels);
+}
+
 /// How a parameter starts.
 enum class Initialiser {
     zeros,
@@ -168,20 +182,22 @@ enum class Initialiser {
 
 /// What a kind needs beside its inputs. Fields that a kind does not name are left as they are here.
 struct LayerOptions {
-    int64_t channels = 0;                               // linear, learned: outputs. unflatten: of a point
-    TensorType type = {};                               // input
-    bool bias = true;                                   // linear
-    bool norm = false;                                  // linear: batch norm over all rows
-    float norm_eps = 1e-5f;                             // linear with norm, layer_norm
-    float norm_momentum = 0.1f;                         // linear with norm, while training
-    Activation activation;                              // linear, activation
+    int64_t channels = 0;        // linear, learned: outputs. unflatten: of a point. flow_step: of its hidden layers
+    TensorType type = {};        // input
+    bool bias = true;            // linear
+    bool norm = false;           // linear: batch norm over all rows
+    float norm_eps = 1e-5f;      // linear with norm, layer_norm
+    float norm_momentum = 0.1f;  // linear with norm, while training
+    Activation activation;       // linear, activation; flow_step: tanh or swish
     Initialiser weights = Initialiser::fan_in_uniform;  // linear, mix, learned
     float rate = 0;                                     // dropout: probability of a zero
     int64_t begin = 0, end = 0;                         // slice; couple (begin)
     int64_t width = 1;                                  // repeat, knn
     int32_t set = 0;       // repeat of clouds: the set whose points get them; unflatten: its own
     float factor = 1;      // scale
-    bool inverse = false;  // actnorm, mix, couple, inject, rotation
+    bool inverse = false;  // actnorm, mix, couple, inject, rotation, flow_step
+    int64_t steps = 0;     // flow_step: of RK4; 0: a residual step
+    bool log_det = false;  // flow_step: ln |det J| behind its channels
 };
 
 struct Layer {
@@ -218,7 +234,8 @@ struct Parameter {
 
 /// Parameters of one layer, in order. learned: value [c]. linear: weight [out, in], bias [out], norm.weight, norm.bias,
 /// norm.running_mean, norm.running_var [out]. layer_norm: weight [c], bias [c]. actnorm: logs [c], bias [c]. mix:
-/// weight [c, c]. flow_log_det: those of its name.
+/// weight [c, c]. flow_step: 0.weight [h, c], 1.weight [h, h], 2.weight [c, h], of an ODE time [2 (2 h + c)].
+/// flow_log_det: those of its name.
 std::vector<Parameter> parameters_of(const Network& network, const Layer& layer);
 /// Of the whole network, each name once.
 std::vector<Parameter> parameters_of(const Network& network);

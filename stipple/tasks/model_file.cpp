@@ -5,13 +5,17 @@
 
 namespace stipple::tasks {
 
-ModelOrEngine load_model_or_engine(const std::string& path) {
+ModelOrEngine load_model_or_engine(const std::string& path, const std::map<std::string, std::string>& options) {
     ModelOrEngine loaded;
     loaded.path = find_weights(path);
-    if (engine::is_engine_file(loaded.path))
-        loaded.file = engine::load_engine(loaded.path);
-    else
-        loaded.model = models::load_model(loaded.path);
+    if (!engine::is_engine_file(loaded.path)) {
+        loaded.model = models::load_model(loaded.path, options);
+        return loaded;
+    }
+    loaded.file = engine::load_engine(loaded.path);
+    if (!options.empty())
+        throw Error(ErrorCode::bad_config, fmt::format("{} is an engine, which has no options", loaded.path),
+                    "options are set when it is built: stipple engine build --set");
     return loaded;
 }
 

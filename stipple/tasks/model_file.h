@@ -25,8 +25,8 @@ struct ModelOrEngine {
 };
 
 /// By its content; the path may be the name of shipped weights (tasks/weights.h). Throws Error{bad_file} that names the
-/// path.
-ModelOrEngine load_model_or_engine(const std::string& path);
+/// path, and Error{bad_config} for options (models::load_model) that do not fit a model; an engine has none.
+ModelOrEngine load_model_or_engine(const std::string& path, const std::map<std::string, std::string>& options = {});
 
 /// The type of an output by its name, before anything is compiled; none when there is no such output.
 std::optional<network::TensorType> output_type(const ModelOrEngine& source, std::string_view name);

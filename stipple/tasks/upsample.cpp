@@ -72,10 +72,13 @@ Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options)
     const auto output = [&](const char* name) { return find_type(program, program.outputs, name); };
     const network::TensorType *points = find_type(program, program.inputs, "points"),
                               *queries = find_type(program, program.inputs, "queries"),
-                              *upsampled = output("upsampled"), *weights = output("weights"),
-                              *neighbours = output("neighbours");
+                              *noise = find_type(program, program.inputs, "noise"), *upsampled = output("upsampled"),
+                              *weights = output("weights"), *neighbours = output("neighbours");
     takes_queries_ = queries != nullptr;
-    const bool inputs = points && *points == network::points_of(3) && program.inputs.size() == (queries ? 2u : 1u) &&
+    const bool is_noise =
+        !noise || (!queries && upsampled && *noise == rows_of(*upsampled, upsampled->width, noise->channels));
+    const bool inputs = points && *points == network::points_of(3) &&
+                        program.inputs.size() == (queries || noise ? 2u : 1u) && is_noise &&
                         (!queries || *queries == network::points_of(3, 1));
     const bool is_made = upsampled && (queries ? *upsampled == network::points_of(3, 1)
                                                : *upsampled == network::rows_of(upsampled->width, 3));
@@ -88,6 +91,7 @@ Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options)
                 runner_->source().name()),
             "stipple engine inspect shows what it does");
     children_ = queries ? 0 : upsampled->width;
+    noise_channels_ = noise ? noise->channels : 0;
     knows_uncertainty_ = queries && output("uncertainty");
     if (weights && neighbours && neighbours->is_index) sources_ = neighbours->width;
 }
@@ -135,6 +139,10 @@ int64_t upsampling_work(const Upsampler& upsampler, const PointCloud& cloud, int
 Upsampled upsample(Upsampler& upsampler, const PointCloud& cloud, const UpsampleOptions& options) {
     STIPPLE_REQUIRE(options.tile_points >= kFewestUpsampled, "tiles of {} points: {} or more", options.tile_points,
                     kFewestUpsampled);
+    STIPPLE_REQUIRE(options.temperature >= 0 && std::isfinite(options.temperature),
+                    "the temperature must be 0 or more, got {}", options.temperature);
+    STIPPLE_REQUIRE(options.temperature == 0 || upsampler.noise_channels() > 0,
+                    "this network takes no noise: it makes one cloud, whatever the temperature");
     const int64_t count = upsampled_count(cloud, options);
     PointCloud now = geometry::dedupe_points(cloud);
     Upsampled result;

@@ -21,6 +21,11 @@ struct UpsampleOptions {
     int64_t count = 0;   // points
     double spacing = 0;  // a point for each square of this edge, in the unit of the cloud
 
+    /// Above 0: normal numbers times this are added to the latents that points are made of, so that every seed makes
+    /// another cloud. The network must have an input for them.
+    double temperature = 0;
+    uint64_t seed = 0;
+
     bool keeps_input = false;                          // all input points are among the output, as its first points
     int64_t tile_points = 8192;                        // input points that are worked on at a time
     std::function<void(int64_t points)> advance = {};  // so many more points of upsampling_work() are done
@@ -31,7 +36,8 @@ inline constexpr const char* kMidpoints = "midpoints";
 
 /// What makes candidates. A network: of points [B, N, 3], with children upsampled [B, N, R, 3] of each point of a
 /// patch; or of points and queries [B, M, 3], with moved queries upsampled [B, M, 3]. Outputs `neighbours` and
-/// `weights` say of which input points an output is made, for attributes. Without a network: the points in the middle
+/// `weights` say of which input points an output is made, for attributes. Of a network with children an input noise
+/// [B, N, R, c] is what temperature adds to. Without a network: the points in the middle
 /// between a point and each of its nearest neighbours, twice as many as the ratio asks for.
 class Upsampler {
 public:
@@ -51,13 +57,15 @@ public:
     /// Input points that an output is made of; 0: it does not say.
     int64_t sources() const { return sources_; }
     bool knows_uncertainty() const { return knows_uncertainty_; }
+    /// Channels of the noise that it takes for each child; 0: none.
+    int64_t noise_channels() const { return noise_channels_; }
     /// The largest ratio that one pass makes: larger ones take several.
     double largest_ratio() const;
 
 private:
     std::optional<NetworkRunner> runner_;
     bool takes_queries_ = false, knows_uncertainty_ = false;
-    int64_t children_ = 0, sources_ = 0;
+    int64_t children_ = 0, sources_ = 0, noise_channels_ = 0;
 };
 
 /// The points of a cloud that options.ratio, count or spacing ask for. Throws Error{bad_argument} unless exactly one of
@@ -79,7 +87,8 @@ struct Upsampled {
 /// weighted mean, normals likewise and brought to length 1, labels and other whole numbers by the heaviest of the
 /// points. Order: by tiles; input points that are kept come first, in their order. The same for any number of threads;
 /// with a GPU the network's rounding may differ. Throws Error{bad_argument} for fewer than kFewestUpsampled distinct
-/// points and as upsampled_count. Can be interrupted.
+/// points, for a temperature below 0 or above 0 of a network that takes no noise, and as upsampled_count. Can be
+/// interrupted.
 Upsampled upsample(Upsampler& upsampler, const PointCloud& cloud, const UpsampleOptions& options);
 
 }  // namespace stipple::tasks

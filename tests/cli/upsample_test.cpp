@@ -61,6 +61,44 @@ TEST_F(CliUpsample, WithoutANetwork) {
     EXPECT_EQ(json_of(upsample({input, "--ratio", "4", "-o", folder / "c.ply", "--json"}))["model"], "flow-upsampler");
 }
 
+// Weights of every family run without torch; neighbours are free after training.
+TEST_F(CliUpsample, EveryFamilyOfPuFlow) {
+    const std::string input = cloud("a.ply", 300);
+    for (const char* family : {"coupling", "residual", "continuous", "augmented", "mlp"}) {
+        const std::string path = folder / (std::string(family) + ".safetensors");
+        expect_success(stipple({"engine", "new", "puflow", "--set", std::string("family=") + family, "-o", path}));
+        const std::string out = folder / (std::string(family) + ".ply");
+        expect_success(upsample({input, "--ratio", "3", "--model", path, "-o", out}));
+        EXPECT_EQ(load(out).size(), 900) << family;
+    }
+    const std::string path = folder / "residual.safetensors";
+    expect_success(upsample({input, "--ratio", "3", "--model", path, "--set", "interpolation_neighbours=12", "--set",
+                             "neighbourhood=latent", "-o", folder / "k.ply"}));
+    EXPECT_EQ(load(folder / "k.ply").size(), 900);
+}
+
+TEST_F(CliUpsample, TemperatureMakesSeveralCloudsOfOne) {
+    const std::string input = cloud("a.ply", 300), path = folder / "p.safetensors";
+    expect_success(stipple({"engine", "new", "puflow", "-o", path}));
+    const auto made = [&](const char* name, const char* temperature, const char* seed) {
+        expect_success(upsample({input, "--ratio", "2", "--model", path, "--temperature", temperature, "--seed", seed,
+                                 "-o", folder / name}));
+        const PointCloud cloud = load(folder / name);
+        return std::vector<float>(cloud.positions.data(), cloud.positions.data() + cloud.positions.elements());
+    };
+    const std::vector<float> cold = made("a1.ply", "0", "1"), warm = made("a2.ply", "0.1", "1");
+    EXPECT_EQ(cold, made("a3.ply", "0", "2"));
+    EXPECT_NE(cold, warm);
+    EXPECT_EQ(warm, made("a4.ply", "0.1", "1"));
+    EXPECT_NE(warm, made("a5.ply", "0.1", "2"));
+    expect_error(upsample({input, "--ratio", "2", "--temperature", "-1", "--model", path, "-o", folder / "b.ply"}), 2,
+                 "temperature must be 0 or more");
+    // The network that ships moves queries: there is nothing to draw.
+    EXPECT_NE(upsample({input, "--ratio", "2", "--temperature", "1", "-o", folder / "b.ply"}).exit_code, 0);
+    expect_error(upsample({input, "--ratio", "2", "--model", "midpoints", "--set", "ratio=4", "-o", folder / "b.ply"}),
+                 2, "midpoints have no options");
+}
+
 TEST_F(CliUpsample, FoldersAndFilesThatFail) {
     const std::string path = model();
     std::filesystem::create_directory(folder / "in");

@@ -153,6 +153,22 @@ Network flow() {
     return build.finish();
 }
 
+/// Steps that hold a small network, there and back, with log-determinants both ways.
+Network flow_steps(int64_t steps, const network::Activation& activation) {
+    Builder build(fmt::format("flow-steps-{}", steps));
+    const network::Tensor x = build.input("points", points_of(3));
+    const network::Tensor features = build.input("features", points_of(4));
+    const network::Tensor condition = build.linear("condition", features, network::flow_condition_channels(3, 4));
+    network::FlowStepOptions options{.hidden = 4, .steps = steps, .activation = activation, .log_det = true};
+    const network::Tensor z = build.flow_step("step", x, condition, options);
+    build.output("z", z);
+    const network::Tensor children = build.repeat("children", build.slice("moved", z, 0, 3), 2);
+    options.inverse = true;
+    const network::Tensor of_children = build.repeat("of_children", condition, 2);
+    build.output("back", build.flow_step("back_step", children, of_children, options, "step"));
+    return build.finish();
+}
+
 }  // namespace
 
 std::vector<Network> networks_of_every_kind() {
@@ -162,6 +178,8 @@ std::vector<Network> networks_of_every_kind() {
     networks.push_back(two_sets());
     networks.push_back(arithmetic());
     networks.push_back(flow());
+    networks.push_back(flow_steps(0, network::swish()));
+    networks.push_back(flow_steps(1, network::tanh()));
     return networks;
 }
 

@@ -12,6 +12,7 @@
 #include "stipple/models/puflow.h"
 #include "stipple/models/registry.h"
 #include "tests/support/data_sets.h"
+#include "tests/support/devices.h"
 #include "tests/support/puflow_reference.h"
 #include "tests/support/reference_onnx.h"
 
@@ -102,6 +103,21 @@ TEST(OnnxModels, PuFlow) {
         const Network network = puflow({.ratio = ratio, .stages = true});
         expect_onnx_equal(network, random_weights(network, 5), {}, 1e-5, {{2, 24}, {1, 18}});
     }
+}
+
+TEST(OnnxModels, FamiliesOfPuFlow) {
+    STIPPLE_NEEDS_ONNX_RUNTIME();
+    for (const FlowFamily family : {FlowFamily::continuous, FlowFamily::augmented, FlowFamily::mlp}) {
+        const Network network = puflow({.family = family, .steps = 2, .noise = true});
+        expect_onnx_equal(network, random_weights(network, 5), {}, 1e-5, {{2, 18}});
+    }
+}
+
+TEST(OnnxModels, TheResidualFamilyIsRefusedWithTheReason) {
+    const Network network = puflow({.family = FlowFamily::residual});
+    const std::string message =
+        test::bad_argument_of([&] { network::to_onnx(network, network::initial_weights(network, 1)); });
+    EXPECT_NE(message.find("is found by iteration"), std::string::npos) << message;
 }
 
 TEST(OnnxModels, PuFlowDecodesAsThePublishedProgram) {

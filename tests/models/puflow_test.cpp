@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "stipple/core/rng.h"
 #include "tests/support/data_sets.h"
 #include "tests/support/devices.h"
 #include "tests/support/puflow_reference.h"
 #include "tests/support/reference_network.h"
+#include "tests/support/reference_weights.h"
 
 namespace stipple::models {
 namespace {
@@ -133,6 +135,79 @@ TEST(PuFlow, TheFlowIsInvertedAndItsDeterminantCounted) {
             for (int c = 0; c < 3; ++c) density -= (std::pow(run.output("z").row(i)[c], 2) + std::log(2 * M_PI)) / 2;
         EXPECT_NEAR(run.output("nll").values[cloud], -(density + run.output("log_det").values[cloud]), 1e-9);
     }
+}
+
+/// Points of a cube, the same everywhere.
+Array<float, 2> points_in_a_cube(int64_t n) {
+    Array<float, 2> points({n, 3});
+    for (int64_t i = 0; i < 3 * n; ++i) points.data()[i] = 2 * Rng(1).uniform(static_cast<uint64_t>(i)) - 1;
+    return points;
+}
+
+TEST(PuFlow, EveryFamilyOfFlowsGoesThereAndBack) {
+    const Array<float, 2> points = points_in_a_cube(20);
+    for (const FlowFamily family :
+         {FlowFamily::coupling, FlowFamily::residual, FlowFamily::continuous, FlowFamily::augmented}) {
+        const Network network = puflow({.family = family, .steps = 40, .stages = true});
+        const auto run = test::run_reference(network, test::random_weights(network, 3), ops::Batch::single(20),
+                                             {{"points", points.view()}});
+        const std::string& name = flow_family_names()[static_cast<size_t>(family)];
+        EXPECT_LE(largest_difference(run.output("inverse_of_z").values, {points.data(), points.data() + 60}), 1e-5)
+            << name;
+        EXPECT_EQ(run.output("upsampled").type, network::rows_of(4, 3)) << name;
+        EXPECT_EQ(run.output("z").type.channels, family == FlowFamily::augmented ? 11 : 3) << name;
+        EXPECT_TRUE(std::isfinite(run.output("nll").values[0])) << name;
+    }
+}
+
+// What starts is the identity but for actnorms, matrices and shifts: the published one is as it was.
+TEST(PuFlow, FamiliesShareFeaturesAndInterpolation) {
+    std::set<std::string> published;
+    for (const network::Parameter& parameter : parameters_of(puflow({}))) published.insert(parameter.name);
+    for (size_t i = 0; i < flow_family_names().size(); ++i)
+        for (const network::Parameter& parameter : parameters_of(puflow({.family = static_cast<FlowFamily>(i)}))) {
+            const bool is_shared = parameter.name.starts_with("feat_convs") ||
+                                   parameter.name.starts_with("merge_convs") || parameter.name.starts_with("interp");
+            EXPECT_TRUE(!is_shared || published.contains(parameter.name)) << parameter.name;
+        }
+}
+
+TEST(PuFlow, LatentNeighboursAreNearestInLatentSpace) {
+    const Array<float, 2> points = points_in_a_cube(30);
+    const Network network = puflow(
+        {.neighbours = 8, .interpolation_neighbours = 4, .neighbourhood = Neighbourhood::latent, .stages = true});
+    const auto run = test::run_reference(network, test::random_weights(network, 3), ops::Batch::single(30),
+                                         {{"points", points.view()}});
+    const ReferenceTensor &z = run.output("z"), &near = run.output("neighbours");
+    const auto distance = [&](int64_t i, int64_t j) {
+        double sum = 0;
+        for (int c = 0; c < 3; ++c) sum += std::pow(z.row(i)[c] - z.row(j)[c], 2);
+        return sum;
+    };
+    for (int64_t i = 0; i < 30; ++i) {
+        int64_t nearer = 0;
+        const double last = distance(i, static_cast<int64_t>(near.values[i * 4 + 3]));
+        for (int64_t j = 0; j < 30; ++j) nearer += distance(i, j) < last * (1 - 1e-6);
+        EXPECT_EQ(nearer, 3) << i;
+    }
+}
+
+TEST(PuFlow, NoiseIsAddedToTheLatents) {
+    const Array<float, 2> points = points_in_a_cube(20);
+    const Network plain = puflow({}), noisy = puflow({.noise = true});
+    const network::Weights weights = test::random_weights(plain, 4);
+    Array<float, 2> noise({80, 3});
+    std::fill_n(noise.data(), noise.elements(), 0.0f);
+    const auto run = [&](const Network& network) {
+        return test::run_reference(network, weights, ops::Batch::single(20),
+                                   {{"points", points.view()}, {"noise", noise.view()}})
+            .output("upsampled")
+            .values;
+    };
+    EXPECT_EQ(run(plain), run(noisy));
+    noise.data()[3] = 0.1f;  // of the second child
+    const std::vector<double> moved = run(noisy), before = run(plain);
+    for (size_t i = 0; i < moved.size(); ++i) EXPECT_EQ(moved[i] != before[i], i >= 3 && i < 6) << i;
 }
 
 }  // namespace

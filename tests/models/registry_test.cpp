@@ -96,6 +96,10 @@ TEST(Registry, ConfigurationsRoundTrip) {
                                       .flow_hidden = 8,
                                       .steps = 3}));
     expect_round_trip(puflow({.ratio = 7, .neighbours = 9, .interpolation_neighbours = 5, .stages = true}));
+    expect_round_trip(puflow({.family = FlowFamily::residual, .neighbourhood = Neighbourhood::latent}));
+    expect_round_trip(puflow({.family = FlowFamily::continuous, .steps = 5, .noise = true}));
+    expect_round_trip(puflow({.family = FlowFamily::augmented, .augmented_channels = 3}));
+    expect_round_trip(puflow({.family = FlowFamily::mlp, .stages = true}));
     EXPECT_NE(all_of(build_model("pointnet-classifier", {{"classes", "3"}})),
               all_of(build_model("pointnet-classifier", {})));
 }
@@ -128,6 +132,9 @@ TEST(Registry, RefusesValuesThatDoNotParse) {
     expect_refused("pointnet-classifier", {{"input_transform", "1"}}, "input_transform must be true or false");
     expect_refused("puflow", {{"ratio", "33"}}, "ratio must be 1 to 32, got 33");
     expect_refused("puflow", {{"neighbours", "0"}}, "neighbours must be 1 to 128");
+    expect_refused("puflow", {{"family", "spline"}}, "family");
+    expect_refused("puflow", {{"steps", "0"}}, "steps must be 1 to 1000");
+    expect_refused("puflow", {{"augmented_channels", "62"}}, "augmented_channels must be 1 to 61");
     expect_refused("flow-upsampler", {{"neighbours", "1"}}, "neighbours must be 2 to 128, got 1");
     expect_refused("flow-upsampler", {{"hidden", "30"}}, "hidden must be a multiple of 4, got 30");
     expect_refused("flow-upsampler", {{"steps", "0"}}, "steps must be 1 to 8, got 0");

@@ -41,6 +41,10 @@ const Case kCases[] = {
     {"puflow", {}, 0x996e6d2d61532fef},
     {"puflow", {{"ratio", "1"}, {"neighbours", "8"}}, 0x783672137a95cf7d},
     {"puflow", {{"ratio", "16"}, {"interpolation_neighbours", "4"}, {"stages", "true"}}, 0x1c7f707a6d635a},
+    {"puflow", {{"family", "residual"}, {"neighbourhood", "latent"}}, 0x31dbba141c5fc9c3},
+    {"puflow", {{"family", "continuous"}, {"steps", "4"}}, 0x67e22d2b8996e8ab},
+    {"puflow", {{"family", "augmented"}, {"augmented_channels", "5"}, {"noise", "true"}}, 0xc69f299875df3340},
+    {"puflow", {{"family", "mlp"}}, 0xad48cd93461ae56e},
 };
 
 TEST(ModelTexts, AreThoseOfEveryCompiler) {

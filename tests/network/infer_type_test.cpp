@@ -194,6 +194,28 @@ TEST(NetworkType, Sums) {
     EXPECT_ERROR(b.subtract("a", b.near, b.near), bad_argument, "subtract 'a': needs numbers");
 }
 
+TEST(NetworkType, FlowSteps) {
+    Inputs b;
+    const Tensor condition = b.linear("condition", b.points, flow_condition_channels(3, 5));
+    EXPECT_EQ(b.type(b.flow_step("s1", b.points, condition, {.hidden = 5})), points_of(3));
+    EXPECT_EQ(b.type(b.flow_step("s2", b.points, condition, {.hidden = 5, .steps = 4, .log_det = true})), points_of(4));
+    EXPECT_EQ(b.type(b.flow_step("s3", b.points, condition, {.hidden = 5, .inverse = true}, "s1")), points_of(3));
+    EXPECT_ERROR(b.flow_step("a", b.points, condition, {.hidden = 65}), bad_argument,
+                 "flow_step 'a': its hidden layers have 65 channels, must be 1 to 64");
+    EXPECT_ERROR(b.flow_step("a", b.points, condition, {.hidden = 6}), bad_argument,
+                 "flow_step 'a': needs a condition of 30 channels for 6 hidden ones, 'condition' is [B, N, 26]");
+    EXPECT_ERROR(b.flow_step("a", b.points, condition, {.hidden = 5, .steps = -1}), bad_argument, "steps is -1");
+    EXPECT_ERROR(b.flow_step("a", b.points, condition, {.hidden = 5, .activation = relu()}), bad_argument,
+                 "flow_step 'a': its activation is relu, must be tanh or swish");
+    EXPECT_ERROR(b.flow_step("a", b.rows, condition, {.hidden = 5}), bad_argument, "moves 3 channels at most");
+    EXPECT_ERROR(b.flow_step("a", b.points, condition, {.hidden = 5}, "s2"), bad_argument,
+                 "shares the parameters of flow_step 's2' but not 's2.time'");
+    b.output("y", b.flow_step("s4", b.points, condition, {.hidden = 5, .steps = 2}));
+    const std::string text = to_text(b.finish());
+    EXPECT_NE(text.find("flow_step residual, hidden 5, swish"), std::string::npos) << text;
+    EXPECT_NE(text.find("flow_step ode, 4 steps, hidden 5, swish, log_det"), std::string::npos) << text;
+}
+
 TEST(NetworkType, Flows) {
     Inputs b;
     const Tensor t = b.input("t", points_of(2));

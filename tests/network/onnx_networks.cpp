@@ -201,6 +201,34 @@ Network flow_network() {
     return build.finish();
 }
 
+Network flow_step_network() {
+    Builder build("flow-step");
+    const Tensor points = build.input("points", points_of(3));
+    const Tensor features = build.linear("features", points, 8, {.activation = relu()});
+    const auto condition = [&](const std::string& name, int64_t channels, int64_t hidden) {
+        return build.linear(name, features, network::flow_condition_channels(channels, hidden));
+    };
+    const Tensor a = condition("a.condition", 3, 12), b = condition("b.condition", 3, 7);
+    const Tensor x = build.flow_step("a", points, a, {.hidden = 12, .log_det = true});
+    build.output("residual", x);
+    const Tensor moved = build.slice("moved", x, 0, 3);
+    const network::FlowStepOptions ode{.hidden = 7, .steps = 3, .activation = network::tanh()};
+    network::FlowStepOptions forward = ode, inverse = ode;
+    forward.log_det = inverse.inverse = true;
+    const Tensor y = build.flow_step("b", moved, b, forward);
+    build.output("ode", y);
+    const Tensor rows = build.repeat("rows", build.slice("z", y, 0, 3), 4);
+    build.output("back", build.flow_step("b_back", rows, build.repeat("b_rows", b, 4), inverse, "b"));
+    for (const int64_t channels : {1, 2}) {
+        const std::string name = "c" + std::to_string(channels);
+        const Tensor part = build.slice(name + ".part", points, 0, channels);
+        const Tensor given = condition(name + ".condition", channels, 5);
+        build.output(name + "_out",
+                     build.flow_step(name, part, given, {.hidden = 5, .activation = network::tanh(), .log_det = true}));
+    }
+    return build.finish();
+}
+
 Network aliases_network() {
     Builder build("aliases");
     const Tensor points = build.input("points", points_of(3));

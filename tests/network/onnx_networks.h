@@ -17,6 +17,7 @@ network::Network wide_knn_network();       // neighbours in a space of many chan
 network::Network index_network();          // indices as input and as output
 network::Network sets_network();           // queries and a template beside a cloud: neighbours across point sets
 network::Network flow_network();           // flow layers and their inverses, densities
+network::Network flow_step_network();      // flow steps that hold a small network, with log-determinants
 network::Network aliases_network();        // outputs that are inputs, twice the same, or pass through dropout
 
 struct NamedNetwork {
@@ -28,7 +29,7 @@ inline const std::vector<NamedNetwork>& onnx_networks() {
         {"dense", dense_network},       {"activation", activation_network}, {"transform", transform_network},
         {"rows", rows_network},         {"neighbour", neighbour_network},   {"one_neighbour", one_neighbour_network},
         {"wide_knn", wide_knn_network}, {"index", index_network},           {"sets", sets_network},
-        {"flow", flow_network},         {"aliases", aliases_network}};
+        {"flow", flow_network},         {"flow_step", flow_step_network},   {"aliases", aliases_network}};
     return all;
 }
 

@@ -8,6 +8,7 @@
 
 #include "stipple/core/error.h"
 #include "stipple/core/parallel.h"
+#include "tests/support/reference_flow_step.h"
 
 namespace stipple::test {
 
@@ -108,6 +109,7 @@ private:
     void softmax_rows(const Layer& layer, ReferenceTensor& out);
     void interpolate(const Layer& layer, ReferenceTensor& out);
     void mix(const Layer& layer, ReferenceTensor& out);
+    void flow_step(const Layer& layer, ReferenceTensor& out);
     double log_det_of_a_point(const Layer& layer) const;
 
     const Network& network_;
@@ -282,6 +284,19 @@ void Evaluator::mix(const Layer& layer, ReferenceTensor& out) {
             for (int64_t j = 0; j < n; ++j) out.row(r)[i] += matrix[i * n + j] * x.row(r)[j];
 }
 
+void Evaluator::flow_step(const Layer& layer, ReferenceTensor& out) {
+    const ReferenceTensor &x = in(layer, 0), &condition = in(layer, 1);
+    ReferenceFlowStep step{layer.options, x.type.channels, {}, {}};
+    for (int i = 0; i < 3; ++i) {
+        const std::vector<float>& weight = parameter(layer, fmt::format("{}.weight", i).c_str());
+        step.weights[i].assign(weight.begin(), weight.end());
+    }
+    if (layer.options.steps > 0) step.time.assign(parameter(layer, "time").begin(), parameter(layer, "time").end());
+    parallel_for(out.rows, 16, [&](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) step.run(x.row(r), condition.row(r), out.row(r));
+    });
+}
+
 double Evaluator::log_det_of_a_point(const Layer& layer) const {
     if (weights_.tensors.contains(layer.parameters + ".logs")) {
         const std::vector<float>& logs = parameter(layer, "logs");
@@ -407,6 +422,7 @@ void Evaluator::evaluate(Tensor tensor) {
                 return options.inverse ? x.row(r)[c] * std::exp(s) + b : (x.row(r)[c] - b) * std::exp(-s);
             });
             break;
+        case Kind::flow_step: flow_step(layer, out); break;
         case Kind::flow_log_det:
             each([&](int64_t r, int64_t) {
                 return log_det_of_a_point(layer) * static_cast<double>(batch(x.type.set).size(r));

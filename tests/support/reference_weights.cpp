@@ -44,6 +44,17 @@ Weights random_weights(const Network& network, uint64_t seed) {
                 values_of(weights, layer, "bias")[i] = 0.1f * bias.normal(i);
             }
         }
+        if (layer.kind == network::Kind::flow_step) {
+            // The first two have norm 1: with a last one of norm 1/2 or less a residual step has an inverse.
+            std::vector<float>& last = values_of(weights, layer, "2.weight");
+            const double hidden = static_cast<double>(layer.options.channels), channels = last.size() / hidden;
+            const Rng rng = rng_of(seed, layer.name, weight_stream), time = rng_of(seed, layer.name, shift_stream);
+            for (size_t i = 0; i < last.size(); ++i)
+                last[i] = static_cast<float>(0.4 / (std::sqrt(hidden) + std::sqrt(channels))) * rng.normal(i);
+            if (layer.options.steps == 0) return;
+            std::vector<float>& growth = values_of(weights, layer, "time");
+            for (size_t i = 0; i < growth.size(); ++i) growth[i] = 0.3f * time.normal(i);
+        }
         if (layer.kind != network::Kind::linear) return;
         if (layer.options.weights == network::Initialiser::zeros) {
             const Rng rng = rng_of(seed, layer.name, weight_stream);

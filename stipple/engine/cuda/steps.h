@@ -38,7 +38,7 @@ struct StepCall {
     BatchView batch;                        // of the step's point set
     std::span<const BatchView> batches;     // by point set
     Span span;                              // of the rows of the first input
-    const float* weight = nullptr;          // fold_matrix, constant
+    const float* weight = nullptr;          // fold_matrix, constant, flow_step
     Precision precision = Precision::fp32;  // of the engine
     int capability = 0;
     cudaStream_t stream = nullptr;
@@ -58,6 +58,7 @@ std::span<const StepLauncher> group_steps();   // steps_group.cu
 std::span<const StepLauncher> reduce_steps();  // steps_reduce.cu
 std::span<const StepLauncher> knn_steps();     // knn.cu
 std::span<const StepLauncher> fold_steps();    // fold.cu
+std::span<const StepLauncher> flow_steps();    // flow_step.cu
 
 /// Of knn.
 constexpr int64_t kMaxNeighbours = 128, kMaxNeighbourChannels = 128;

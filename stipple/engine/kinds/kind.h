@@ -69,5 +69,6 @@ KindGroup channel_group();
 KindGroup neighbour_group();
 KindGroup arithmetic_group();
 KindGroup flow_group();
+KindGroup flow_step_group();
 
 }  // namespace stipple::engine

@@ -37,7 +37,7 @@ struct Node {
     // transform and step
     StepKind step = StepKind::chain;
     std::vector<Link> inputs;
-    std::vector<double> weight;  // fold_matrix
+    std::vector<double> weight;  // fold_matrix, constant, flow_step
     int64_t begin = 0, end = 0;
     double factor = 1;
     bool inverse = false;

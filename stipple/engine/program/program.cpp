@@ -50,6 +50,9 @@ std::string options_of(const Step& step) {
         case StepKind::add:
         case StepKind::log_det: return step.factor == 1 ? "" : fmt::format(" factor {}", step.factor);
         case StepKind::inject: return step.inverse ? " inverse" : "";
+        case StepKind::flow_step:
+            return fmt::format(" {}{}, hidden {}", step.end > 0 ? fmt::format("ode, {} steps", step.end) : "residual",
+                               step.inverse ? " inverse" : "", step.begin);
         case StepKind::activation: return " " + text_of(step.activation);
         default: return "";
     }
@@ -72,6 +75,13 @@ int64_t multiply_adds(const Program& program, const Step& step, int64_t n) {
         int64_t k = 1;
         while (k * k < k2) ++k;
         return type.channels * k;
+    }
+    if (step.kind == StepKind::flow_step) {
+        // As the layer counts it: derivatives where they are needed, a few iterations of an inverse.
+        const int64_t c = program.values[static_cast<size_t>(step.inputs[0].value)].type.channels, h = step.begin;
+        const bool is_search = step.end == 0 && step.inverse;
+        const int64_t value = h * (2 * c + h), jacobian = type.channels > c || is_search ? c * h * (h + c) : 0;
+        return rows_of(type, n) * (value + jacobian) * (step.end > 0 ? 4 * step.end : is_search ? 4 : 1);
     }
     if (step.kind == StepKind::interpolate) {
         const TensorType& weights = program.values[static_cast<size_t>(step.inputs[0].value)].type;

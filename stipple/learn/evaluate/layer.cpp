@@ -7,6 +7,7 @@
 #include "stipple/learn/distributed/global_rows.h"
 #include "stipple/learn/distributed/sync_norm.h"
 #include "stipple/learn/evaluate/clouds.h"
+#include "stipple/learn/evaluate/flow_step.h"
 #include "stipple/learn/functions/dropout.h"
 #include "stipple/learn/functions/norm_activation.h"
 
@@ -289,6 +290,7 @@ Tensor LayerRun::run() const {
         case Kind::mix: return mix();
         case Kind::couple: return couple();
         case Kind::inject: return inject();
+        case Kind::flow_step: return run_flow_step(layer_, inputs_, context_);
         case Kind::flow_log_det: return flow_log_det();
         case Kind::gaussian_log_density: return gaussian_log_density();
     }
@@ -335,6 +337,7 @@ bool can_be_recorded(const network::Network& network) {
             case Kind::edge_distance:
             case Kind::rotation:
             case Kind::mix:
+            case Kind::flow_step:
             case Kind::flow_log_det: return false;
             default: break;
         }

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include "stipple/learn/evaluate/layer.h"
+#include "stipple/learn/flows/lipschitz.h"
 #include "stipple/learn/functions/tensors.h"
 #include "stipple/learn/stream.h"
 #include "stipple/ops/optimizer_update.h"
@@ -93,6 +94,10 @@ void DeviceSteps::step() {
                       view_of<const float, 1>(norm), view_of<const double, 1>(loss), view_of<double, 1>(state_),
                       view_of<double, 1>(control_), view_of<double, 2>(log_), stream);
     optimizer_.step_on_device(control_);
+    if (has_residual_steps(module_.network())) {
+        bound_residual_steps(module_.network(), optimizer_.masters());
+        bound_residual_steps(module_.network(), module_.parameters());
+    }
     std::vector<ops::RestoredTensor> restored;
     for (size_t i = 0; i < statistics_.size(); ++i)
         restored.push_back(

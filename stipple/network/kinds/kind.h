@@ -99,6 +99,7 @@ std::span<const LayerKind> channel_kinds();
 std::span<const LayerKind> neighbour_kinds();
 std::span<const LayerKind> arithmetic_kinds();
 std::span<const LayerKind> flow_kinds();
+std::span<const LayerKind> flow_step_kinds();
 
 /// For parameters(): the channels of its first input.
 int64_t input_channels(const Network& network, const Layer& layer);

@@ -6,6 +6,7 @@
 #include "stipple/core/interrupt.h"
 #include "stipple/core/numeric.h"
 #include "stipple/core/parallel.h"
+#include "stipple/core/rng.h"
 #include "stipple/data/upsampling_points.h"
 #include "stipple/ops/farthest_point_sample.h"
 #include "stipple/ops/knn.h"
@@ -77,6 +78,24 @@ std::vector<std::vector<int32_t>> patches_of(const Region& region) {
     return patches;
 }
 
+/// For the children of all patches, [rows, channels]. Numbers of a patch depend on the seed and on the point that it
+/// is around alone.
+Array<float, 2> noise_of(const Region& region, std::span<const std::vector<int32_t>> patches, int64_t children,
+                         int64_t channels) {
+    const auto count = static_cast<int64_t>(patches.size()), size = static_cast<int64_t>(patches[0].size());
+    const int64_t of_patch = size * children * channels;
+    Array<float, 2> noise({count * size * children, channels});
+    parallel_for(count, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t p = begin; p < end; ++p) {
+            const Rng rng(region.seed, static_cast<uint64_t>(patches[static_cast<size_t>(p)][0]));
+            for (int64_t i = 0; i < of_patch; ++i)
+                noise.data()[p * of_patch + i] =
+                    static_cast<float>(region.temperature * rng.normal(static_cast<uint64_t>(i)));
+        }
+    });
+    return noise;
+}
+
 void add_children(Upsampler& upsampler, const Region& region, std::span<const std::vector<int32_t>> patches,
                   Candidates& candidates) {
     const auto count = static_cast<int64_t>(patches.size()), size = static_cast<int64_t>(patches[0].size());
@@ -101,7 +120,13 @@ void add_children(Upsampler& upsampler, const Region& region, std::span<const st
         outputs.push_back({"weights", weights.view()});
         outputs.push_back({"neighbours", {}, neighbours.view()});
     }
-    context.run(ops::Batch::dense(count, size), {{"points", on_device.view()}}, outputs);
+    std::vector<engine::Input> inputs = {{"points", on_device.view()}};
+    Array<float, 2> noise;
+    if (upsampler.noise_channels() > 0) {
+        noise = noise_of(region, patches, ratio, upsampler.noise_channels()).to(device);
+        inputs.push_back({"noise", noise.view()});
+    }
+    context.run(ops::Batch::dense(count, size), inputs, outputs);
     made = made.to(Device{});
     if (k > 0) weights = weights.to(Device{}), neighbours = neighbours.to(Device{});
     for (int64_t p = 0; p < count; ++p)

@@ -29,6 +29,8 @@ struct Region {
     std::span<const int32_t> around;     // those, and others as far around them as a patch reaches
     std::span<const uint8_t> is_wanted;  // [n] points of the region whose candidates are asked for
     bool has_sources = true;             // whether it is asked what they are made of
+    double temperature = 0;              // of the noise, for a network that takes some
+    uint64_t seed = 0;
 };
 
 /// What the network makes of the wanted points of a region, at least `ratio` for each of them, and the input points

@@ -119,8 +119,9 @@ private:
                                    around = points_near(cloud_, tiles_, t, 2 * margin);
         std::vector<uint8_t> is_wanted(cell_of_.size(), 0);
         for (const int32_t i : points) is_wanted[static_cast<size_t>(i)] = is_within(tile, input(i), kBorder * margin);
-        return make_candidates(upsampler_, {cloud_, points, around, is_wanted, kept_.width > 0}, ratio_,
-                               !options_.keeps_input);
+        return make_candidates(
+            upsampler_, {cloud_, points, around, is_wanted, kept_.width > 0, options_.temperature, options_.seed},
+            ratio_, !options_.keeps_input);
     }
 
     /// What the cells before have kept within `margin` of this one, [n, 3].

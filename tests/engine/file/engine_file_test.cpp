@@ -103,12 +103,15 @@ TEST(EngineFileTest, ComputesTheSameBitsAsTheModelItself) {
 }
 
 TEST(EngineFileTest, EveryKindOfStepComesBack) {
-    const Network net = models::puflow({.ratio = 4});
-    const Weights weights = test::random_weights(net, 1);
-    const Engine engine = compile(net, weights, {.max_batch = 2, .max_points = 40});
-    const EngineFile again = parse(bytes_of(engine_file_of(engine, weights)));
-    EXPECT_EQ(plan_json(again.program), plan_json(engine.program()));
-    expect_same_results(engine, compile(again), ops::Batch::ragged({0, 40, 70}));
+    for (const models::FlowFamily family :
+         {models::FlowFamily::coupling, models::FlowFamily::residual, models::FlowFamily::continuous}) {
+        const Network net = models::puflow({.ratio = 4, .family = family, .steps = 2});
+        const Weights weights = test::random_weights(net, 1);
+        const Engine engine = compile(net, weights, {.max_batch = 2, .max_points = 40});
+        const EngineFile again = parse(bytes_of(engine_file_of(engine, weights)));
+        EXPECT_EQ(plan_json(again.program), plan_json(engine.program()));
+        expect_same_results(engine, compile(again), ops::Batch::ragged({0, 40, 70}));
+    }
 }
 
 TEST(EngineFileTest, SavesAndLoadsByPath) {

@@ -27,6 +27,14 @@ Program upsampler() {
     return program;
 }
 
+Program continuous_upsampler() {
+    static const Program program = [] {
+        const network::Network net = models::build_model("puflow", {{"family", "continuous"}});
+        return lower(net, network::initial_weights(net, 1));
+    }();
+    return program;
+}
+
 TEST(EngineValidateProgram, AcceptsEveryModel) {
     for (const models::ModelEntry& entry : models::model_table()) {
         const network::Network net = models::build_model(entry.name, {});
@@ -78,6 +86,13 @@ TEST(EngineValidateProgram, RefusesWhatBreaksThePromises) {
     refused(classifier(), "slope", [](Program& p) { p.steps[0].layers[1].activation.slope = 0.5f; });
     refused(classifier(), "channels", [](Program& p) { p.values[0].type.channels = int64_t{1} << 40; });
     refused(classifier(), "weight", [](Program& p) { step_of(p, StepKind::fold_matrix).weight.pop_back(); });
+    refused(continuous_upsampler(), "weight", [](Program& p) { step_of(p, StepKind::flow_step).weight.pop_back(); });
+    refused(continuous_upsampler(), "not finite", [](Program& p) { step_of(p, StepKind::flow_step).weight[7] = NAN; });
+    refused(continuous_upsampler(), "out of range", [](Program& p) { step_of(p, StepKind::flow_step).begin = 65; });
+    refused(continuous_upsampler(), "out of range", [](Program& p) { step_of(p, StepKind::flow_step).end = 1 << 30; });
+    refused(continuous_upsampler(), "condition", [](Program& p) { step_of(p, StepKind::flow_step).begin = 63; });
+    refused(continuous_upsampler(), "neither tanh nor swish",
+            [](Program& p) { step_of(p, StepKind::flow_step).activation = network::sigmoid(); });
     refused(classifier(), "matrix", [](Program& p) { step_of(p, StepKind::fold_matrix).inputs[0].value = 0; });
     refused(upsampler(), "inputs and has", [](Program& p) { step_of(p, StepKind::knn).inputs.clear(); });
     refused(upsampler(), "indices",

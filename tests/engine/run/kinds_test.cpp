@@ -184,6 +184,79 @@ TEST_P(Kinds, RotationOfAnyLength) {
                 << "quaternion " << i << ", entry " << c;
 }
 
+/// A flow step of every form between products, on points, rows of points and clouds.
+Network flow_steps(const network::FlowStepOptions& options, int64_t channels) {
+    Builder build(fmt::format("flow-step-{}-{}", options.steps, channels));
+    const Tensor points = build.input("points", points_of(5));
+    const Tensor features = build.linear("features", points, 9, {.activation = relu()});
+    const int64_t parts = network::flow_condition_channels(channels, options.hidden);
+    const Tensor condition = build.linear("condition", features, parts);
+    network::FlowStepOptions forward = options, inverse = options;
+    forward.log_det = inverse.inverse = true;
+    const Tensor x = build.slice("x", points, 1, 1 + channels);
+    const Tensor z = build.flow_step("step", x, condition, forward);
+    build.output("z", z);
+    build.output("plain", build.flow_step("plain_step", x, condition, options, "step"));
+    const Tensor moved = build.slice("moved", z, 0, channels);
+    build.output("back", build.flow_step("back_step", moved, condition, inverse, "step"));
+    // Children read the condition of their point; the inverse has its determinant, too.
+    inverse.log_det = true;
+    const Tensor rows = build.repeat("rows", moved, 3), noise = build.input("noise", rows_of(3, channels));
+    const Tensor near = build.add("near", rows, noise), of_rows = build.repeat("of_rows", condition, 3);
+    const Tensor children = build.flow_step("children_step", near, of_rows, inverse, "step");
+    build.output("children", children);
+    build.output("after", build.max_points("most", build.linear("last", children, 6)));
+    const Tensor cloud = build.max_points("pool", features);
+    const Tensor of_cloud = build.linear("of_cloud", cloud, channels);
+    build.output("clouds",
+                 build.flow_step("cloud_step", of_cloud, build.linear("cloud_condition", cloud, parts), forward));
+    const Tensor shared = build.repeat("shared", build.linear("shared_condition", cloud, parts));
+    build.output("by_cloud", build.flow_step("shared_step", moved, shared, forward));
+    return build.finish();
+}
+
+TEST_P(Kinds, FlowStep) {
+    for (const int64_t steps : {0, 5}) {
+        for (const int64_t channels : {1, 2, 3})
+            expect_reference(flow_steps({.hidden = 3, .steps = steps}, channels), 6e-6);
+        expect_reference(flow_steps({.hidden = 37, .steps = steps, .activation = network::tanh()}, 3), 6e-6);
+    }
+    expect_reference(flow_steps({.hidden = 64}, 3), 6e-6);
+}
+
+// Weights near the bound, inputs far from the origin: Newton's steps overshoot there, and the answer must hold anyway.
+TEST_P(Kinds, InverseOfAStiffFlowStep) {
+    Builder build("stiff");
+    const Tensor points = build.input("points", points_of(3));
+    const Tensor condition = build.input("condition", points_of(network::flow_condition_channels(3, 64)));
+    const Tensor z = build.flow_step("step", points, condition, {});
+    build.output("z", z);
+    build.output("back", build.flow_step("back_step", z, condition, {.inverse = true}, "step"));
+    const Network network = build.finish();
+    network::Weights weights = network::initial_weights(network, 5);
+    std::vector<float>& last = weights.tensors.at("step.2.weight").values;
+    for (size_t i = 0; i < 3; ++i)  // turned against the first layer: slopes of g down to -0.8
+        for (size_t o = 0; o < 64; ++o) {
+            double sum = 0;
+            for (size_t k = 0; k < 64; ++k)
+                sum += weights.tensors.at("step.1.weight").values[o * 64 + k] *
+                       weights.tensors.at("step.0.weight").values[k * 3 + i];
+            last[i * 64 + o] = static_cast<float>(-0.8 * sum);
+        }
+    const int64_t count = 257;
+    Array<float, 2> x({count, 3}), gates({count, network::flow_condition_channels(3, 64)});
+    for (int64_t i = 0; i < count; ++i) {
+        for (int64_t c = 0; c < 3; ++c)
+            x.data()[3 * i + c] = static_cast<float>((c + 1) * std::sin(static_cast<double>(7 * i + c)) * 20);
+        for (int64_t k = 0; k < gates.size(1); ++k) gates.data()[i * gates.size(1) + k] = k < 131 ? 0.0f : 9.0f;
+    }
+    const Engine engine = compile(network, weights, {.device = device(), .max_batch = 1, .max_points = count});
+    const auto got =
+        test::run_engine(engine, ops::Batch::single(count), {{"points", x.view()}, {"condition", gates.view()}});
+    for (int64_t i = 0; i < 3 * count; ++i)
+        EXPECT_NEAR(got.at("back").data()[i], x.data()[i], 2e-4) << "number " << i;  // of 60, at slopes of 1 / 5
+}
+
 // Far outside of where they bend: no overflow, no number that is none.
 TEST_P(Kinds, ActivationsOfLargeNumbers) {
     const std::vector<float> values = {-1e30f, -1e4f, -100, -89, -30, -1e-8f, 0, 1e-8f, 30, 89, 100, 1e4f, 1e30f};

@@ -49,6 +49,12 @@ std::vector<float> children_first(const Array<float, 2>& x, int64_t k) {
     return turned;
 }
 
+network::Tensor find_layer(const Network& network, std::string_view name) {
+    for (size_t i = 0; i < network.layers.size(); ++i)
+        if (network.layers[i].name == name) return static_cast<network::Tensor>(i);
+    return -1;
+}
+
 class EnginePuFlow : public test::OnDevice {};
 STIPPLE_ON_EVERY_DEVICE(EnginePuFlow);
 
@@ -130,6 +136,36 @@ TEST_P(EnginePuFlow, IsThePlainReadingOfTheNetwork) {
             for (const double value : expected) largest = std::max(largest, std::abs(value));
             EXPECT_GT(largest, 1e-3) << name;
             EXPECT_LE(largest_difference(output.span(), expected), 1e-4 * largest) << name << ", ratio " << ratio;
+        }
+    }
+}
+
+/// Noise in, and neighbours that latents choose: of 60 points in two clouds, where no two are at equal distances.
+TEST_P(EnginePuFlow, EveryFamilyIsThePlainReadingOfTheNetwork) {
+    const ops::Batch batch = ops::Batch::ragged({0, 23, 60});
+    Array<float, 2> points({60, 3});
+    for (int64_t i = 0; i < points.elements(); ++i) points.data()[i] = 2 * Rng(2).uniform(static_cast<uint64_t>(i)) - 1;
+    for (size_t family = 0; family < models::flow_family_names().size(); ++family) {
+        const bool is_latent = family % 2 == 1;
+        const Network network = models::puflow(
+            {.family = static_cast<models::FlowFamily>(family),
+             .steps = 3,
+             .neighbourhood = is_latent ? models::Neighbourhood::latent : models::Neighbourhood::euclidean,
+             .noise = true,
+             .stages = true});
+        const Weights weights = test::random_weights(network, 2);
+        Array<float, 2> noise({240, network[find_layer(network, "noise")].type.channels});
+        for (int64_t i = 0; i < noise.elements(); ++i) noise.data()[i] = 0.1f * Rng(3).normal(static_cast<uint64_t>(i));
+        const std::vector<test::ReferenceInput> inputs = {{"points", points.view()}, {"noise", noise.view()}};
+        const auto run = test::run_reference(network, weights, batch, inputs);
+        const Engine engine = compile(network, weights, {.device = device(), .max_batch = 2, .max_points = 64});
+        const EngineOutputs outputs = test::run_engine(engine, batch, inputs);
+        for (const auto& [name, output] : outputs) {
+            const std::vector<double>& expected = run.output(name).values;
+            double largest = 1e-3;
+            for (const double value : expected) largest = std::max(largest, std::abs(value));
+            EXPECT_LE(largest_difference(output.span(), expected), 1e-4 * largest)
+                << models::flow_family_names()[family] << ", " << name;
         }
     }
 }

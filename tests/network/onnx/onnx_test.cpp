@@ -188,6 +188,16 @@ TEST(OnnxExport, ErrorsNameTheLayer) {
     EXPECT_NE(message.find("layer mix_back"), std::string::npos) << message;
     EXPECT_NE(message.find("no inverse"), std::string::npos) << message;
 
+    Builder residual("residual");
+    const Tensor points = residual.input("points", points_of(3));
+    const Tensor condition = residual.input("condition", points_of(network::flow_condition_channels(3, 4)));
+    residual.output("out", residual.flow_step("solved", points, condition, {.hidden = 4, .inverse = true}));
+    const Network inverse = residual.finish();
+    EXPECT_NE(bad_argument_of([&] {
+                  to_onnx(inverse, initial_weights(inverse, 1));
+              }).find("layer solved: the inverse of a residual flow_step is found by iteration"),
+              std::string::npos);
+
     Builder clouds("clouds");
     const Tensor rows = clouds.repeat("spread", clouds.input("features", clouds_of(3)));
     clouds.output("out", rows);

@@ -1,0 +1,39 @@
+#include "stipple/models/puflow/features.h"
+
+#include <fmt/format.h>
+
+namespace stipple::models::puflow_parts {
+
+using network::Builder;
+using network::leaky_relu;
+using network::Tensor;
+
+namespace {
+
+constexpr int64_t kFeatures[kBlocks] = {32, 64, 128, 128, 128, 128};
+constexpr int64_t kGrowth[kBlocks] = {8, 16, 32, 32, 32, 32};
+
+}  // namespace
+
+Tensor edge_unit(Builder& build, const std::string& name, Tensor x, Tensor neighbours, int64_t channels,
+                 int64_t growth) {
+    std::vector<Tensor> parts = {build.edge(name + ".edge", x, neighbours)};
+    for (int64_t i = 0; i < channels / growth; ++i) {
+        const Tensor input = i == 0 ? parts[0] : build.concat(fmt::format("{}.concat{}", name, i), parts);
+        parts.push_back(build.linear(fmt::format("{}.convs.{}.0", name, i), input, growth,
+                                     {.norm = true, .activation = leaky_relu(0.05f)}));
+    }
+    return build.linear(name + ".conv_out", build.concat(name + ".concat_out", parts), channels);
+}
+
+BlockFeatures block_features(Builder& build, int block, Tensor x, Tensor neighbours) {
+    const int64_t channels = kFeatures[block];
+    const std::string unit = fmt::format("feat_convs.{}", block), merge = fmt::format("merge_convs.{}", block);
+    BlockFeatures features;
+    features.chained = build.max_rows(unit, edge_unit(build, unit, x, neighbours, channels, kGrowth[block]));
+    const Tensor half = build.linear(merge + ".conv1", features.chained, channels / 2, {.activation = network::relu()});
+    features.condition = build.linear(merge + ".conv2", half, channels, {.bias = false});
+    return features;
+}
+
+}  // namespace stipple::models::puflow_parts
