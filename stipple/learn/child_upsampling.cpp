@@ -34,7 +34,9 @@ Tensor mean_rows(const Tensor& rows) {
 class ChildObjective : public SurfaceObjective {
 public:
     ChildObjective(const Recipe& recipe, const SurfaceSet& set, network::Network network)
-        : SurfaceObjective(recipe, set, network, 0), ratio_(children_of(network)), has_nll_(has_output(network, "nll")) {
+        : SurfaceObjective(recipe, set, network, 0),
+          ratio_(children_of(network)),
+          has_nll_(has_output(network, "nll")) {
         if (recipe.patch.truth != recipe.data.points * ratio_)
             throw Error(ErrorCode::bad_config,
                         fmt::format("patch.truth is {}: {} points have {} children", recipe.patch.truth,
@@ -77,12 +79,10 @@ private:
         const Tensor points = patches.points.reshape({count, n, 3});
         const Tensor centre = points.mean(1, true);
         const Tensor radius = (points - centre).square().sum(2).amax(1).sqrt().clamp_min(1e-12).reshape({count, 1, 1});
-        const std::map<std::string, Tensor> outputs =
-            module.run({ops::Batch::dense(count, n)},
-                       {{"points", ((points - centre) / radius).reshape({count * n, 3})}}, options);
+        const std::map<std::string, Tensor> outputs = module.run(
+            {ops::Batch::dense(count, n)}, {{"points", ((points - centre) / radius).reshape({count * n, 3})}}, options);
         const Tensor children = outputs.at("upsampled").reshape({count, n * ratio_, 3}) * radius + centre;
-        return {patches.frames, children.reshape({-1, 3}), patches.truth, has_nll_ ? outputs.at("nll") : Tensor(),
-                n};
+        return {patches.frames, children.reshape({-1, 3}), patches.truth, has_nll_ ? outputs.at("nll") : Tensor(), n};
     }
 
     int64_t ratio_;

@@ -151,8 +151,9 @@ struct Surroundings {
 Surroundings look_around(Builder& build, const std::string& name, Tensor points, Tensor queries, int64_t k) {
     Surroundings around;
     around.neighbours = build.knn(name + ".knn", queries, points, k);
-    around.offsets = build.subtract(name + ".offset", build.gather(name + ".neighbours", points, around.neighbours),
-                                    for_rows(build, name + ".centres", queries, k));
+    const Tensor there = build.gather(name + ".neighbours", points, around.neighbours);
+    const Tensor here = for_rows(build, name + ".centres", queries, k);
+    around.offsets = build.subtract(name + ".offset", there, here);
     const Tensor square = build.multiply(name + ".square", around.offsets, around.offsets);
     around.places = build.concat(name + ".places", {around.offsets, build.sum_channels(name + ".distance", square)});
     return around;
