@@ -12,6 +12,7 @@
 #include "stipple/ops/knn.h"
 #include "stipple/tasks/upsample/attributes.h"
 #include "stipple/tasks/upsample/candidates.h"
+#include "stipple/tasks/upsample/queries.h"
 #include "stipple/tasks/upsample/tiles.h"
 #include "stipple/tasks/weights.h"
 #include "tests/support/data_sets.h"
@@ -172,6 +173,28 @@ TEST(Upsample, CountsAreExact) {
         EXPECT_EQ(upsample(all[1], cloud, {.ratio = ratio}).cloud.size(), std::llround(700 * ratio)) << ratio;
     // More than the network has trained: two passes.
     EXPECT_EQ(upsample(all[0], cloud, {.ratio = 7}).cloud.size(), 4900);
+}
+
+/// Neighbours on the same line are near and their area seems large: where that decided alone, a cell of a LiDAR frame
+/// had places for half of its points.
+TEST(Upsample, PointsOnLinesHaveQueriesEnough) {
+    PointCloud cloud(600);
+    for (int64_t i = 0; i < 600; ++i) {  // six lines, their points up to a hundred times as dense as the lines
+        float* p = cloud.positions.data() + 3 * i;
+        const auto along = static_cast<float>(i % 100);
+        p[0] = 1e-4f * along * along, p[1] = static_cast<float>(i / 100), p[2] = 0;
+    }
+    std::vector<int32_t> all(600);
+    for (int32_t i = 0; i < 600; ++i) all[static_cast<size_t>(i)] = i;
+    const std::vector<uint8_t> is_wanted(600, 1);
+    for (const double ratio : {1.0, 4.0, 16.0}) {
+        const Queries queries = make_queries({cloud.positions.view(), all, all, is_wanted}, ratio, true);
+        std::vector<int64_t> counts(600, 0);
+        for (const int32_t parent : queries.parents) ++counts[static_cast<size_t>(parent)];
+        EXPECT_GE(*std::min_element(counts.begin(), counts.end()), ratio);
+    }
+    Upsampler upsampler = make_flow_upsampler();
+    EXPECT_EQ(upsample(upsampler, cloud, {.ratio = 4}).cloud.size(), 2400);
 }
 
 TEST(Upsample, PointsAreEvenAndOnTheSurface) {

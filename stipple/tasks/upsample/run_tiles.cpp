@@ -29,9 +29,6 @@ constexpr double kOutlierShare = 24.0 / 8192;
 // Radius of the elimination, over that of the densest packing: candidates are few, and farther neighbours tell which of
 // them leaves the smallest gap. Of 0.7 to 2.2 on held-out meshes.
 constexpr float kWiderRadius = 1.5f;
-// Power of a candidate's uncertainty by which it goes sooner than others: in full, uncertain parts of a surface would
-// be sparse. Of 0, 0.25, 0.5 and 1 on held-out meshes.
-constexpr float kCertainty = 0.25f;
 // Times that the points of all tiles are spread evenly and moved onto the surface again. Of 0 to 3.
 constexpr int kRefinements = 2;
 // Of a candidate that is as certain as most; others have a quarter to four times as much.
@@ -198,8 +195,9 @@ private:
         return left;
     }
 
-    /// How much sooner than others a candidate goes: by its uncertainty over the median one, where the network tells
-    /// it. Points beyond the candidates are fixed.
+    /// How much sooner than others a candidate goes: the fourth root of its uncertainty over the median one, where the
+    /// network tells it (in full, uncertain parts of a surface would be sparse; of the powers 0, 1/4, 1/2 and 1 on
+    /// held-out meshes). Points beyond the candidates are fixed.
     static std::vector<uint8_t> factors_of(const Candidates& made, const std::vector<int32_t>& near, size_t points) {
         if (made.uncertainties.empty()) return {};
         std::vector<float> own;
@@ -209,7 +207,7 @@ private:
         std::nth_element(sorted.begin(), middle, sorted.end());
         std::vector<uint8_t> factors(points, kEvenFactor);
         for (size_t i = 0; i < own.size(); ++i) {
-            const float share = *middle > 0 ? std::pow(own[i] / *middle, kCertainty) : 1;
+            const float share = *middle > 0 ? std::sqrt(std::sqrt(own[i] / *middle)) : 1;
             factors[i] = static_cast<uint8_t>(std::clamp(share * kEvenFactor, kEvenFactor / 4.0f, kEvenFactor * 4.0f));
         }
         return factors;
