@@ -95,10 +95,16 @@ tasks::Upsampler load_upsampler(const UpsampleArguments& arguments, const Common
         STIPPLE_REQUIRE(options.empty(), "--set is for networks: midpoints have no options");
         return {};
     }
-    if (arguments.how.temperature > 0) options.emplace("noise", "true");
     const std::string path =
         arguments.model.empty() ? tasks::shipped_weights(tasks::kUpsamplerWeights) : arguments.model;
-    return {tasks::load_model_or_engine(path, options),
+    tasks::ModelOrEngine source = tasks::load_model_or_engine(path, options);
+    if (arguments.how.temperature > 0 && source.model) {
+        STIPPLE_REQUIRE(source.model->network.name == "puflow",
+                        "--temperature: {} takes no noise; models of PU-Flow do (--model)", path);
+        options.emplace("noise", "true");
+        source = tasks::load_model_or_engine(path, options);
+    }
+    return {std::move(source),
             {.device = common.device,
              .precision = arguments.precision.wanted(),
              .profile = arguments.profile.empty() ? nullptr : &profile}};
