@@ -46,20 +46,6 @@ public:
     std::map<std::string, std::string> metadata() const override {
         return {{"stipple.trained", "true"}, {"stipple.task", "upsampling"}, {"stipple.unit", "unit sphere"}};
     }
-    StepOutput step(Module& module, const data::LoadedBatch& loaded, const RunOptions& options) override {
-        ProfileMark copy(options.profiler, "copy to device");
-        const PatchTensors patches = patches_of(loaded);
-        copy.end();
-        const ChildBatch batch = run(module, patches, options);
-        const ProfileMark of_loss(options.profiler, "loss");
-        const LossRecipe& weights = recipe().loss;
-        const ChildTerms terms = child_terms(index(), batch, weights);
-        const Tensor loss = weights.transport_weight * terms.transport + weights.distance_weight * terms.distance +
-                            weights.coverage_weight * terms.coverage + weights.nll_weight * terms.nll;
-        const torch::NoGradGuard no_gradients;
-        return {loss, torch::stack({loss.detach(), terms.transport.detach(), terms.distance.detach(),
-                                    terms.coverage.detach(), terms.nll.detach(), torch::ones_like(loss)})};
-    }
     std::vector<std::string> sums() const override {
         return {"loss", "transport", "distance", "coverage", "nll", "batches"};
     }
@@ -74,6 +60,18 @@ public:
     Scores evaluate(Module& module) override;
 
 private:
+    StepOutput step_of(Module& module, const PatchTensors& patches, const RunOptions& options) const override {
+        const ChildBatch batch = run(module, patches, options);
+        const ProfileMark of_loss(options.profiler, "loss");
+        const LossRecipe& weights = recipe().loss;
+        const ChildTerms terms = child_terms(index(), batch, weights);
+        const Tensor loss = weights.transport_weight * terms.transport + weights.distance_weight * terms.distance +
+                            weights.coverage_weight * terms.coverage + weights.nll_weight * terms.nll;
+        const torch::NoGradGuard no_gradients;
+        return {loss, torch::stack({loss.detach(), terms.transport.detach(), terms.distance.detach(),
+                                    terms.coverage.detach(), terms.nll.detach(), torch::ones_like(loss)})};
+    }
+
     ChildBatch run(Module& module, const PatchTensors& patches, const RunOptions& options) const {
         const int64_t count = patches.patches(), n = recipe().data.points;
         const Tensor points = patches.points.reshape({count, n, 3});

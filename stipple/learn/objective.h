@@ -43,12 +43,16 @@ public:
     virtual void make(int64_t epoch, int64_t item, const data::LoaderSlot& slot) = 0;
     virtual StepOutput step(Module& module, const data::LoadedBatch& batch, const RunOptions& options) = 0;
 
-    /// Whether batches can be made on the GPU that prepare() was given, of data that stay there: then a step needs
+    /// Whether batches are on the GPU that prepare() was given, made there of data that stay there: then a step needs
     /// nothing of the host. They hold what make() makes.
     virtual bool has_device_batches() const { return false; }
+    /// Whether these batches are the loader's all the same, and stage() copies each to one place on the GPU.
+    virtual bool has_staged_batches() const { return false; }
+    /// Queues the copy of a batch of the loader for the step_on_device() that follows.
+    virtual void stage(const data::LoadedBatch& batch) { (void)batch; }
     /// The order of the items of an epoch, before its first step_on_device().
     virtual void set_order(std::span<const int64_t> order) { (void)order; }
-    /// As step(), of the items that the clock names. Waits for nothing.
+    /// As step(), of the items that the clock names, or those of the batch that was staged. Waits for nothing.
     virtual StepOutput step_on_device(Module& module, const StepClock& clock, const RunOptions& options) {
         (void)clock;
         (void)options;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <torch/torch.h>
 
+#include "stipple/learn/profiler.h"
+
 namespace stipple::learn {
 namespace {
 
@@ -56,6 +58,7 @@ void SurfaceObjective::prepare(int64_t batch, int buffers, int threads, torch::D
     scratch_.resize(static_cast<size_t>(std::max(threads, 1)));
     buffers_.clear();
     for (int i = 0; i < buffers; ++i) buffers_.push_back(new_tensors(batch, device.is_cuda()));
+    staged_ = device.is_cuda() && recipe_.run.graph ? new_tensors(batch, false).to(device) : PatchTensors();
 }
 
 void SurfaceObjective::write_patch(const PatchOptions& options, const PatchPlan& plan, const PatchKey& key,
@@ -77,10 +80,25 @@ void SurfaceObjective::make(int64_t epoch, int64_t item, const data::LoaderSlot&
                 buffers_[static_cast<size_t>(slot.buffer)], scratch_[static_cast<size_t>(slot.thread)]);
 }
 
-PatchTensors SurfaceObjective::patches_of(const data::LoadedBatch& loaded) const {
+const PatchTensors& SurfaceObjective::patches_of(const data::LoadedBatch& loaded) const {
     STIPPLE_REQUIRE(static_cast<int64_t>(loaded.items.size()) == batch_, "a batch of {} items, not {}",
                     loaded.items.size(), batch_);
-    return buffers_[static_cast<size_t>(loaded.buffer)].to(device_);
+    return buffers_[static_cast<size_t>(loaded.buffer)];
+}
+
+void SurfaceObjective::stage(const data::LoadedBatch& loaded) {
+    const PatchTensors& from = patches_of(loaded);
+    staged_.points.copy_(from.points, /*non_blocking=*/true);
+    staged_.queries.copy_(from.queries, true);
+    staged_.truth.copy_(from.truth, true);
+    staged_.frames.copy_(from.frames, true);
+}
+
+StepOutput SurfaceObjective::step(Module& module, const data::LoadedBatch& loaded, const RunOptions& options) {
+    ProfileMark copy(options.profiler, "copy to device");
+    const PatchTensors patches = patches_of(loaded).to(device_);
+    copy.end();
+    return step_of(module, patches, options);
 }
 
 const PatchTensors& SurfaceObjective::scored_patches() {

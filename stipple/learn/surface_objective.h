@@ -31,6 +31,13 @@ public:
     network::Network network() const override { return network_; }
     void prepare(int64_t batch, int buffers, int threads, torch::Device device) override;
     void make(int64_t epoch, int64_t item, const data::LoaderSlot& slot) override;
+    bool has_device_batches() const override { return staged_.frames.defined(); }
+    bool has_staged_batches() const override { return has_device_batches(); }
+    void stage(const data::LoadedBatch& loaded) override;
+    StepOutput step(Module& module, const data::LoadedBatch& loaded, const RunOptions& options) override;
+    StepOutput step_on_device(Module& module, const StepClock&, const RunOptions& options) override {
+        return step_of(module, staged_, options);
+    }
     bool has_validation() const override { return !set_.held_out.empty(); }
     std::string describe(std::span<const int64_t> items) const override;
 
@@ -39,10 +46,11 @@ protected:
     /// sampled otherwise than the recipe says, and as validate() of PatchOptions.
     SurfaceObjective(const Recipe& recipe, const SurfaceSet& set, network::Network network, int64_t queries);
 
+    /// The loss of some patches, and what an epoch adds up. Waits for nothing.
+    virtual StepOutput step_of(Module& module, const PatchTensors& patches, const RunOptions& options) const = 0;
+
     const Recipe& recipe() const { return recipe_; }
     const SurfaceIndex& index() const { return *index_; }
-    /// On the device. A batch must be whole.
-    PatchTensors patches_of(const data::LoadedBatch& loaded) const;
     /// recipe.data.validation_items patches of held-out meshes on the device, the same for every run: made when first
     /// asked for, without noise of queries, which are midpoints, and of the scale of use.
     const PatchTensors& scored_patches();
@@ -55,6 +63,8 @@ protected:
 
 private:
     PatchTensors new_tensors(int64_t patches, bool is_pinned) const;
+    /// As the loader has left them. A batch must be whole.
+    const PatchTensors& patches_of(const data::LoadedBatch& loaded) const;
     void write_patch(const PatchOptions& options, const PatchPlan& plan, const PatchKey& key, int64_t place,
                      const PatchTensors& to, PatchScratch& scratch) const;
 
@@ -67,6 +77,7 @@ private:
     std::unique_ptr<SurfaceIndex> index_;
     std::vector<PatchTensors> buffers_;
     std::vector<PatchScratch> scratch_;
+    PatchTensors staged_;  // on a GPU whose steps are recorded, else undefined
     PatchTensors scored_;  // undefined at first
 };
 

@@ -39,7 +39,6 @@ public:
     std::map<std::string, std::string> metadata() const override {
         return {{"stipple.trained", "true"}, {"stipple.task", "upsampling"}, {"stipple.unit", "spacing"}};
     }
-    StepOutput step(Module& module, const data::LoadedBatch& batch, const RunOptions& options) override;
     std::vector<std::string> sums() const override {
         return {"loss", "vector", "distance", "coverage", "uncertainty", "before", "after", "batches"};
     }
@@ -47,6 +46,7 @@ public:
     Scores evaluate(Module& module) override;
 
 private:
+    StepOutput step_of(Module& module, const PatchTensors& patches, const RunOptions& options) const override;
     UpsampledBatch run(Module& module, const PatchTensors& patches, const RunOptions& options) const;
 
     std::vector<std::string> moved_;  // outputs, of each step
@@ -68,10 +68,7 @@ UpsampledBatch QueryObjective::run(Module& module, const PatchTensors& patches, 
     return batch;
 }
 
-StepOutput QueryObjective::step(Module& module, const data::LoadedBatch& loaded, const RunOptions& options) {
-    ProfileMark copy(options.profiler, "copy to device");
-    const PatchTensors patches = patches_of(loaded);
-    copy.end();
+StepOutput QueryObjective::step_of(Module& module, const PatchTensors& patches, const RunOptions& options) const {
     const UpsampledBatch batch = run(module, patches, options);
     const ProfileMark of_loss(options.profiler, "loss");
     const UpsamplingTerms terms = upsampling_terms(index(), batch);

@@ -99,6 +99,30 @@ TEST(LearnChildUpsampling, PuFlowLearnsToCoverASurface) {
     EXPECT_EQ(models::load_model(report.weights).weights.metadata.at("stipple.unit"), "unit sphere");
 }
 
+TEST(LearnChildUpsampling, AGraphTrainsAsStepsOneByOne) {
+    if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+    const test::TemporaryFolder folder(test::Where::memory);
+    for (const char* family : {"coupling", "mlp"}) {
+        Recipe recipe = small_puflow();
+        recipe.options["family"] = family;
+        const SurfaceSet set = two_spheres(recipe);
+        std::map<std::string, double> scores[2];
+        for (const bool is_graph : {false, true}) {
+            recipe.run.graph = is_graph;
+            TrainOptions options;
+            options.progress = ProgressMode::never;
+            options.device = torch::Device(torch::kCUDA, 0);
+            RunFolder run =
+                RunFolder::create(folder / (family + std::string(is_graph ? "_graph" : "")), to_toml(recipe));
+            const TrainReport report = train(recipe, *make_upsampling_objective(recipe, set), run, options);
+            EXPECT_EQ(report.steps, 30);
+            scores[is_graph] = {report.scores.begin(), report.scores.end()};
+        }
+        EXPECT_NEAR(scores[1].at("distance"), scores[0].at("distance"), 0.15 * scores[0].at("distance")) << family;
+        EXPECT_NEAR(scores[1].at("nll"), scores[0].at("nll"), 0.1) << family;
+    }
+}
+
 TEST(LearnChildUpsampling, MisfitsAreRefused) {
     Recipe recipe = small_puflow();
     const SurfaceSet set = two_spheres(recipe);

@@ -301,6 +301,30 @@ TEST(LearnUpsampling, ThreadsAndRestartsChangeNothing) {
     EXPECT_EQ(run("paused", 1, 3), weights);
 }
 
+TEST(LearnUpsampling, AGraphTrainsAsStepsOneByOne) {
+    if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+    const test::TemporaryFolder folder(test::Where::memory);
+    Recipe recipe = small_upsampler();
+    recipe.run.epochs = 2;
+    const SurfaceSet set = round_bodies(recipe);
+    std::map<std::string, double> scores[2];
+    for (const bool is_graph : {false, true}) {
+        recipe.run.graph = is_graph;
+        TrainOptions options;
+        options.progress = ProgressMode::never;
+        options.device = torch::Device(torch::kCUDA, 0);
+        RunFolder run = RunFolder::create(folder / (is_graph ? "graph" : "plain"), to_toml(recipe));
+        const TrainReport report = train(recipe, *make_upsampling_objective(recipe, set), run, options);
+        EXPECT_EQ(report.steps, 100);
+        EXPECT_EQ(report.skipped, 0);
+        scores[is_graph] = {report.scores.begin(), report.scores.end()};
+    }
+    EXPECT_NEAR(scores[1].at("distance_before"), scores[0].at("distance_before"), 1e-6);  // the same patches
+    // Sums of gradients differ in their order, and small differences grow.
+    EXPECT_NEAR(scores[1].at("distance_after"), scores[0].at("distance_after"), 0.1 * scores[0].at("distance_after"));
+    EXPECT_GT(scores[1].at("validation_gain"), 0.1);
+}
+
 TEST(LearnUpsampling, MemoryDoesNotGrow) {
 #if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
     Recipe recipe = small_upsampler();

@@ -30,8 +30,14 @@ torch::Tensor for_clouds(const torch::Tensor& rows, const ops::Batch& batch, int
     return answers.size() == 1 ? answers[0] : torch::cat(answers);
 }
 
-/// Where the cloud of each point begins, [points].
+/// Where the cloud of each point begins, [points]. Of dense batches nothing comes from the host.
 torch::Tensor firsts_of(const ops::Batch& of_queries, const ops::Batch& of_points, const torch::Tensor& like) {
+    if (of_queries.is_dense() && of_points.is_dense())
+        return torch::arange(of_queries.clouds(), like.options().dtype(torch::kInt64))
+            .mul_(of_points.largest())
+            .unsqueeze(1)
+            .expand({of_queries.clouds(), of_queries.largest()})
+            .reshape({-1});
     std::vector<int64_t> firsts(static_cast<size_t>(of_queries.rows()));
     for (int64_t cloud = 0; cloud < of_queries.clouds(); ++cloud)
         std::fill(firsts.begin() + of_queries.begin(cloud), firsts.begin() + of_queries.end(cloud),
@@ -86,6 +92,7 @@ torch::Tensor transform_rows(const torch::Tensor& rows, const torch::Tensor& mat
 }
 
 torch::Tensor sizes_of_clouds(const ops::Batch& batch, const torch::Tensor& like) {
+    if (batch.is_dense()) return torch::full({batch.clouds(), 1}, static_cast<double>(batch.largest()), like.options());
     std::vector<double> sizes;
     for (int64_t cloud = 0; cloud < batch.clouds(); ++cloud) sizes.push_back(static_cast<double>(batch.size(cloud)));
     return torch::tensor(sizes, torch::kFloat64).to(like.options()).unsqueeze(1);

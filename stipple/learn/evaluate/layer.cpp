@@ -225,9 +225,26 @@ Tensor LayerRun::actnorm() const {
     return layer_.options.inverse ? (x() - bias) * torch::exp(-logs) : x() * torch::exp(logs) + bias;
 }
 
+/// Rows r of a 3 x 3 matrix as r1 x r2, r2 x r0, r0 x r1: the columns of its inverse times its determinant.
+Tensor cross_rows(const Tensor& matrix) {
+    const Tensor next = matrix.roll(-1, 0), second = matrix.roll(-2, 0);
+    return torch::linalg_cross(next, second, 1);
+}
+
+/// By its formula where it is 3 x 3: libraries wait for the GPU to see whether there is one.
+Tensor determinant_of(const Tensor& matrix) {
+    return matrix.size(0) == 3 ? (matrix[0] * cross_rows(matrix)[0]).sum() : torch::det(matrix);
+}
+
+Tensor inverse_of(const Tensor& matrix) {
+    if (matrix.size(0) != 3) return torch::inverse(matrix);
+    const Tensor columns = cross_rows(matrix);
+    return columns.t() / (matrix[0] * columns[0]).sum();
+}
+
 Tensor LayerRun::mix() const {
     const Tensor& weight = parameter("weight");
-    return x().matmul((layer_.options.inverse ? torch::inverse(weight) : weight).t());
+    return x().matmul((layer_.options.inverse ? inverse_of(weight) : weight).t());
 }
 
 Tensor LayerRun::couple() const {
@@ -244,7 +261,7 @@ Tensor LayerRun::flow_log_det() const {
     const Tensor sizes = sizes_of_clouds(clouds_of(type()), x());
     for (const network::Parameter& parameter_of : network::parameters_of(context_.network, layer_))
         if (parameter_of.name == layer_.parameters + ".logs") return parameter("logs").sum() * sizes;
-    return torch::log(torch::abs(torch::det(parameter("weight")))) * sizes;
+    return torch::log(torch::abs(determinant_of(parameter("weight")))) * sizes;
 }
 
 Tensor LayerRun::gaussian_log_density() const {
@@ -331,14 +348,11 @@ Tensor run_layer(const Layer& layer, const std::vector<Tensor>& inputs, const La
 
 bool can_be_recorded(const network::Network& network) {
     for (const Layer& layer : network.layers) switch (layer.kind) {
-            case Kind::knn:
-            case Kind::gather:
-            case Kind::edge:
-            case Kind::edge_distance:
             case Kind::rotation:
+            case Kind::flow_step: return false;
             case Kind::mix:
-            case Kind::flow_step:
-            case Kind::flow_log_det: return false;
+                if (layer.type.channels != 3) return false;
+                break;
             default: break;
         }
     return true;

@@ -30,8 +30,8 @@ inline torch::Dtype type_of_products(const torch::Tensor& weight, const RunOptio
 torch::Tensor run_layer(const network::Layer& layer, const std::vector<torch::Tensor>& inputs,
                         const LayerContext& context);
 
-/// Whether a CUDA graph can hold a step with this network: none of its layers brings numbers of the host to the GPU or
-/// waits for it, as searches for neighbours and inverses do.
+/// Whether a CUDA graph can hold a step with this network on dense batches: none of its layers brings numbers of the
+/// host to the GPU or waits for it, as inverses of large matrices do.
 bool can_be_recorded(const network::Network& network);
 
 }  // namespace stipple::learn

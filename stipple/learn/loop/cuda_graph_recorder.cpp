@@ -30,6 +30,14 @@ public:
         graph_->replay();
     }
 
+    void run(const std::function<void()>& work) override {
+        {
+            const c10::cuda::CUDAStreamGuard on_own_stream(stream_);
+            work();
+        }
+        wait();
+    }
+
     void forget() override {
         if (!graph_) return;
         wait();

@@ -75,6 +75,11 @@ void DeviceSteps::begin(const Counters& counters, int64_t epoch, int64_t first_i
     torch::cuda::synchronize(state_.get_device());  // the steps are on a stream of their own
 }
 
+void DeviceSteps::launch(const data::LoadedBatch& batch) {
+    graph_.run([&] { objective_.stage(batch); });
+    graph_.launch();
+}
+
 void DeviceSteps::step() {
     {
         const torch::NoGradGuard no_gradients;  // a copy, in two launches for all

@@ -23,8 +23,8 @@ struct StepRecord {
 
 class DeviceSteps {
 public:
-    /// All outlive it. The objective has device batches of `batch` items, and its order of each epoch is set by the
-    /// caller.
+    /// All outlive it. The objective has device batches of `batch` items; the caller sets its order of each epoch, or
+    /// gives it batches to stage.
     DeviceSteps(const Recipe& recipe, Objective& objective, Module& module, Optimizer& optimizer, Average& average,
                 int64_t batch, torch::Device device);
 
@@ -34,6 +34,8 @@ public:
 
     /// Queues the next one.
     void launch() { graph_.launch(); }
+    /// Of a batch of the loader, for an objective that stages them. Waits for the step before; the batch may go then.
+    void launch(const data::LoadedBatch& batch);
 
     /// Until the steps that were launched are done; tells the counters, optimizer and average of them, but for
     /// counters.skipped: who counts those must say why.

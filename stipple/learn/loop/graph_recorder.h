@@ -9,6 +9,7 @@ class StepGraph::Recorder {
 public:
     virtual ~Recorder() = default;
     virtual void launch() = 0;
+    virtual void run(const std::function<void()>& work) = 0;
     virtual void forget() = 0;
     virtual bool is_recorded() const = 0;
     virtual void wait() = 0;

@@ -24,6 +24,10 @@ void StepGraph::launch() {
     recorder_->launch();
 }
 
+void StepGraph::run(const std::function<void()>& work) {
+    recorder_->run(work);
+}
+
 void StepGraph::forget() {
     recorder_->forget();
 }

@@ -25,6 +25,9 @@ public:
     /// recorded once and repeated from there.
     void launch();
 
+    /// Queues something else between two steps, and waits until it and all before it are done.
+    void run(const std::function<void()>& work);
+
     /// The next step is recorded anew: it has changed.
     void forget();
 
