@@ -21,7 +21,7 @@ struct PatchOptions {
 
     // Shares of clouds whose points are drawn at random, with a density that falls to an eighth along a direction, and
     // as by a scanner, in stripes and sparser with the distance. The others are evenly spread (farthest points).
-    double random_share = 0.35, gradient_share = 0.15, scan_share = 0.1;
+    double random_share = 0.35, gradient_share = 0.1, scan_share = 0.2;
 
     // Share of noisy clouds, and the largest standard deviation, of which theirs are uniform parts; radius 1.
     double noise_share = 0.3, noise_max = 0.02;

@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kPatchStream = uint64_t{0x50415443} << 32;
 constexpr int64_t kMidpointNeighbours = 8;
 constexpr int64_t kThinnedShare = 4;      // of a pool: clouds of uneven density have at most a quarter of its points
-constexpr double kStripeShare = 0.35;     // of the distance from scan line to scan line
+constexpr double kStripeShare = 0.35;     // of the distance from scan line to scan line, at most
 constexpr double kBetweenStripes = 1e-3;  // density there, so that any shape has the points that are wanted
 
 /// What numbers are drawn for; each has a stream of its own.
@@ -80,7 +80,10 @@ void choose_by_scan(const SurfaceShape& shape, const SurfacePool& pool, int64_t 
     const double away = 2 + 2 * rng.uniform(32), phase = rng.uniform(33);
     const Vec3d eye = away * to_eye;
     const double spacing = std::sqrt(shape.area / static_cast<double>(n));
-    const double pitch = (1.5 + 1.5 * rng.uniform(34)) * spacing / away;  // radians
+    const double pitch = (1.5 + 3.5 * rng.uniform(34)) * spacing / away;  // radians
+    // As narrow as the samples allow: two for each point in the stripes.
+    const double least = std::min(kStripeShare, 2 * static_cast<double>(n) / static_cast<double>(pool.points.size(0)));
+    const double share = least + (kStripeShare - least) * rng.uniform(35);
     choose_by_density(
         pool, n, rng,
         [&](Vec3f p) {
@@ -88,7 +91,7 @@ void choose_by_scan(const SurfaceShape& shape, const SurfacePool& pool, int64_t 
             const double square = dot(seen, seen);
             const double elevation = std::asin(std::clamp(dot(seen, axis) / std::sqrt(square), -1.0, 1.0));
             const double line = elevation / pitch + phase;
-            return (line - std::floor(line) < kStripeShare ? 1 : kBetweenStripes) / square;
+            return (line - std::floor(line) < share ? 1 : kBetweenStripes) / square;
         },
         scratch);
 }

@@ -215,10 +215,10 @@ TEST(SurfacePatches, PlansHaveTheSharesOfTheOptions) {
         noisy += plan.noise > 0 ? 1.0 / kPlans : 0;
         small += plan.cloud < 2508 ? 1.0 / kPlans : 0;  // the geometric mean
     }
-    EXPECT_NEAR(kinds[0], 0.4, 0.03);
-    EXPECT_NEAR(kinds[1], 0.35, 0.03);
-    EXPECT_NEAR(kinds[2], 0.15, 0.03);
-    EXPECT_NEAR(kinds[3], 0.1, 0.03);
+    EXPECT_NEAR(kinds[0], 1 - options.random_share - options.gradient_share - options.scan_share, 0.03);
+    EXPECT_NEAR(kinds[1], options.random_share, 0.03);
+    EXPECT_NEAR(kinds[2], options.gradient_share, 0.03);
+    EXPECT_NEAR(kinds[3], options.scan_share, 0.03);
     EXPECT_NEAR(noisy, options.noise_share, 0.03);
     EXPECT_NEAR(small, 0.5, 0.03);
 }
