@@ -87,8 +87,12 @@ enum class StepKind {
     slice,
     reverse,
     unflatten,  // [B, m c] -> [B, m, c]
+    regroup,    // [B, N, w, c] -> [B, N, w', c']: w c = w' c'
     softmax_rows,
     interpolate,
+    attend,  // (queries, keys, values) as the layer; begin: 1 skips the key of its own place; end: 1 a softmax over
+             // the keys, 0 the mean; inverse: of length 1. A channel more than values have: ln of the softmax's sum
+    weigh_points,  // [B, N, c + 1] -> [B, N, c]: times a softmax over the points of the last channel
     log_softmax,
     layer_norm,  // (x - mean) / sqrt(variance + factor); weight and bias of the layer are a map after it
     activation,
@@ -117,9 +121,9 @@ struct Step {
     int64_t width = 1;             // chain: rows of each point, before the reduction
     int32_t set = 0;               // the point set whose points its rows belong to, or that it counts; of clouds 0
     std::vector<float> weight;     // fold_matrix, constant, flow_step
-    int64_t begin = 0, end = 0;    // slice, couple, flow_step
-    float factor = 1;              // add, couple, log_det, layer_norm
-    bool inverse = false;          // inject, rotation, flow_step
+    int64_t begin = 0, end = 0;    // slice, couple, flow_step, attend
+    float factor = 1;              // add, couple, log_det, layer_norm, attend
+    bool inverse = false;          // inject, rotation, flow_step, attend
     Activation activation;         // activation, flow_step
 };
 

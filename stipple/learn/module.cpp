@@ -68,6 +68,11 @@ Module::Module(Network network, const network::Weights& weights, torch::Device d
                 .to(torch::TensorOptions(device).dtype(dtype), /*non_blocking=*/false, /*copy=*/true);
         parameters_.emplace(parameter.name, tensor.set_requires_grad(parameter.is_trained));
     }
+    for (const Layer& layer : network_.layers)
+        if (layer.kind == network::Kind::constant)
+            constants_.emplace(layer.name, torch::tensor(layer.options.values, torch::kFloat32)
+                                               .to(torch::TensorOptions(device).dtype(dtype))
+                                               .unsqueeze(0));
 }
 
 std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& given,
@@ -91,8 +96,10 @@ std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& 
     std::vector<torch::Tensor> tensors(network_.layers.size());
     for (size_t i = 0; i < network_.layers.size(); ++i) {
         const Layer& layer = network_.layers[i];
-        if (layer.kind == network::Kind::input) {
-            tensors[i] = input_of(layer, inputs, batches);
+        if (layer.kind == network::Kind::input || layer.kind == network::Kind::constant) {
+            tensors[i] = layer.kind == network::Kind::input
+                             ? input_of(layer, inputs, batches)
+                             : constants_.at(layer.name).expand({batches.front().clouds(), layer.type.channels});
             if (options.watch) options.watch(layer, tensors[i]);
             continue;
         }

@@ -106,7 +106,8 @@ private:
     network::Network network_;
     std::map<std::string, std::string> metadata_;
     std::map<std::string, torch::Tensor> parameters_;
-    std::vector<int64_t> fused_;  // by layer, as fused_layers() says
+    std::vector<int64_t> fused_;                      // by layer, as fused_layers() says
+    std::map<std::string, torch::Tensor> constants_;  // [1, c] by layer: where they are needed before a step begins
 };
 
 }  // namespace stipple::learn

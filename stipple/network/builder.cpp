@@ -40,6 +40,15 @@ Tensor Builder::linear_sharing(std::string name, Tensor x, int64_t channels, con
     return add_layer(std::move(name), Kind::linear, {x}, linear_options(channels, options), std::move(parameters));
 }
 
+Tensor Builder::attend(std::string name, Tensor queries, Tensor keys, Tensor values, const AttendOptions& options) {
+    LayerOptions result;
+    result.normalise = options.normalise;
+    result.factor = options.factor;
+    result.unit = options.unit;
+    result.skips_self = options.skips_self;
+    return add_layer(std::move(name), Kind::attend, {queries, keys, values}, result);
+}
+
 Tensor Builder::flow_step(std::string name, Tensor x, Tensor condition, const FlowStepOptions& options,
                           std::string parameters) {
     LayerOptions result;

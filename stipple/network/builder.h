@@ -28,6 +28,14 @@ struct FlowStepOptions {
     bool inverse = false;
 };
 
+/// For attend().
+struct AttendOptions {
+    Normalise normalise = Normalise::row;
+    float factor = 1;
+    bool unit = false;
+    bool skips_self = false;
+};
+
 class Builder {
 public:
     explicit Builder(std::string network_name) { network_.name = std::move(network_name); }
@@ -44,6 +52,12 @@ public:
         options.channels = channels;
         options.weights = start;
         return add_layer(std::move(name), Kind::learned, {}, options);
+    }
+    Tensor constant(std::string name, std::vector<float> values) {
+        LayerOptions options;
+        options.channels = static_cast<int64_t>(values.size());
+        options.values = std::move(values);
+        return add_layer(std::move(name), Kind::constant, {}, std::move(options));
     }
     Tensor linear(std::string name, Tensor x, int64_t channels, const LinearOptions& options = {});
     /// A second use of another layer's parameters.
@@ -109,6 +123,13 @@ public:
         options.set = set >= 0 ? set : next_set();
         return add_layer(std::move(name), Kind::unflatten, {x}, options);
     }
+    /// Rows of `channels` numbers from those of each point, in the order in which they are.
+    Tensor regroup(std::string name, Tensor x, int64_t channels) {
+        LayerOptions options;
+        options.channels = channels;
+        return add_layer(std::move(name), Kind::regroup, {x}, options);
+    }
+    Tensor attend(std::string name, Tensor queries, Tensor keys, Tensor values, const AttendOptions& options = {});
     /// Of each query the k nearest points of its cloud.
     Tensor knn(std::string name, Tensor queries, Tensor points, int64_t k) {
         LayerOptions options;

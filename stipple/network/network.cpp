@@ -159,7 +159,7 @@ int64_t multiply_adds(const Network& network, int64_t n) {
         if (!kind.multiply_adds) continue;
         const int64_t points = layer.type.points > 0 ? layer.type.points : n;
         const int64_t rows = layer.type.level == Level::cloud ? 1 : checked_mul(points, layer.type.width);
-        sum = checked_add(sum, checked_mul(rows, kind.multiply_adds(network, layer)));
+        sum = checked_add(sum, checked_mul(rows, kind.multiply_adds(network, layer, n)));
     }
     return sum;
 }

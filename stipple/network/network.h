@@ -69,6 +69,7 @@ using Tensor = int32_t;
 enum class Kind {
     input,          // points or other data of the caller
     learned,        // [B, c]: numbers that are learned, the same row for every cloud
+    constant,       // [B, c]: `values`, the same row for every cloud
     linear,         // x W^T + b, then batch norm, then the activation: each but the product is optional
     activation,     // the activation alone
     dropout,        // while training; otherwise passes x on
@@ -84,12 +85,17 @@ enum class Kind {
     reverse,        // channels in reversed order
     repeat,         // [B, c] -> [B, N, c] (width 1) for the points of a set, or [B, N, c] -> [B, N, width, c]
     unflatten,      // [B, m c] -> [B, m, c]: points of a set that it makes, m of every cloud
+    regroup,        // [B, N, w, c] -> [B, N, w c / channels, channels]: the numbers of a point cut into other rows
     knn,            // points [B, N, c] -> the `width` nearest of the same cloud, nearest first, itself included;
                     // (queries [B, N, c], points [B, M, c]) -> of each query the nearest points of its cloud
     gather,         // (x [B, M, c], indices [B, N, k] of x's set) -> [B, N, k, c]
     edge,           // (x [B, N, c], indices [B, N, k]) -> [B, N, k, 3c]: x_i, x_j, x_j - x_i
     edge_distance,  // (x [B, N, c], indices [B, N, k]) -> [B, N, k, 3c+1]: x_i, x_j, x_i - x_j, |x_i - x_j|
     softmax_rows,   // softmax over the w rows of a point, channel by channel
+    attend,         // (queries [B, N, d], keys [B, M, d], values [B, M, c]) -> [B, N, c]: values of the cloud, each
+                    // weighted by factor * <query, key>, normalised as `normalise` says. With `unit` the products are
+                    // those of x / sqrt(|x|^2 + kUnitGuard); with `skips_self` no point sees the key of its own place:
+                    // zeros where there is no other. At most kMostAttendChannels in d and c
     interpolate,    // (weights [B, N, k, r], values [B, N, k, c]) -> [B, N, r, c]: sum over k
     log_softmax,    // over the channels
     layer_norm,     // (x - mean) / sqrt(variance + eps) over the channels of a row, times weight, plus bias
@@ -124,6 +130,7 @@ enum class ActivationKind {
     gelu,      // x * Phi(x), Phi the normal distribution function: by erf, not by its approximation with tanh
     swish,     // x * sigmoid(x), also called SiLU
     softplus,  // ln(1 + exp(x))
+    log,       // ln(max(x, 0) + slope): `slope` keeps it finite
 };
 std::string_view name_of(ActivationKind kind);  // "leaky_relu"
 std::optional<ActivationKind> activation_named(std::string_view name);
@@ -135,7 +142,7 @@ struct SlopeRange {
 SlopeRange slope_range(ActivationKind kind);
 struct Activation {
     ActivationKind kind = ActivationKind::none;
-    float slope = 0;  // of leaky_relu below zero, 0 < slope < 1; of elu just below zero, slope > 0
+    float slope = 0;  // of leaky_relu below zero, 0 < slope < 1; of elu just below zero, slope > 0; of log, slope > 0
     bool operator==(const Activation&) const = default;
 };
 inline Activation relu() {
@@ -163,6 +170,21 @@ inline Activation swish() {
 inline Activation softplus() {
     return {ActivationKind::softplus, 0};
 }
+inline Activation log(float least) {
+    return {ActivationKind::log, least};
+}
+
+/// What weights of attention are, of the products of queries and keys.
+enum class Normalise {
+    row,    // a softmax over the keys of each query
+    joint,  // a softmax over all pairs of the cloud
+    none,   // the products over the number of keys, a point's own included
+};
+std::string_view name_of(Normalise normalise);  // "row"
+
+/// Of attend: most channels, and what is added to squared lengths.
+constexpr int64_t kMostAttendChannels = 256;
+constexpr float kUnitGuard = 1e-12f;
 
 /// Of a flow_step: channels that it moves, and width of its hidden layers.
 constexpr int64_t kMostFlowChannels = 3, kMostFlowHidden = 64;
@@ -182,22 +204,25 @@ enum class Initialiser {
 
 /// What a kind needs beside its inputs. Fields that a kind does not name are left as they are here.
 struct LayerOptions {
-    int64_t channels = 0;        // linear, learned: outputs. unflatten: of a point. flow_step: of its hidden layers
-    TensorType type = {};        // input
-    bool bias = true;            // linear
-    bool norm = false;           // linear: batch norm over all rows
-    float norm_eps = 1e-5f;      // linear with norm, layer_norm
-    float norm_momentum = 0.1f;  // linear with norm, while training
-    Activation activation;       // linear, activation; flow_step: tanh or swish
+    int64_t channels = 0;    // linear, learned: outputs. unflatten, regroup: of a row. flow_step: of its hidden layers
+    TensorType type = {};    // input
+    bool bias = true;        // linear
+    bool norm = false;       // linear: batch norm over all rows
+    float norm_eps = 1e-5f;  // linear with norm, layer_norm
+    float norm_momentum = 0.1f;                         // linear with norm, while training
+    Activation activation;                              // linear, activation; flow_step: tanh or swish
     Initialiser weights = Initialiser::fan_in_uniform;  // linear, mix, learned
     float rate = 0;                                     // dropout: probability of a zero
     int64_t begin = 0, end = 0;                         // slice; couple (begin)
     int64_t width = 1;                                  // repeat, knn
-    int32_t set = 0;       // repeat of clouds: the set whose points get them; unflatten: its own
-    float factor = 1;      // scale
-    bool inverse = false;  // actnorm, mix, couple, inject, rotation, flow_step
-    int64_t steps = 0;     // flow_step: of RK4; 0: a residual step
-    bool log_det = false;  // flow_step: ln |det J| behind its channels
+    int32_t set = 0;                        // repeat of clouds: the set whose points get them; unflatten: its own
+    float factor = 1;                       // scale, attend
+    bool inverse = false;                   // actnorm, mix, couple, inject, rotation, flow_step
+    int64_t steps = 0;                      // flow_step: of RK4; 0: a residual step
+    bool log_det = false;                   // flow_step: ln |det J| behind its channels
+    std::vector<float> values;              // constant
+    Normalise normalise = Normalise::row;   // attend
+    bool unit = false, skips_self = false;  // attend
 };
 
 struct Layer {

@@ -113,6 +113,26 @@ Network two_sets() {
     return build.finish();
 }
 
+Network attention() {
+    Builder build("attention");
+    const network::Tensor points = build.input("points", points_of(4));
+    const network::Tensor others = build.input("others", points_of(4, 1));
+    int number = 0;
+    for (const network::Normalise normalise :
+         {network::Normalise::row, network::Normalise::joint, network::Normalise::none}) {
+        const std::string name = "attend" + std::to_string(number++);
+        const network::Tensor keys = build.linear(name + ".keys", points, 4);
+        build.output(name, build.attend(name, points, keys, points, {.normalise = normalise, .factor = 0.6f}));
+        const network::AttendOptions cosine{normalise, 2, true, true};
+        build.output(name + ".c", build.attend(name + ".cosine", points, keys, keys, cosine));
+        build.output(name + ".s", build.attend(name + ".set", points, others, others, {.normalise = normalise}));
+    }
+    const network::Tensor constant = build.constant("constant", {1, -2, 0.5f, 3});
+    const network::Tensor sum = build.add("sum", points, build.repeat("spread", constant));
+    build.output("cut", build.linear("of_halves", build.regroup("halves", sum, 2), 3));
+    return build.finish();
+}
+
 Network arithmetic() {
     Builder build("arithmetic");
     const network::Tensor x = build.input("points", points_of(4));
@@ -123,7 +143,7 @@ Network arithmetic() {
     int number = 0;
     for (const network::Activation& activation :
          {network::tanh(), network::sigmoid(), network::elu(0.7f), network::gelu(), network::swish(),
-          network::softplus(), network::relu()}) {
+          network::softplus(), network::relu(), network::log(0.5f)}) {
         const std::string name = "activation" + std::to_string(number++);
         build.output(name, build.activation(name, z, activation));
     }
@@ -176,6 +196,7 @@ std::vector<Network> networks_of_every_kind() {
     networks.push_back(products_and_pools());
     networks.push_back(neighbourhoods());
     networks.push_back(two_sets());
+    networks.push_back(attention());
     networks.push_back(arithmetic());
     networks.push_back(flow());
     networks.push_back(flow_steps(0, network::swish()));

@@ -312,5 +312,43 @@ TEST(NetworkType, PointSets) {
                  "input 'a': the points of set 2 are counted by the network");
 }
 
+TEST(NetworkType, Attention) {
+    Inputs b;
+    const Tensor others = b.input("others", points_of(3, 1));
+    const Tensor wide = b.linear("wide", b.points, 300);
+    EXPECT_EQ(b.type(b.attend("a1", b.points, b.points, b.features)), b.type(b.features));
+    EXPECT_EQ(b.type(b.attend("a2", b.points, others, others)), points_of(3));
+    EXPECT_EQ(b.type(b.attend("a3", others, b.points, b.features)), points_of(b.type(b.features).channels, 1));
+    EXPECT_ERROR(b.attend("a", b.points, wide, wide), bad_argument,
+                 "attend 'a': needs queries and keys of the same channels");
+    EXPECT_ERROR(b.attend("a", b.points, others, b.points), bad_argument,
+                 "attend 'a': needs inputs with the same rows");
+    EXPECT_ERROR(b.attend("a", b.points, others, others, {.skips_self = true}), bad_argument,
+                 "attend 'a': a query is none of its keys");
+    EXPECT_ERROR(b.attend("a", wide, wide, b.points), bad_argument, "attend 'a': takes 256 channels at most");
+    EXPECT_ERROR(b.attend("a", b.points, b.points, wide), bad_argument, "attend 'a': takes 256 channels at most");
+    EXPECT_ERROR(b.attend("a", b.rows, b.rows, b.rows), bad_argument, "attend 'a': needs one row a point");
+    EXPECT_ERROR(b.attend("a", b.cloud, b.points, b.points), bad_argument, "attend 'a': needs rows of points");
+    EXPECT_ERROR(b.attend("a", b.points, b.points, b.points, {.factor = INFINITY}), bad_argument, "factor is inf");
+    b.output("y", b.attend("a4", b.points, b.points, b.points,
+                           {.normalise = Normalise::none, .factor = 2, .unit = true, .skips_self = true}));
+    const Network network = b.finish();
+    EXPECT_NE(to_text(network).find("attend none, x 2, cosine, not itself"), std::string::npos) << to_text(network);
+}
+
+TEST(NetworkType, ConstantsAndRegroupedRows) {
+    Inputs b;
+    EXPECT_EQ(b.type(b.constant("c", {1, 2, 3})), clouds_of(3));
+    EXPECT_ERROR(b.constant("a", {}), bad_argument, "constant 'a': has no numbers");
+    EXPECT_ERROR(b.constant("a", {1, NAN}), bad_argument, "constant 'a': one of its numbers is nan");
+    const TensorType rows = b.type(b.rows);
+    EXPECT_EQ(b.type(b.regroup("flat", b.rows, rows.width * rows.channels)), points_of(rows.width * rows.channels));
+    EXPECT_EQ(b.type(b.regroup("single", b.points, 1)), rows_of(3, 1));
+    EXPECT_ERROR(b.regroup("a", b.points, 2), bad_argument,
+                 "regroup 'a': cannot cut 3 numbers of a point into rows of 2, 'points' is [B, N, 3]");
+    EXPECT_ERROR(b.regroup("a", b.points, 0), bad_argument, "regroup 'a': channels is 0");
+    EXPECT_ERROR(b.regroup("a", b.cloud, 3), bad_argument, "regroup 'a': needs rows of points");
+}
+
 }  // namespace
 }  // namespace stipple::test

@@ -38,8 +38,8 @@ Network activation_network() {
     Builder build("activations");
     const Tensor points = build.input("points", points_of(4));
     const network::Activation all[] = {
-        relu(),          leaky_relu(0.1f), network::tanh(),    network::sigmoid(), network::elu(), network::elu(0.5f),
-        network::gelu(), network::swish(), network::softplus()};
+        relu(),          leaky_relu(0.1f), network::tanh(),     network::sigmoid(), network::elu(), network::elu(0.5f),
+        network::gelu(), network::swish(), network::softplus(), network::log(0.01f)};
     int i = 0;
     for (const network::Activation& activation : all) {
         const std::string name = "l" + std::to_string(i++);
@@ -173,6 +173,34 @@ Network sets_network() {
     build.output("to_made", build.gather("of_points", points, build.knn("near_made", made, points, 2)));
     build.output("of_made", build.gather("made_values", made, build.knn("near_points", points, made, 2)));
     build.output("codes", build.concat("made_codes", {made, build.repeat_for_set("for_made", pool, 3)}));
+    return build.finish();
+}
+
+Network attention_network() {
+    Builder build("attention");
+    const Tensor points = build.input("points", points_of(5));
+    const Tensor others = build.input("others", points_of(5, 1));
+    int i = 0;
+    for (const network::Normalise normalise :
+         {network::Normalise::row, network::Normalise::joint, network::Normalise::none})
+        for (const bool unit : {false, true})
+            for (const bool skips_self : {false, true}) {
+                const std::string name = "a" + std::to_string(i++);
+                const Tensor keys = build.linear(name + ".keys", points, 5);
+                const network::AttendOptions options{normalise, 0.5f, unit, skips_self};
+                build.output(name + "_out", build.attend(name, points, keys, points, options));
+                if (!skips_self)
+                    build.output(name + "_set", build.attend(name + ".b", points, others, others, options));
+            }
+    const Tensor constant = build.constant("constant", {1, -2, 3, 0.5f, 2, 7});
+    const Tensor made =
+        build.unflatten("made", build.concat("more", {constant, constant, constant, constant, constant}), 5);
+    build.output("nodes", build.attend("to_nodes", made, points, points));
+    const Tensor spread = build.repeat("spread", constant);
+    const Tensor cut = build.regroup("cut", spread, 2);
+    build.output("rows", cut);
+    build.output("flat", build.regroup("whole", build.linear("of_rows", cut, 4), 12));
+    build.output("longer", build.regroup("single", cut, 1));
     return build.finish();
 }
 

@@ -16,9 +16,10 @@ network::Network one_neighbour_network();  // the same with k = 1: rows without 
 network::Network wide_knn_network();       // neighbours in a space of many channels
 network::Network index_network();          // indices as input and as output
 network::Network sets_network();           // queries and a template beside a cloud: neighbours across point sets
-network::Network flow_network();           // flow layers and their inverses, densities
-network::Network flow_step_network();      // flow steps that hold a small network, with log-determinants
-network::Network aliases_network();        // outputs that are inputs, twice the same, or pass through dropout
+network::Network attention_network();  // attention in every variant, within a set and across, constants, rows cut anew
+network::Network flow_network();       // flow layers and their inverses, densities
+network::Network flow_step_network();  // flow steps that hold a small network, with log-determinants
+network::Network aliases_network();    // outputs that are inputs, twice the same, or pass through dropout
 
 struct NamedNetwork {
     const char* name;
@@ -26,10 +27,11 @@ struct NamedNetwork {
 };
 inline const std::vector<NamedNetwork>& onnx_networks() {
     static const std::vector<NamedNetwork> all = {
-        {"dense", dense_network},       {"activation", activation_network}, {"transform", transform_network},
-        {"rows", rows_network},         {"neighbour", neighbour_network},   {"one_neighbour", one_neighbour_network},
-        {"wide_knn", wide_knn_network}, {"index", index_network},           {"sets", sets_network},
-        {"flow", flow_network},         {"flow_step", flow_step_network},   {"aliases", aliases_network}};
+        {"dense", dense_network},        {"activation", activation_network}, {"transform", transform_network},
+        {"rows", rows_network},          {"neighbour", neighbour_network},   {"one_neighbour", one_neighbour_network},
+        {"wide_knn", wide_knn_network},  {"index", index_network},           {"sets", sets_network},
+        {"flow", flow_network},          {"flow_step", flow_step_network},   {"aliases", aliases_network},
+        {"attention", attention_network}};
     return all;
 }
 

@@ -66,6 +66,13 @@ TEST(NetworkText, OptionsOfEveryKindAreTold) {
     told(build.rotation("rotation", four, true), "inverse");
     told(build.unflatten("made", four, 2), "2 of set 1");
     told(build.repeat_for_set("for_made", four, 1), "for set 1");
+    told(build.attend("attend", x, x, x), "row");
+    told(build.attend("cosine", x, x, x, {.normalise = Normalise::joint, .factor = 0.5f, .unit = true}),
+         "joint, x 0.5, cosine");
+    told(build.constant("few", {1, -0.5f}), "1, -0.5");
+    told(build.constant("many", std::vector<float>(9, 1.0f)), "9 numbers");
+    told(build.regroup("regroup", x, 1), "rows of 1");
+    told(build.activation("log", x, network::log(0.5f)), "log 0.5");
 }
 
 TEST(NetworkText, NumbersAreGrouped) {

@@ -34,6 +34,7 @@ double activate(const Activation& activation, double x) {
         case ActivationKind::gelu: return x / 2 * (1 + std::erf(x / std::numbers::sqrt2));
         case ActivationKind::swish: return x / (1 + std::exp(-x));
         case ActivationKind::softplus: return std::log(1 + std::exp(x));
+        case ActivationKind::log: return std::log((x > 0 ? x : 0) + double{activation.slope});
     }
     return x;
 }
@@ -107,6 +108,7 @@ private:
     void knn(const Layer& layer, ReferenceTensor& out);
     void neighbours(const Layer& layer, ReferenceTensor& out);
     void softmax_rows(const Layer& layer, ReferenceTensor& out);
+    void attend(const Layer& layer, ReferenceTensor& out);
     void interpolate(const Layer& layer, ReferenceTensor& out);
     void mix(const Layer& layer, ReferenceTensor& out);
     void flow_step(const Layer& layer, ReferenceTensor& out);
@@ -230,6 +232,49 @@ void Evaluator::softmax_rows(const Layer& layer, ReferenceTensor& out) {
         }
 }
 
+void Evaluator::attend(const Layer& layer, ReferenceTensor& out) {
+    const ReferenceTensor &queries = in(layer, 0), &keys = in(layer, 1), &values = in(layer, 2);
+    const network::LayerOptions& options = layer.options;
+    const int64_t d = queries.type.channels;
+    const auto dot = [&](const double* a, const double* b) { return std::inner_product(a, a + d, b, 0.0); };
+    const auto length = [&](const double* a) { return std::sqrt(dot(a, a) + double{network::kUnitGuard}); };
+    for (int64_t cloud = 0; cloud < batches_[0].clouds(); ++cloud) {
+        const ops::Batch &of_queries = batch(queries.type.set), &of_keys = batch(keys.type.set);
+        const int64_t n = of_queries.size(cloud), m = of_keys.size(cloud);
+        std::vector<double> weight(static_cast<size_t>(n * m)), largest(static_cast<size_t>(n), -1e300);
+        const auto is_hidden = [&](int64_t i, int64_t j) { return options.skips_self && i == j; };
+        for (int64_t i = 0; i < n; ++i)
+            for (int64_t j = 0; j < m; ++j) {
+                const double *q = queries.row(of_queries.begin(cloud) + i), *k = keys.row(of_keys.begin(cloud) + j);
+                double& w = weight[i * m + j];
+                w = options.factor * dot(q, k) / (options.unit ? length(q) * length(k) : 1);
+                if (!is_hidden(i, j)) largest[i] = std::max(largest[i], w);
+            }
+        const double most = *std::max_element(largest.begin(), largest.end());
+        double sum = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            if (options.normalise == network::Normalise::row) sum = 0;
+            for (int64_t j = 0; j < m; ++j) {
+                double& w = weight[i * m + j];
+                if (options.normalise == network::Normalise::none)
+                    w /= static_cast<double>(m);
+                else
+                    w = std::exp(w - (options.normalise == network::Normalise::row ? largest[i] : most));
+                if (is_hidden(i, j)) w = 0;
+                sum += w;
+            }
+            if (options.normalise == network::Normalise::row)
+                for (int64_t j = 0; j < m; ++j) weight[i * m + j] /= sum > 0 ? sum : 1;
+        }
+        const double share = options.normalise == network::Normalise::joint && sum > 0 ? 1 / sum : 1;
+        for (int64_t i = 0; i < n; ++i)
+            for (int64_t j = 0; j < m; ++j)
+                for (int64_t c = 0; c < out.type.channels; ++c)
+                    out.row(of_queries.begin(cloud) + i)[c] +=
+                        share * weight[i * m + j] * values.row(of_keys.begin(cloud) + j)[c];
+    }
+}
+
 void Evaluator::interpolate(const Layer& layer, ReferenceTensor& out) {
     const ReferenceTensor &weights = in(layer, 0), &values = in(layer, 1);
     const int64_t k = weights.type.width, children = weights.type.channels;
@@ -322,6 +367,7 @@ void Evaluator::evaluate(Tensor tensor) {
     switch (layer.kind) {
         case Kind::input: break;
         case Kind::learned: each([&](int64_t, int64_t c) { return parameter(layer, "value")[c]; }); break;
+        case Kind::constant: each([&](int64_t, int64_t c) { return options.values[c]; }); break;
         case Kind::linear: linear(layer, out); break;
         case Kind::activation:
             each([&](int64_t r, int64_t c) { return activate(options.activation, x.row(r)[c]); });
@@ -369,12 +415,14 @@ void Evaluator::evaluate(Tensor tensor) {
                 return x.row(x.type.level == Level::cloud ? cloud_of(out, r) : r / out.type.width)[c];
             });
             break;
-        case Kind::unflatten: out.values = x.values; break;
+        case Kind::unflatten:
+        case Kind::regroup: out.values = x.values; break;
         case Kind::knn: knn(layer, out); break;
         case Kind::gather:
         case Kind::edge:
         case Kind::edge_distance: neighbours(layer, out); break;
         case Kind::softmax_rows: softmax_rows(layer, out); break;
+        case Kind::attend: attend(layer, out); break;
         case Kind::interpolate: interpolate(layer, out); break;
         case Kind::layer_norm:
             for (int64_t r = 0; r < out.rows; ++r) {

@@ -60,6 +60,10 @@ void activate(const RowSource& x, int64_t channels, const Activation& activation
                 for_each_number(from, channels, to,
                                 [](float v) { return (v > 0 ? v : 0) + std::log1p(std::exp(-std::abs(v))); });
                 break;
+            case ActivationKind::log:
+                for_each_number(from, channels, to,
+                                [&](float v) { return std::log((v > 0 ? v : 0) + activation.slope); });
+                break;
         }
     }
 }

@@ -59,6 +59,7 @@ std::span<const StepLauncher> reduce_steps();  // steps_reduce.cu
 std::span<const StepLauncher> knn_steps();     // knn.cu
 std::span<const StepLauncher> fold_steps();    // fold.cu
 std::span<const StepLauncher> flow_steps();    // flow_step.cu
+std::span<const StepLauncher> attend_steps();  // attend.cu
 
 /// Of knn.
 constexpr int64_t kMaxNeighbours = 128, kMaxNeighbourChannels = 128;

@@ -48,6 +48,7 @@ __device__ float apply_any(const Activation& activation, float x) {
         case ActivationKind::gelu: return 0.5f * x * erfcf(x * -0.70710678f);
         case ActivationKind::swish: return x / (1 + expf(-x));
         case ActivationKind::softplus: return (x > 0 ? x : 0) + log1pf(expf(-fabsf(x)));
+        case ActivationKind::log: return logf((x > 0 ? x : 0) + activation.slope);
         default: return apply(activation, x);
     }
 }
@@ -97,6 +98,14 @@ __global__ void unflatten(RowSource x, ValueView out, int32_t points) {
     STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
         const int64_t row = i / out.channels, c = i - row * out.channels, cloud = row / points;
         out.data[row * out.stride + c] = x.data[cloud * x.stride + (row - cloud * points) * out.channels + c];
+    }
+}
+
+__global__ void regroup(RowSource x, int32_t width, ValueView out) {
+    STIPPLE_GRID_LOOP(i, out.rows * out.channels) {
+        const int64_t row = i / out.channels, c = i - row * out.channels, point = row / out.width;
+        const int64_t at = (row - point * out.width) * out.channels + c, from = at / x.channels;
+        out.data[row * out.stride + c] = x.data[(point * width + from) * x.stride + at - from * x.channels];
     }
 }
 
@@ -210,6 +219,11 @@ void run_unflatten(const StepCall& call) {
     STIPPLE_CHECK_LAUNCH(unflatten);
 }
 
+void run_regroup(const StepCall& call) {
+    regroup<<<blocks_of(call), kThreads, 0, call.stream>>>(call.inputs[0], call.values[0].width, call.out);
+    STIPPLE_CHECK_LAUNCH(regroup);
+}
+
 void run_rotation(const StepCall& call) {
     rotations<<<grid_for(call.out.rows), kThreads, 0, call.stream>>>(call.inputs[0], space_of(call, call.out),
                                                                      call.step->inverse, call.out);
@@ -221,6 +235,7 @@ constexpr StepLauncher kRowSteps[] = {
     {StepKind::reverse, run_reverse},   {StepKind::activation, run_activation}, {StepKind::add, run_add},
     {StepKind::couple, run_couple},     {StepKind::inject, run_inject},         {StepKind::multiply, run_multiply},
     {StepKind::constant, run_constant}, {StepKind::unflatten, run_unflatten},   {StepKind::rotation, run_rotation},
+    {StepKind::regroup, run_regroup},
 };
 
 }  // namespace

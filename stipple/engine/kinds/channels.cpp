@@ -98,18 +98,44 @@ void run_unflatten(const Piece& piece) {
     for (int64_t r = piece.begin; r < piece.end; ++r) std::copy_n(from + r * channels, channels, piece.out().row(r));
 }
 
+void check_regroup(const ProgramCheck& check, const Step& step) {
+    const TensorType &x = check.only_points(step), &to = check.output(step);
+    check.require(x.width * x.channels == to.width * to.channels, "makes more or fewer numbers of a point");
+    check.expect(step, network::rows_of(x, to.width, to.channels));
+}
+
+/// piece.width: rows of a point in the output.
+void run_regroup(const Piece& piece) {
+    const cpu::RowSource x = piece.input(0);
+    const cpu::Rows out = piece.out();
+    const int64_t c = piece.channels(0), channels = piece.out_channels(), rows = piece.width * channels / c;
+    for (int64_t r = piece.begin; r < piece.end; ++r) {
+        const int64_t point = r / piece.width;
+        int64_t at = r % piece.width * channels;
+        float* to = out.row(r);
+        for (int64_t left = channels; left > 0;) {
+            const int64_t count = std::min(left, c - at % c);
+            to = std::copy_n(x.data + (point * rows + at / c) * x.stride + at % c, count, to);
+            at += count;
+            left -= count;
+        }
+    }
+}
+
 constexpr lowering::LayerLowering kChannelLayers[] = {
     {Kind::concat, lower_concat},
     {Kind::slice, lower_slice},
     {Kind::reverse, lower_reverse},
     {Kind::repeat, lower_repeat},
     {Kind::unflatten, lowering::lower_to_step<StepKind::unflatten>},
+    {Kind::regroup, lowering::lower_to_step<StepKind::regroup>},
 };
 constexpr StepType kChannelSteps[] = {
     {.kind = StepKind::copy, .name = "copy", .check = check_copy, .run = run_copy},
     {.kind = StepKind::slice, .name = "slice", .check = check_slice, .run = run_slice},
     {.kind = StepKind::reverse, .name = "reverse", .check = check_reverse, .run = run_reverse},
     {.kind = StepKind::unflatten, .name = "unflatten", .check = check_unflatten, .run = run_unflatten},
+    {.kind = StepKind::regroup, .name = "regroup", .check = check_regroup, .run = run_regroup},
 };
 
 }  // namespace

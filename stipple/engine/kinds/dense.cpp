@@ -31,6 +31,11 @@ Form lower_learned(NetworkReader& reader, const Layer& layer) {
     return {layer.type, {}, {value.begin(), value.end()}};
 }
 
+Form lower_constant(NetworkReader&, const Layer& layer) {
+    const std::vector<float>& values = layer.options.values;
+    return {layer.type, {}, {values.begin(), values.end()}};
+}
+
 Form activated(NetworkReader& reader, const Layer& layer, const Form& x) {
     const Activation& activation = layer.options.activation;
     if (is_of_chains(activation)) return reader.graph.dense(layer.name, x, activation);
@@ -144,7 +149,7 @@ void run_constant(const cpu::Piece& piece) {
 
 constexpr lowering::LayerLowering kDenseLayers[] = {
     {Kind::input, lower_input},           {Kind::learned, lower_learned}, {Kind::linear, lower_linear},
-    {Kind::activation, lower_activation}, {Kind::dropout, lower_dropout},
+    {Kind::activation, lower_activation}, {Kind::dropout, lower_dropout}, {Kind::constant, lower_constant},
 };
 constexpr StepType kDenseSteps[] = {
     {.kind = StepKind::chain, .name = "chain", .check = check_chain, .cut = cpu::Cut::own},

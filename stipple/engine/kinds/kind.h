@@ -67,6 +67,7 @@ KindGroup matrix_group();
 KindGroup reduction_group();
 KindGroup channel_group();
 KindGroup neighbour_group();
+KindGroup attention_group();
 KindGroup arithmetic_group();
 KindGroup flow_group();
 KindGroup flow_step_group();

@@ -15,8 +15,9 @@ struct Tables {
     std::vector<const StepType*> all;
 
     Tables() {
-        for (const KindGroup& group : {dense_group(), matrix_group(), reduction_group(), channel_group(),
-                                       neighbour_group(), arithmetic_group(), flow_group(), flow_step_group()}) {
+        for (const KindGroup& group :
+             {dense_group(), matrix_group(), reduction_group(), channel_group(), neighbour_group(), attention_group(),
+              arithmetic_group(), flow_group(), flow_step_group()}) {
             for (const StepType& step : group.steps) steps[static_cast<size_t>(step.kind)] = &step;
             for (const lowering::LayerLowering& layer : group.layers) layers[static_cast<size_t>(layer.kind)] = &layer;
         }

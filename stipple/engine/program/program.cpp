@@ -53,6 +53,9 @@ std::string options_of(const Step& step) {
         case StepKind::flow_step:
             return fmt::format(" {}{}, hidden {}", step.end > 0 ? fmt::format("ode, {} steps", step.end) : "residual",
                                step.inverse ? " inverse" : "", step.begin);
+        case StepKind::attend:
+            return fmt::format(" {}{}{}, factor {}", step.end == 1 ? "softmax" : "mean", step.inverse ? " cosine" : "",
+                               step.begin == 1 ? " not itself" : "", step.factor);
         case StepKind::activation: return " " + text_of(step.activation);
         default: return "";
     }
@@ -82,6 +85,10 @@ int64_t multiply_adds(const Program& program, const Step& step, int64_t n) {
         const bool is_search = step.end == 0 && step.inverse;
         const int64_t value = h * (2 * c + h), jacobian = type.channels > c || is_search ? c * h * (h + c) : 0;
         return rows_of(type, n) * (value + jacobian) * (step.end > 0 ? 4 * step.end : is_search ? 4 : 1);
+    }
+    if (step.kind == StepKind::attend) {
+        const auto type_of = [&](size_t i) { return program.values[static_cast<size_t>(step.inputs[i].value)].type; };
+        return rows_of(type, n) * rows_of(type_of(1), n) * (type_of(1).channels + type_of(2).channels);
     }
     if (step.kind == StepKind::interpolate) {
         const TensorType& weights = program.values[static_cast<size_t>(step.inputs[0].value)].type;

@@ -6,6 +6,7 @@
 
 #include "stipple/learn/distributed/global_rows.h"
 #include "stipple/learn/distributed/sync_norm.h"
+#include "stipple/learn/evaluate/attend.h"
 #include "stipple/learn/evaluate/clouds.h"
 #include "stipple/learn/evaluate/flow_step.h"
 #include "stipple/learn/functions/dropout.h"
@@ -33,6 +34,7 @@ Tensor activate(const Activation& activation, const Tensor& x) {
         case ActivationKind::gelu: return torch::gelu(x);
         case ActivationKind::swish: return torch::silu(x);
         case ActivationKind::softplus: return torch::softplus(x);
+        case ActivationKind::log: return torch::log(torch::relu(x) + double{activation.slope});
     }
     return x;
 }
@@ -272,7 +274,8 @@ Tensor LayerRun::gaussian_log_density() const {
 Tensor LayerRun::run() const {
     const network::LayerOptions& options = layer_.options;
     switch (layer_.kind) {
-        case Kind::input: return x();
+        case Kind::input:
+        case Kind::constant: break;
         case Kind::learned:
             return parameter("value").unsqueeze(0).expand({context_.batches.front().clouds(), channels()});
         case Kind::linear: return linear();
@@ -289,12 +292,14 @@ Tensor LayerRun::run() const {
         case Kind::slice: return x().slice(1, options.begin, options.end);
         case Kind::reverse: return x().flip(1);
         case Kind::repeat: return repeat();
-        case Kind::unflatten: return x().reshape({-1, channels()});
+        case Kind::unflatten:
+        case Kind::regroup: return x().reshape({-1, channels()});
         case Kind::knn: return knn();
         case Kind::gather:
         case Kind::edge:
         case Kind::edge_distance: return neighbours();
         case Kind::softmax_rows: return torch::softmax(by_point(), 1).reshape(x().sizes());
+        case Kind::attend: return run_attend(layer_, inputs_, context_);
         case Kind::interpolate: return interpolate();
         case Kind::log_softmax: return torch::log_softmax(x(), 1);
         case Kind::layer_norm:
@@ -328,6 +333,7 @@ bool takes_any_type(Kind kind) {
         case Kind::reverse:
         case Kind::repeat:
         case Kind::unflatten:
+        case Kind::regroup:
         case Kind::gather:
         case Kind::edge: return true;
         default: return false;

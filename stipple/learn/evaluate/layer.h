@@ -26,7 +26,7 @@ inline torch::Dtype type_of_products(const torch::Tensor& weight, const RunOptio
     return is_short(weight) ? torch::kFloat32 : weight.scalar_type();
 }
 
-/// inputs: as the layer's, in order. Kind::input is not a layer to run.
+/// inputs: as the layer's, in order. Kind::input and Kind::constant are no layers to run.
 torch::Tensor run_layer(const network::Layer& layer, const std::vector<torch::Tensor>& inputs,
                         const LayerContext& context);
 

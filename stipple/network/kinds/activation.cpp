@@ -20,8 +20,8 @@ void check_activation(const Rules& rules, const Activation& activation) {
 namespace {
 
 // In the order of the enumerators.
-constexpr std::array<std::string_view, 9> kActivationNames = {"none", "relu", "leaky_relu", "tanh",    "sigmoid",
-                                                              "elu",  "gelu", "swish",      "softplus"};
+constexpr std::array<std::string_view, 10> kActivationNames = {"none", "relu", "leaky_relu", "tanh",     "sigmoid",
+                                                               "elu",  "gelu", "swish",      "softplus", "log"};
 
 }  // namespace
 
@@ -38,7 +38,7 @@ std::optional<ActivationKind> activation_named(std::string_view name) {
 
 SlopeRange slope_range(ActivationKind kind) {
     if (kind == ActivationKind::leaky_relu) return {0, 1};
-    if (kind == ActivationKind::elu) return {0, std::numeric_limits<float>::infinity()};
+    if (kind == ActivationKind::elu || kind == ActivationKind::log) return {0, std::numeric_limits<float>::infinity()};
     return {};
 }
 
@@ -72,6 +72,10 @@ std::string activation_onnx(OnnxExport& out, const Layer& layer, const std::stri
         case ActivationKind::gelu: return gelu_onnx(out, layer, x);
         case ActivationKind::swish: return out.node(layer, "Mul", {x, out.node(layer, "Sigmoid", {x})});
         case ActivationKind::softplus: return out.node(layer, "Softplus", {x});
+        case ActivationKind::log: {
+            const std::string above = out.node(layer, "Relu", {x});
+            return out.node(layer, "Log", {out.node(layer, "Add", {above, out.number(activation.slope)})});
+        }
     }
     return x;
 }

@@ -120,6 +120,25 @@ std::string unflatten_onnx(OnnxExport& out, const Layer& layer) {
                     {out.input_of(layer, 0), out.integers({-1, layer.type.points, layer.type.channels})});
 }
 
+// === regroup
+
+TensorType type_of_regroup(const Rules& rules) {
+    const int64_t channels = rules.layer.options.channels;
+    rules.extent("channels", channels);
+    const TensorType& type = rules.rows(0);
+    const int64_t numbers = type.width * type.channels;
+    if (numbers % channels != 0)
+        rules.fail("cannot cut {} numbers of a point into rows of {}, {}", numbers, channels, rules.got(0));
+    return rows_of(type, numbers / channels, channels);
+}
+
+std::string regroup_onnx(OnnxExport& out, const Layer& layer) {
+    std::vector<int64_t> shape = {0, 0};  // as they are
+    if (layer.type.width > 1) shape.push_back(layer.type.width);
+    shape.push_back(layer.type.channels);
+    return out.node(layer, "Reshape", {out.input_of(layer, 0), out.integers(shape)});
+}
+
 constexpr LayerKind kChannelKinds[] = {
     {.kind = Kind::concat,
      .name = "concat",
@@ -150,6 +169,12 @@ constexpr LayerKind kChannelKinds[] = {
      .type = type_of_unflatten,
      .onnx = unflatten_onnx,
      .text = unflatten_text},
+    {.kind = Kind::regroup,
+     .name = "regroup",
+     .group = KindGroup::channels,
+     .type = type_of_regroup,
+     .onnx = regroup_onnx,
+     .text = [](const LayerOptions& options) { return fmt::format("rows of {}", options.channels); }},
 };
 
 }  // namespace

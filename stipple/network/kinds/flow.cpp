@@ -188,7 +188,7 @@ std::vector<Parameter> flow_log_det_parameters(const Network& network, const Lay
     return parameters_of(network, *owner);
 }
 
-int64_t mix_multiply_adds(const Network&, const Layer& layer) {
+int64_t mix_multiply_adds(const Network&, const Layer& layer, int64_t) {
     return checked_mul(layer.type.channels, layer.type.channels);
 }
 

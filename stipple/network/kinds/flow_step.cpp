@@ -250,7 +250,7 @@ std::vector<Parameter> flow_step_parameters(const Network& network, const Layer&
     return all;
 }
 
-int64_t flow_step_multiply_adds(const Network& network, const Layer& layer) {
+int64_t flow_step_multiply_adds(const Network& network, const Layer& layer, int64_t) {
     const LayerOptions& options = layer.options;
     const int64_t c = network[layer.inputs[0]].type.channels, h = options.channels;
     const int64_t value = h * (2 * c + h), jacobian = c * h * (h + c);

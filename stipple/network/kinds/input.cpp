@@ -1,6 +1,7 @@
-// Where a network begins: inputs, and numbers that are learned.
+// Where a network begins: inputs, numbers that are learned, constants.
 
 #include <algorithm>
+#include <cmath>
 
 #include "stipple/network/describe.h"
 #include "stipple/network/kinds/kind.h"
@@ -50,12 +51,40 @@ std::vector<Parameter> learned_parameters(const Network&, const Layer& layer) {
     return {{layer.parameters + ".value", {layer.options.channels}, layer.options.weights, true, layer.name}};
 }
 
-std::string learned_onnx(OnnxExport& out, const Layer& layer) {
-    const std::string name = layer.parameters + ".value";
-    const std::string value = out.floats(name, {1, layer.type.channels}, out.parameter(name));
+std::string row_for_clouds(OnnxExport& out, const Layer& layer, const std::string& name,
+                           std::span<const float> values) {
+    const std::string value = out.floats(name, {1, layer.type.channels}, values);
     const std::string clouds = out.count_clouds();
     const std::string shape = out.node(layer, "Concat", {clouds, out.integers({1})}, {{"axis", int64_t{0}}});
     return out.node(layer, "Expand", {value, shape});
+}
+
+std::string learned_onnx(OnnxExport& out, const Layer& layer) {
+    const std::string name = layer.parameters + ".value";
+    return row_for_clouds(out, layer, name, out.parameter(name));
+}
+
+// === constant
+
+TensorType type_of_constant(const Rules& rules) {
+    const std::vector<float>& values = rules.layer.options.values;
+    if (values.empty()) rules.fail("has no numbers");
+    for (const float value : values)
+        if (!std::isfinite(value)) rules.fail("one of its numbers is {}", value);
+    return clouds_of(static_cast<int64_t>(values.size()));
+}
+
+/// Few numbers as they are, of more how many there are.
+std::string constant_text(const LayerOptions& options) {
+    constexpr size_t kFew = 4;
+    if (options.values.size() > kFew) return fmt::format("{} numbers", options.values.size());
+    std::string text;
+    for (const float value : options.values) text += fmt::format("{}{}", text.empty() ? "" : ", ", value);
+    return text;
+}
+
+std::string constant_onnx(OnnxExport& out, const Layer& layer) {
+    return row_for_clouds(out, layer, layer.name + ".value", layer.options.values);
 }
 
 constexpr LayerKind kInputKinds[] = {
@@ -74,6 +103,13 @@ constexpr LayerKind kInputKinds[] = {
      .onnx = learned_onnx,
      .text = learned_text,
      .parameters = learned_parameters},
+    {.kind = Kind::constant,
+     .name = "constant",
+     .inputs = 0,
+     .group = KindGroup::ends,
+     .type = type_of_constant,
+     .onnx = constant_onnx,
+     .text = constant_text},
 };
 
 }  // namespace

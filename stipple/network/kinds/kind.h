@@ -77,8 +77,9 @@ struct LayerKind {
     std::vector<Parameter> (*parameters)(const Network& network, const Layer& layer) = nullptr;
     bool owns_parameters = true;  // false: those of the layer that `Layer::parameters` names, whose kind is another
 
-    /// Multiply-adds of one row of the output. Null: no products.
-    int64_t (*multiply_adds)(const Network& network, const Layer& layer) = nullptr;
+    /// Multiply-adds of one row of the output, where clouds have n points in every set of the caller. Null: no
+    /// products.
+    int64_t (*multiply_adds)(const Network& network, const Layer& layer, int64_t n) = nullptr;
 
     /// A linear layer that reads it has the same input in the engine: nothing is folded or cut between them.
     bool is_stored = false;
@@ -97,6 +98,7 @@ std::span<const LayerKind> matrix_kinds();
 std::span<const LayerKind> reduction_kinds();
 std::span<const LayerKind> channel_kinds();
 std::span<const LayerKind> neighbour_kinds();
+std::span<const LayerKind> attention_kinds();
 std::span<const LayerKind> arithmetic_kinds();
 std::span<const LayerKind> flow_kinds();
 std::span<const LayerKind> flow_step_kinds();

@@ -193,7 +193,7 @@ std::vector<Parameter> linear_parameters(const Network& network, const Layer& la
     return all;
 }
 
-int64_t linear_multiply_adds(const Network& network, const Layer& layer) {
+int64_t linear_multiply_adds(const Network& network, const Layer& layer, int64_t) {
     return checked_mul(network[layer.inputs[0]].type.channels, layer.type.channels);
 }
 

@@ -30,7 +30,7 @@ std::string transform_onnx(OnnxExport& out, const Layer& layer) {
     return out.node(layer, "Squeeze", {out.node(layer, "MatMul", {rows, matrix}), out.integers({1})});
 }
 
-int64_t transform_multiply_adds(const Network&, const Layer& layer) {
+int64_t transform_multiply_adds(const Network&, const Layer& layer, int64_t) {
     return checked_mul(layer.type.channels, layer.type.channels);
 }
 

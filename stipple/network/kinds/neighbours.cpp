@@ -126,7 +126,7 @@ TensorType type_of_interpolate(const Rules& rules) {
     return rows_of(rules.type(0), rules.type(0).channels, rules.type(1).channels);
 }
 
-int64_t interpolate_multiply_adds(const Network& network, const Layer& layer) {
+int64_t interpolate_multiply_adds(const Network& network, const Layer& layer, int64_t) {
     return checked_mul(network[layer.inputs[0]].type.width, layer.type.channels);
 }
 

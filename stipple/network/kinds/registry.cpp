@@ -11,7 +11,7 @@ std::array<const LayerKind*, kMostKinds> collect() {
     std::array<const LayerKind*, kMostKinds> by_kind{};
     for (const std::span<const LayerKind> group :
          {input_kinds(), linear_kinds(), activation_kinds(), matrix_kinds(), reduction_kinds(), channel_kinds(),
-          neighbour_kinds(), arithmetic_kinds(), flow_kinds(), flow_step_kinds()})
+          neighbour_kinds(), attention_kinds(), arithmetic_kinds(), flow_kinds(), flow_step_kinds()})
         for (const LayerKind& kind : group) by_kind[static_cast<size_t>(kind.kind)] = &kind;
     return by_kind;
 }

@@ -81,7 +81,7 @@ TEST_P(Kinds, Multiply) {
 TEST_P(Kinds, Activations) {
     for (const Activation& activation :
          {network::tanh(), network::sigmoid(), network::elu(), network::elu(0.3f), network::gelu(), network::swish(),
-          network::softplus(), relu(), network::leaky_relu(0.2f)}) {
+          network::softplus(), network::log(0.1f), relu(), network::leaky_relu(0.2f)}) {
         Builder build(std::string(name_of(activation.kind)));
         const Tensor points = build.input("points", points_of(5));
         const Tensor cloud = build.input("cloud", clouds_of(6));
