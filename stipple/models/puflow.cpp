@@ -2,6 +2,7 @@
 
 #include "stipple/core/error.h"
 #include "stipple/models/common/config.h"
+#include "stipple/models/puflow/context.h"
 #include "stipple/models/puflow/flow.h"
 #include "stipple/models/puflow/interpolation.h"
 #include "stipple/network/builder.h"
@@ -27,6 +28,12 @@ void check_options(const PuFlowOptions& options) {
                     options.steps);
     STIPPLE_REQUIRE(options.augmented_channels >= 1 && options.augmented_channels <= 61,
                     "puflow: augmented_channels must be 1 to 61, got {}", options.augmented_channels);
+    STIPPLE_REQUIRE(options.attention_normalise != network::Normalise::none,
+                    "puflow: attention_normalise must be row or joint, got none");
+    STIPPLE_REQUIRE(
+        options.interpolation != Interpolation::midpoint || options.interpolation_neighbours > options.ratio,
+        "puflow: midpoint needs more interpolation_neighbours than ratio, got {} and {}",
+        options.interpolation_neighbours, options.ratio);
 }
 
 /// What came with the families is there where it is not as published: programs from before read all other files.
@@ -42,6 +49,11 @@ Config config_of(const PuFlowOptions& options) {
         config["augmented_channels"] = config_text(options.augmented_channels);
     if (options.neighbourhood != usual.neighbourhood)
         config["neighbourhood"] = neighbourhood_names()[static_cast<size_t>(options.neighbourhood)];
+    if (options.context != usual.context) config["context"] = context_names()[static_cast<size_t>(options.context)];
+    if (options.attention_normalise != usual.attention_normalise)
+        config["attention_normalise"] = attention_normalise_names()[static_cast<size_t>(options.attention_normalise)];
+    if (options.interpolation != usual.interpolation)
+        config["interpolation"] = interpolation_names()[static_cast<size_t>(options.interpolation)];
     if (options.noise != usual.noise) config["noise"] = config_text(options.noise);
     return config;
 }
@@ -58,6 +70,24 @@ const std::vector<std::string>& neighbourhood_names() {
     return names;
 }
 
+const std::vector<std::string>& context_names() {
+    static const std::vector<std::string> names = {
+        "none",          "global-max",    "self-attention", "shape-context",  "cosine-gate", "intra-attention",
+        "group-shuffle", "channel-graph", "skip-attention", "level-attention"};
+    return names;
+}
+
+const std::vector<std::string>& interpolation_names() {
+    static const std::vector<std::string> names = {"learned",          "coded",     "midpoint",
+                                                   "inverse-distance", "bilateral", "interp-conv"};
+    return names;
+}
+
+const std::vector<std::string>& attention_normalise_names() {
+    static const std::vector<std::string> names = {"row", "joint"};
+    return names;
+}
+
 Network puflow(const PuFlowOptions& options) {
     check_options(options);
     Builder build("puflow");
@@ -70,12 +100,17 @@ Network puflow(const PuFlowOptions& options) {
     const Tensor neighbours = build.knn("knn", points, options.neighbours);
     PatchFlow flow(build, options);
     Tensor x = points;
+    std::vector<Tensor> levels;
     for (int l = 0; l < kBlocks; ++l) {
-        const BlockFeatures features = block_features(build, l, x, neighbours);
-        x = features.chained;
+        x = block_features(build, l, x, neighbours);
+        if (l == kContextBlock) x = context_features(build, options.context, options.attention_normalise, x);
+        levels.push_back(x);
+        const bool takes_levels = options.context == Context::level_attention && l == kBlocks - 1;
+        Tensor condition = block_condition(build, l, takes_levels ? level_attention(build, levels) : x);
+        if (options.context == Context::skip_attention) condition = skip_attention(build, l, condition, x);
         stage(fmt::format("feat_{}", l + 1), x);
-        stage(fmt::format("cond_{}", l + 1), features.condition);
-        flow.add_condition(features.condition);
+        stage(fmt::format("cond_{}", l + 1), condition);
+        flow.add_condition(condition);
     }
 
     Tensor z = flow.start(points);
@@ -90,11 +125,10 @@ Network puflow(const PuFlowOptions& options) {
 
     const bool is_latent = options.neighbourhood == Neighbourhood::latent;
     const Tensor near = build.knn("interp.knn", is_latent ? z : points, options.interpolation_neighbours);
-    const Tensor logits = interpolation_logits(build, points, near, options.ratio);
-    const Tensor weights = build.softmax_rows("interp.weights", logits);
-    Tensor latent = build.interpolate("interp", weights, build.gather("interp.neighbours", z, near));
-    stage("interp_logits", logits);
-    stage("latent_interp", latent);
+    const Children children = interpolate_latents(build, options, points, z, near);
+    if (children.logits >= 0) stage("interp_logits", children.logits);
+    stage("latent_interp", children.latents);
+    Tensor latent = children.latents;
     if (options.noise) {
         const Tensor noise = build.input("noise", network::rows_of(options.ratio, flow.channels()));
         latent = build.add("interp.noisy", latent, noise);
@@ -102,7 +136,7 @@ Network puflow(const PuFlowOptions& options) {
 
     const Tensor upsampled = flow.decode("decode.", latent, options.ratio);
     build.output("upsampled", upsampled);
-    build.output("weights", weights);
+    build.output("weights", children.weights);
     build.output("neighbours", near);
     stage("decoded", upsampled);
     if (options.stages) build.output("inverse_of_z", flow.decode("inverse.", z, 1));

@@ -33,9 +33,30 @@ enum class Neighbourhood {
     latent,     // of their latents
 };
 
-/// By the position of the enumerators, as configurations have them: "coupling", ..; "euclidean", ..
+/// What features learn of the whole patch (puflow/context.h has the formulas). As published in 2022: none.
+enum class Context {
+    none,
+    global_max,
+    self_attention,
+    shape_context,
+    cosine_gate,
+    intra_attention,
+    group_shuffle,
+    channel_graph,
+    skip_attention,
+    level_attention,
+};
+
+/// How much of each neighbour a child is made of (puflow/interpolation.h has the formulas). As published: learned.
+enum class Interpolation { learned, coded, midpoint, inverse_distance, bilateral, interp_conv };
+
+/// By the position of the enumerators, as configurations have them: "coupling", ..; "euclidean", ..; "self-attention",
+/// ..; "inverse-distance", ..; "row", "joint" of network::Normalise.
 const std::vector<std::string>& flow_family_names();
 const std::vector<std::string>& neighbourhood_names();
+const std::vector<std::string>& context_names();
+const std::vector<std::string>& interpolation_names();
+const std::vector<std::string>& attention_normalise_names();
 
 struct PuFlowOptions {
     int64_t ratio = 4;                     // children of a point, 1..32
@@ -45,6 +66,9 @@ struct PuFlowOptions {
     int64_t steps = 8;               // of the continuous family, 1..1000
     int64_t augmented_channels = 8;  // of the augmented family, 1..61
     Neighbourhood neighbourhood = Neighbourhood::euclidean;
+    Context context = Context::none;
+    network::Normalise attention_normalise = network::Normalise::row;  // of self-attention; or joint
+    Interpolation interpolation = Interpolation::learned;
     bool noise = false;   // an input noise [B, N, ratio, c], added to the latents of the children before they go back:
                           // normal numbers times a temperature make several outputs of one input
     bool stages = false;  // also output what the published code computes on the way, for parity tests
@@ -53,12 +77,13 @@ struct PuFlowOptions {
 /// points [B, N, 3] -> upsampled [B, N, ratio, 3] (child r of point n is row n * ratio + r), the weights [B, N, 8,
 /// ratio] of a point's neighbours [B, N, 8] in the interpolation of each child, log_likelihood terms log_det [B, 1] and
 /// nll [B, 1]. Points are those of a patch, centred and of radius 1. No parameter depends on neighbours,
-/// interpolation_neighbours, ratio, steps, neighbourhood or noise: they may change after training.
+/// interpolation_neighbours, ratio, steps, neighbourhood or noise: they may change after training. But bilateral
+/// interpolation has parameters for each of interpolation_neighbours, and midpoint needs more of them than ratio.
 ///
 /// With options.stages also feat_1 .. feat_6 and cond_1 .. cond_6 [B, N, 32 | 64 | 128], flow_1 .. flow_6 and z
-/// [B, N, 3] (flow_6 is z), interp_logits [B, N, 8, ratio], latent_interp [B, N, ratio, 3],
-/// decoded (upsampled by another name), inverse_of_z [B, N, 3].
-/// Throws Error{bad_argument} for options out of range.
+/// [B, N, 3] (flow_6 is z), interp_logits [B, N, 8, ratio] of learned and coded interpolation, latent_interp [B, N,
+/// ratio, 3], decoded (upsampled by another name), inverse_of_z [B, N, 3]. Throws Error{bad_argument} for options out
+/// of range.
 network::Network puflow(const PuFlowOptions& options);
 
 }  // namespace stipple::models

@@ -61,6 +61,15 @@ Network build_puflow(const Config& config) {
     auto neighbourhood = static_cast<int64_t>(options.neighbourhood);
     reader.read("neighbourhood", neighbourhood_names(), neighbourhood);
     options.neighbourhood = static_cast<Neighbourhood>(neighbourhood);
+    auto context = static_cast<int64_t>(options.context);
+    reader.read("context", context_names(), context);
+    options.context = static_cast<Context>(context);
+    auto normalise = static_cast<int64_t>(options.attention_normalise);
+    reader.read("attention_normalise", attention_normalise_names(), normalise);
+    options.attention_normalise = static_cast<network::Normalise>(normalise);
+    auto interpolation = static_cast<int64_t>(options.interpolation);
+    reader.read("interpolation", interpolation_names(), interpolation);
+    options.interpolation = static_cast<Interpolation>(interpolation);
     reader.read("noise", options.noise);
     reader.read("stages", options.stages);
     reader.finish();

@@ -26,14 +26,16 @@ Tensor edge_unit(Builder& build, const std::string& name, Tensor x, Tensor neigh
     return build.linear(name + ".conv_out", build.concat(name + ".concat_out", parts), channels);
 }
 
-BlockFeatures block_features(Builder& build, int block, Tensor x, Tensor neighbours) {
+Tensor block_features(Builder& build, int block, Tensor x, Tensor neighbours) {
+    const std::string unit = fmt::format("feat_convs.{}", block);
+    return build.max_rows(unit, edge_unit(build, unit, x, neighbours, kFeatures[block], kGrowth[block]));
+}
+
+Tensor block_condition(Builder& build, int block, Tensor features) {
+    const std::string merge = fmt::format("merge_convs.{}", block);
     const int64_t channels = kFeatures[block];
-    const std::string unit = fmt::format("feat_convs.{}", block), merge = fmt::format("merge_convs.{}", block);
-    BlockFeatures features;
-    features.chained = build.max_rows(unit, edge_unit(build, unit, x, neighbours, channels, kGrowth[block]));
-    const Tensor half = build.linear(merge + ".conv1", features.chained, channels / 2, {.activation = network::relu()});
-    features.condition = build.linear(merge + ".conv2", half, channels, {.bias = false});
-    return features;
+    const Tensor half = build.linear(merge + ".conv1", features, channels / 2, {.activation = network::relu()});
+    return build.linear(merge + ".conv2", half, channels, {.bias = false});
 }
 
 }  // namespace stipple::models::puflow_parts

@@ -13,12 +13,10 @@ constexpr int kBlocks = 6;
 network::Tensor edge_unit(network::Builder& build, const std::string& name, network::Tensor x,
                           network::Tensor neighbours, int64_t channels, int64_t growth);
 
-struct BlockFeatures {
-    network::Tensor chained = -1;    // [B, N, c], what the next block takes
-    network::Tensor condition = -1;  // [B, N, c], what the flow takes
-};
+/// Features of one block, 32, 64 or 128 channels, which the next block takes, too.
+network::Tensor block_features(network::Builder& build, int block, network::Tensor x, network::Tensor neighbours);
 
-/// Of one block, 32, 64 or 128 channels.
-BlockFeatures block_features(network::Builder& build, int block, network::Tensor x, network::Tensor neighbours);
+/// What the flow takes of a block's features, as many channels as they have.
+network::Tensor block_condition(network::Builder& build, int block, network::Tensor features);
 
 }  // namespace stipple::models::puflow_parts
