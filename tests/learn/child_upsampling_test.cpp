@@ -10,6 +10,7 @@
 #include "stipple/geometry/primitives.h"
 #include "stipple/learn/train.h"
 #include "stipple/learn/upsampling.h"
+#include "stipple/models/puflow.h"
 #include "stipple/models/registry.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
@@ -120,6 +121,31 @@ TEST(LearnChildUpsampling, AGraphTrainsAsStepsOneByOne) {
         }
         EXPECT_NEAR(scores[1].at("distance"), scores[0].at("distance"), 0.15 * scores[0].at("distance")) << family;
         EXPECT_NEAR(scores[1].at("nll"), scores[0].at("nll"), 0.1) << family;
+    }
+}
+
+TEST(LearnChildUpsampling, EveryContextAndInterpolationTakesAStep) {
+    Recipe recipe = small_puflow();
+    recipe.data.items = 4;
+    recipe.data.validation_items = 2;
+    recipe.run.epochs = 1;
+    const SurfaceSet set = two_spheres(recipe);
+    std::vector<std::pair<std::string, std::string>> modules;
+    for (const std::string& name : models::context_names()) modules.emplace_back("context", name);
+    for (const std::string& name : models::interpolation_names()) modules.emplace_back("interpolation", name);
+    for (const auto& [option, name] : modules) {
+        SCOPED_TRACE(option + " " + name);
+        const test::TemporaryFolder folder(test::Where::memory);
+        recipe.options = {{"ratio", "2"}, {"neighbours", "8"}, {option, name}};
+        RunFolder run = RunFolder::create(folder / "run", to_toml(recipe));
+        TrainOptions options;
+        options.progress = ProgressMode::never;
+        const TrainReport report = train(recipe, *make_upsampling_objective(recipe, set), run, options);
+        const std::map<std::string, double> scores(report.scores.begin(), report.scores.end());
+        EXPECT_TRUE(std::isfinite(scores.at("validation_gain")));
+        EXPECT_TRUE(std::isfinite(scores.at("nll")));
+        const models::Model model = models::load_model(report.weights);
+        EXPECT_EQ(model.network.config.contains(option), name != "none" && name != "learned");
     }
 }
 
