@@ -127,7 +127,7 @@ TEST(LearnChildUpsampling, AGraphTrainsAsStepsOneByOne) {
 TEST(LearnChildUpsampling, EveryContextAndInterpolationTakesAStep) {
     Recipe recipe = small_puflow();
     recipe.data.items = 4;
-    recipe.data.validation_items = 2;
+    recipe.data.validation_items = 3;
     recipe.run.epochs = 1;
     const SurfaceSet set = two_spheres(recipe);
     std::vector<std::pair<std::string, std::string>> modules;

@@ -13,6 +13,8 @@ using network::Tensor;
 
 namespace {
 
+// A bias of keys adds the same to all logits of a query, which a softmax does not see: linear keys have none.
+
 int64_t channels_of(const Builder& build, Tensor x) {
     return build.type(x).channels;
 }
@@ -36,7 +38,7 @@ Tensor global_max(Builder& build, Tensor f) {
 Tensor self_attention(Builder& build, Normalise normalise, Tensor f) {
     const int64_t c = channels_of(build, f);
     const Tensor x = build.linear("context.x", f, c / 4);
-    const Tensor y = build.linear("context.y", f, c / 4);
+    const Tensor y = build.linear("context.y", f, c / 4, {.bias = false});
     const Tensor z = build.linear("context.z", f, c);
     const Tensor mixed = build.attend("context.attend", x, y, z, {.normalise = normalise});
     const Tensor mu = build.learned("context.mu", 1, Initialiser::zeros);
@@ -72,7 +74,7 @@ Tensor cosine_gate(Builder& build, Tensor f) {
 
 Tensor intra_attention(Builder& build, Tensor f) {
     const int64_t c = channels_of(build, f);
-    const Tensor s = build.linear("context.s", f, c / 4);
+    const Tensor s = build.linear("context.s", f, c / 4, {.bias = false});
     const Tensor m = build.linear("context.m", f, c / 4);
     const Tensor h = build.linear("context.h", f, c);
     const Tensor mixed = build.attend("context.attend", m, s, h);
@@ -155,7 +157,7 @@ Tensor skip_attention(Builder& build, int block, Tensor condition, Tensor featur
     const std::string name = fmt::format("context.{}", block);
     const int64_t d = channels_of(build, features) / 4;
     const Tensor q = build.linear(name + ".q", condition, d);
-    const Tensor k = build.linear(name + ".k", features, d);
+    const Tensor k = build.linear(name + ".k", features, d, {.bias = false});
     const Tensor found = build.attend(name + ".attend", q, k, features);
     return build.concat(name, {condition, found});
 }

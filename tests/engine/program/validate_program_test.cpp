@@ -35,6 +35,15 @@ Program continuous_upsampler() {
     return program;
 }
 
+Program attentive_upsampler() {
+    static const Program program = [] {
+        const network::Network net =
+            models::build_model("puflow", {{"context", "self-attention"}, {"attention_normalise", "joint"}});
+        return lower(net, network::initial_weights(net, 1));
+    }();
+    return program;
+}
+
 TEST(EngineValidateProgram, AcceptsEveryModel) {
     for (const models::ModelEntry& entry : models::model_table()) {
         const network::Network net = models::build_model(entry.name, {});
@@ -93,6 +102,14 @@ TEST(EngineValidateProgram, RefusesWhatBreaksThePromises) {
     refused(continuous_upsampler(), "condition", [](Program& p) { step_of(p, StepKind::flow_step).begin = 63; });
     refused(continuous_upsampler(), "neither tanh nor swish",
             [](Program& p) { step_of(p, StepKind::flow_step).activation = network::sigmoid(); });
+    refused(attentive_upsampler(), "no words", [](Program& p) { step_of(p, StepKind::attend).begin = 2; });
+    refused(attentive_upsampler(), "without exponentials", [](Program& p) { step_of(p, StepKind::attend).end = 0; });
+    refused(attentive_upsampler(), "differ in channels",
+            [](Program& p) { step_of(p, StepKind::attend).inputs[1] = step_of(p, StepKind::attend).inputs[2]; });
+    refused(attentive_upsampler(), "inputs and has",
+            [](Program& p) { step_of(p, StepKind::attend).inputs.pop_back(); });
+    refused(attentive_upsampler(), "its value is",
+            [](Program& p) { step_of(p, StepKind::weigh_points).inputs[0] = step_of(p, StepKind::attend).inputs[2]; });
     refused(classifier(), "matrix", [](Program& p) { step_of(p, StepKind::fold_matrix).inputs[0].value = 0; });
     refused(upsampler(), "inputs and has", [](Program& p) { step_of(p, StepKind::knn).inputs.clear(); });
     refused(upsampler(), "indices",
