@@ -96,10 +96,8 @@ std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& 
     std::vector<torch::Tensor> tensors(network_.layers.size());
     for (size_t i = 0; i < network_.layers.size(); ++i) {
         const Layer& layer = network_.layers[i];
-        if (layer.kind == network::Kind::input || layer.kind == network::Kind::constant) {
-            tensors[i] = layer.kind == network::Kind::input
-                             ? input_of(layer, inputs, batches)
-                             : constants_.at(layer.name).expand({batches.front().clouds(), layer.type.channels});
+        if (layer.kind == network::Kind::input) {
+            tensors[i] = input_of(layer, inputs, batches);
             if (options.watch) options.watch(layer, tensors[i]);
             continue;
         }
@@ -110,7 +108,8 @@ std::map<std::string, torch::Tensor> Module::run(const std::vector<ops::Batch>& 
         std::vector<torch::Tensor> of_layer;
         for (const network::Tensor input : first.inputs) of_layer.push_back(tensors[static_cast<size_t>(input)]);
         const std::function<torch::Tensor&(const char*)> parameter = [&](const char* name) -> torch::Tensor& {
-            return parameters_.at(first.parameters + "." + name);
+            return first.kind == network::Kind::constant ? constants_.at(first.name)
+                                                         : parameters_.at(first.parameters + "." + name);
         };
         const LayerContext context = {network_, batches, parameter, options, static_cast<int64_t>(i)};
         tensors[i] = is_fused ? run_linear_max(first, of_layer[0], context) : run_layer(layer, of_layer, context);

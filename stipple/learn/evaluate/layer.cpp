@@ -274,8 +274,8 @@ Tensor LayerRun::gaussian_log_density() const {
 Tensor LayerRun::run() const {
     const network::LayerOptions& options = layer_.options;
     switch (layer_.kind) {
-        case Kind::input:
-        case Kind::constant: break;
+        case Kind::input: return x();
+        case Kind::constant: return parameter("values").expand({context_.batches.front().clouds(), channels()});
         case Kind::learned:
             return parameter("value").unsqueeze(0).expand({context_.batches.front().clouds(), channels()});
         case Kind::linear: return linear();

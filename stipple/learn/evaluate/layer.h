@@ -14,8 +14,9 @@ namespace stipple::learn {
 /// What a layer sees beside its inputs.
 struct LayerContext {
     const network::Network& network;
-    const std::vector<ops::Batch>& batches;                            // by point set
-    const std::function<torch::Tensor&(const char* name)>& parameter;  // of the layer: "weight"
+    const std::vector<ops::Batch>& batches;  // by point set
+    const std::function<torch::Tensor&(const char* name)>&
+        parameter;  // of the layer: "weight"; of a constant its "values"
     const RunOptions& options;
     int64_t position = 0;  // of the layer in the network
 };
@@ -26,7 +27,7 @@ inline torch::Dtype type_of_products(const torch::Tensor& weight, const RunOptio
     return is_short(weight) ? torch::kFloat32 : weight.scalar_type();
 }
 
-/// inputs: as the layer's, in order. Kind::input and Kind::constant are no layers to run.
+/// inputs: as the layer's, in order. Kind::input is not a layer to run.
 torch::Tensor run_layer(const network::Layer& layer, const std::vector<torch::Tensor>& inputs,
                         const LayerContext& context);
 
