@@ -10,7 +10,8 @@ constexpr int64_t kMostChildren = 32;
 
 struct Children {
     network::Tensor latents = -1;  // [B, N, ratio, c]
-    network::Tensor weights = -1;  // [B, N, k, ratio] of the neighbours; over the k they sum to 1
+    network::Tensor weights = -1;  // [B, N, k, ratio] of the neighbours; over the k they sum to 1. Those of interp-conv
+                                   // may be negative
     network::Tensor logits = -1;   // of weights that a network makes: before their softmax, else -1
 };
 
