@@ -168,6 +168,7 @@ public:
         add(table, "truth", p.truth);
         add(table, "pools", p.pools);
         add(table, "samples", p.samples);
+        add(table, "region", p.region);
         add(table, "inner_share", p.inner_share);
         add(table, "truth_radius", p.truth_radius);
         add(table, "cloud_min", p.cloud_min);
