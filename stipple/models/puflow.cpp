@@ -27,6 +27,8 @@ void check_options(const PuFlowOptions& options) {
                     options.steps);
     STIPPLE_REQUIRE(options.augmented_channels >= 1 && options.augmented_channels <= 61,
                     "puflow: augmented_channels must be 1 to 61, got {}", options.augmented_channels);
+    STIPPLE_REQUIRE(options.interpolate == Interpolated::latents || (!options.noise && !options.stages),
+                    "puflow: coordinates are interpolated without noise and stages");
 }
 
 /// What came with the families is there where it is not as published: programs from before read all other files.
@@ -42,6 +44,8 @@ Config config_of(const PuFlowOptions& options) {
         config["augmented_channels"] = config_text(options.augmented_channels);
     if (options.neighbourhood != usual.neighbourhood)
         config["neighbourhood"] = neighbourhood_names()[static_cast<size_t>(options.neighbourhood)];
+    if (options.interpolate != usual.interpolate)
+        config["interpolate"] = interpolated_names()[static_cast<size_t>(options.interpolate)];
     if (options.noise != usual.noise) config["noise"] = config_text(options.noise);
     return config;
 }
@@ -55,6 +59,11 @@ const std::vector<std::string>& flow_family_names() {
 
 const std::vector<std::string>& neighbourhood_names() {
     static const std::vector<std::string> names = {"euclidean", "latent"};
+    return names;
+}
+
+const std::vector<std::string>& interpolated_names() {
+    static const std::vector<std::string> names = {"latents", "coordinates"};
     return names;
 }
 
@@ -92,7 +101,9 @@ Network puflow(const PuFlowOptions& options) {
     const Tensor near = build.knn("interp.knn", is_latent ? z : points, options.interpolation_neighbours);
     const Tensor logits = interpolation_logits(build, points, near, options.ratio);
     const Tensor weights = build.softmax_rows("interp.weights", logits);
-    Tensor latent = build.interpolate("interp", weights, build.gather("interp.neighbours", z, near));
+    const bool is_direct = options.interpolate == Interpolated::coordinates;
+    Tensor latent =
+        build.interpolate("interp", weights, build.gather("interp.neighbours", is_direct ? points : z, near));
     stage("interp_logits", logits);
     stage("latent_interp", latent);
     if (options.noise) {
@@ -100,7 +111,7 @@ Network puflow(const PuFlowOptions& options) {
         latent = build.add("interp.noisy", latent, noise);
     }
 
-    const Tensor upsampled = flow.decode("decode.", latent, options.ratio);
+    const Tensor upsampled = is_direct ? latent : flow.decode("decode.", latent, options.ratio);
     build.output("upsampled", upsampled);
     build.output("weights", weights);
     build.output("neighbours", near);

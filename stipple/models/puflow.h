@@ -33,9 +33,17 @@ enum class Neighbourhood {
     latent,     // of their latents
 };
 
-/// By the position of the enumerators, as configurations have them: "coupling", ..; "euclidean", ..
+/// What the children's weights are of.
+enum class Interpolated {
+    latents,      // which the flow then takes back
+    coordinates,  // of the points: the control of what the latent space brings. The flow is there for its likelihood
+};
+
+/// By the position of the enumerators, as configurations have them: "coupling", ..; "euclidean", ..;
+/// "latents", ..
 const std::vector<std::string>& flow_family_names();
 const std::vector<std::string>& neighbourhood_names();
+const std::vector<std::string>& interpolated_names();
 
 struct PuFlowOptions {
     int64_t ratio = 4;                     // children of a point, 1..32
@@ -45,6 +53,7 @@ struct PuFlowOptions {
     int64_t steps = 8;               // of the continuous family, 1..1000
     int64_t augmented_channels = 8;  // of the augmented family, 1..61
     Neighbourhood neighbourhood = Neighbourhood::euclidean;
+    Interpolated interpolate = Interpolated::latents;  // of coordinates only without noise and stages
     bool noise = false;   // an input noise [B, N, ratio, c], added to the latents of the children before they go back:
                           // normal numbers times a temperature make several outputs of one input
     bool stages = false;  // also output what the published code computes on the way, for parity tests

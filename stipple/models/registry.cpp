@@ -61,6 +61,9 @@ Network build_puflow(const Config& config) {
     auto neighbourhood = static_cast<int64_t>(options.neighbourhood);
     reader.read("neighbourhood", neighbourhood_names(), neighbourhood);
     options.neighbourhood = static_cast<Neighbourhood>(neighbourhood);
+    auto interpolate = static_cast<int64_t>(options.interpolate);
+    reader.read("interpolate", interpolated_names(), interpolate);
+    options.interpolate = static_cast<Interpolated>(interpolate);
     reader.read("noise", options.noise);
     reader.read("stages", options.stages);
     reader.finish();

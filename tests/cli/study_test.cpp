@@ -142,7 +142,12 @@ TEST_F(CliStudy, WrongUse) {
     expect_error(study("noise", {"--data", data, "--model", "a b=x", "-o", out}), 2, "\"a b\"");
     expect_error(study("noise", {"--data", data, "--model", "x=" + (folder / "no.safetensors"), "-o", out}), 3,
                  "no.safetensors");
-    expect_error(study("ablation", {"--data", data, "--retrain", "-o", out}), 2, "--retrain is in stipple-learn");
+    std::filesystem::create_directories(folder / "bin");
+    std::filesystem::copy_file(STIPPLE_PROGRAM, folder / "bin/stipple");  // alone, without stipple-learn
+    Launch alone;
+    alone.arguments = {
+        folder / "bin/stipple", "study", "upsampling-ablation", "--retrain", "--training", data, "--only", "residual"};
+    expect_error(run_launch(alone), 5, "study upsampling-ablation --retrain needs the program stipple-learn");
     expect_error(study("ablation", {"--data", data, "--stored", folder / "no.csv", "-o", out}), 3, "no.csv");
     expect_error(study("noise", {"--data", data, "-o", data}), 4, "folder of other things");
     expect_error(study("real", {folder / "none.ply", "-o", out}), 3, "none.ply");
