@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "stipple/core/error.h"
 #include "stipple/core/folder.h"
@@ -92,9 +93,13 @@ SurfaceSet make_pairs(PatchPairs pairs, double held_out) {
 SurfaceSet load_pairs(const std::string& path, double held_out, std::vector<std::string>& warnings,
                       ProgressMode progress) {
     if (is_folder(path)) require_one_kind(path);
-    Progress bar("read patches", 0, progress, "files");
-    data::DataSet set = data::load_data_set(path, {}, warnings);
-    bar.finish();
+    data::DataSetOptions options;
+    std::optional<Progress> bar;
+    options.on_progress = [&](int64_t done, int64_t total) {
+        if (!bar) bar.emplace("read patches", total, progress, "files");
+        if (done > 0) bar->add();
+    };
+    data::DataSet set = data::load_data_set(path, options, warnings);
     if (!set.is_pairs())
         throw Error(ErrorCode::bad_file, Place{path},
                     fmt::format("is a data set of layout {}, which has no pairs of patches", set.layout),

@@ -28,8 +28,8 @@ Tensor DiscTruth::closest(const Tensor& positions, const Tensor& frames) const {
     ops::nearest_pairs(clouds_of(rows, ops::Batch::dense(patches, m)),
                        clouds_of(points_, ops::Batch::dense(patches, t)), view_of<int32_t, 1>(nearest),
                        view_of<float, 1>(squares), {}, {}, current_stream(rows));
-    const Tensor first = (torch::arange(patches, nearest.options().dtype(torch::kInt64)) * t).repeat_interleave(m);
-    const Tensor at = nearest.to(torch::kInt64).clamp_min(0) + first;
+    const Tensor first = torch::arange(patches, nearest.options().dtype(torch::kInt64)).reshape({patches, 1}) * t;
+    const Tensor at = (nearest.to(torch::kInt64).clamp_min(0).reshape({patches, m}) + first).reshape({-1});
     const Tensor point = points_.index_select(0, at), normal = normals_.index_select(0, at);
     const Tensor offset = rows - point;
     const Tensor flat = offset - (offset * normal).sum(1, true) * normal;

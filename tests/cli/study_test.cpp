@@ -97,7 +97,7 @@ TEST_F(CliStudy, AblationTellsWhatIsMissing) {
     EXPECT_EQ(json["rows"][4]["cd_raw"], 0.0002);
     const std::string notes = json["notes"].dump();
     EXPECT_TRUE(contains(notes, "2 of 3 inputs are left out")) << notes;
-    EXPECT_TRUE(contains(notes, "Not measured yet: no-likelihood, euclidean-interpolation")) << notes;
+    EXPECT_TRUE(contains(notes, "Not measured yet: coupling, no-likelihood, euclidean-interpolation")) << notes;
     EXPECT_EQ(png(folder / "ablation/sources.png"), "PNG");
 }
 

@@ -11,7 +11,6 @@
 #include "stipple/core/log.h"
 #include "stipple/core/program_files.h"
 #include "stipple/learn/recipe.h"
-#include "stipple/models/registry.h"
 #include "stipple/tasks/upsampling_study/ablations.h"
 #include "stipple/tasks/upsampling_study/conditions.h"
 
@@ -51,8 +50,7 @@ void check_settings(const study::Ablation& ablation, const std::vector<std::stri
     };
     for (const std::string& setting : settings) set(setting);
     for (const std::string& setting : study::words_of(ablation.settings)) set(setting);
-    learn::validate(recipe);
-    models::build_model(recipe.model, recipe.options);
+    learn::validate_with_model(recipe);
 }
 
 /// --stored, or the file of the checkout.
