@@ -148,6 +148,7 @@ TEST_F(CliStudy, WrongUse) {
     alone.arguments = {
         folder / "bin/stipple", "study", "upsampling-ablation", "--retrain", "--training", data, "--only", "residual"};
     expect_error(run_launch(alone), 5, "study upsampling-ablation --retrain needs the program stipple-learn");
+    expect_error(study("ablation", {"--data", data, "--only", "residual", "-o", out}), 2, "are for --retrain");
     expect_error(study("ablation", {"--data", data, "--stored", folder / "no.csv", "-o", out}), 3, "no.csv");
     expect_error(study("noise", {"--data", data, "-o", data}), 4, "folder of other things");
     expect_error(study("real", {folder / "none.ply", "-o", out}), 3, "none.ply");

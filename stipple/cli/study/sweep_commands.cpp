@@ -14,7 +14,8 @@ namespace stipple::cli {
 namespace {
 
 struct SweepArguments {
-    std::string data, output, stored, up = "z";
+    std::string data, output, stored, training, up = "z";
+    std::vector<std::string> only;
     MethodArguments methods;
     int64_t shapes = 0, seeds = 5, size = 0;
     bool is_quick = false, inputs_only = false, retrain = false;
@@ -178,6 +179,7 @@ void add_figures(const Sweep& sweep, const SweepArguments& arguments, const stud
 
 Result run_sweep(const Sweep& sweep, const SweepArguments& arguments, const Arguments& app, const Common& common) {
     if (arguments.retrain) return refuse_without_learn("study upsampling-ablation --retrain");
+    STIPPLE_REQUIRE(arguments.training.empty() && arguments.only.empty(), "--training and --only are for --retrain");
     if (arguments.data.empty())
         throw Error(ErrorCode::bad_argument, "--data is missing", fmt::format("see: {}", app.help_call()));
     Result result;
@@ -226,8 +228,13 @@ Command add_sweep(const Sweep& sweep, Arguments& group, Common& common) {
     app.flag("--quick", arguments->is_quick, "Two shapes and one draw");
     app.option("--stored", arguments->stored, "Rows with commit and command [bench/results]").text("FILE.csv");
     app.flag("--inputs-only", arguments->inputs_only, "Write the inputs, for other programs, and stop");
-    if (sweep.is_ablation)
+    if (sweep.is_ablation) {
         app.flag("--retrain", arguments->retrain, "Train variants and store their rows; needs stipple-learn");
+        app.option("--training", arguments->training, "With --retrain: what is trained on").text("DIR");
+        app.option("--only", arguments->only, "With --retrain: of the variants these")
+            .separated_by(',')
+            .text("NAME,...");
+    }
     add_up(app, arguments->up);
     add_picture_size(app, arguments->size);
     app.footer(fmt::format(
