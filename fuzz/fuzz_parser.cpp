@@ -22,6 +22,7 @@
 #include "stipple/io/format.h"
 #include "stipple/io/image_file.h"
 #include "stipple/io/safetensors.h"
+#include "stipple/io/tfrecord.h"
 #include "stipple/models/registry.h"
 
 namespace {
@@ -156,6 +157,24 @@ void run_events(const uint8_t* data, size_t size) {
     }
 }
 
+/// Records, and behind their checksums: the message of one alone.
+void run_examples(const uint8_t* data, size_t size) {
+    const auto check = [&](const std::vector<io::FloatFeature>& features) {
+        size_t floats = 0;
+        for (const io::FloatFeature& feature : features) floats += feature.values.size();
+        if (4 * floats > size) fail("more floats than there are bytes");
+    };
+    try {
+        parse_bytes(data, size, [&](io::ByteReader& reader) {
+            for (io::TfExample example; io::read_example(reader, example);) check(example.features);
+            return 0;
+        });
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::bad_file) throw;
+    }
+    check(io::parse_example({reinterpret_cast<const std::byte*>(data), size}, 0, limits().max_features));
+}
+
 /// Weights as float32 come back, and what int8 rows made of them stays.
 void run_weights(const uint8_t* data, size_t size) {
     const network::Weights weights = parse_bytes(data, size, network::parse_weights);
@@ -269,6 +288,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             run_tensors(data, size);
         else if (g_parser == "events")
             run_events(data, size);
+        else if (g_parser == "tfrecord")
+            run_examples(data, size);
         else if (g_parser == "weights")
             run_weights(data, size);
         else if (g_parser == "model")

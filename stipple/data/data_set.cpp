@@ -11,8 +11,9 @@ namespace stipple::data {
 namespace {
 
 // In the order in which they are tried: those that one file tells come first.
-const Layout* const kLayouts[] = {&kPacked,         &kModelNetHdf5, &kModelNetText, &kPartHdf5,    &kPartText,
-                                  &kPartNormalText, &kPatchHdf5,    &kPairFolders,  &kPartFolders, &kClassFolders};
+const Layout* const kLayouts[] = {&kPacked,      &kModelNetHdf5,   &kModelNetText, &kPartHdf5,
+                                  &kPartText,    &kPartNormalText, &kPatchHdf5,    &kPatchRecords,
+                                  &kPairFolders, &kPartFolders,    &kClassFolders};
 
 struct Found {
     const Layout* layout = nullptr;

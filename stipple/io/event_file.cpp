@@ -12,15 +12,15 @@
 #include "stipple/core/append.h"
 #include "stipple/core/error.h"
 #include "stipple/core/folder.h"
-#include "stipple/io/common/crc32c.h"
-#include "stipple/io/common/event_record.h"
 #include "stipple/io/common/protobuf_writer.h"
+#include "stipple/io/common/record.h"
 #include "stipple/io/image_file.h"
 
 namespace stipple::io {
 namespace {
 
 constexpr std::string_view kPrefix = "events.out.tfevents.";
+constexpr const char* kEventVersion = "brain.Event:2";
 
 [[noreturn]] void fail_writing(const std::string& path, const char* doing, int error) {
     throw Error(ErrorCode::cannot_write, Place{path}, fmt::format("{}: {}", doing, std::strerror(error)));
@@ -71,22 +71,8 @@ int open_to_append(const std::string& path, int flags) {
 
 }  // namespace
 
-uint32_t masked_crc(std::span<const std::byte> bytes) {
-    const uint32_t crc = crc32c(bytes);
-    return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
-}
-
 std::vector<std::byte> event_record(const Event& event) {
-    const ProtobufWriter message = event_message(event);
-    const std::span<const std::byte> bytes = message.data();
-    std::vector<std::byte> record(kRecordHead + bytes.size() + kRecordTail);
-    const uint64_t length = bytes.size();  // hosts are little-endian
-    std::memcpy(record.data(), &length, 8);
-    const uint32_t head = masked_crc(std::span(record).first(8)), tail = masked_crc(bytes);
-    std::memcpy(record.data() + 8, &head, 4);
-    std::memcpy(record.data() + kRecordHead, bytes.data(), bytes.size());
-    std::memcpy(record.data() + kRecordHead + bytes.size(), &tail, 4);
-    return record;
+    return record_of(event_message(event).data());
 }
 
 void rewind_events(const std::string& path, int64_t step) {

@@ -2,10 +2,9 @@
 // Event files of TensorBoard (events.out.tfevents.*): what a run measured, record after record, scalars and images by
 // tag and step.
 //
-// A record is a length (8 bytes, little-endian), the masked CRC-32C of these 8 bytes (4), as many bytes, and their
-// masked CRC-32C (4); masked is rotated right by 15 bits, plus 0xa282ead8. The bytes are a message Event of Protocol
-// Buffers [TensorBoard, event.proto and summary.proto], of which time, step, version, scalars and images are known
-// here. The first record of a file has the version, "brain.Event:2".
+// The bytes of a record (io/common/record.h) are a message Event of Protocol Buffers [TensorBoard, event.proto and
+// summary.proto], of which time, step, version, scalars and images are known here. The first record of a file has the
+// version, "brain.Event:2".
 //
 // TensorBoard shows a folder as a run and follows only the last of its event files, and it reads slowly through images:
 // these belong into a folder of their own.
@@ -53,7 +52,7 @@ struct EventFile {
 
 /// All records up to the first one that is cut short or whose checksum is wrong, as after a power failure; `damage`
 /// says so. An empty file has no events. Throws Error{bad_file} when the first record is whole and none of an event
-/// file, for a record of more than limits().max_event_record bytes, and for one with a right checksum that breaks the
+/// file, for a record of more than limits().max_record bytes, and for one with a right checksum that breaks the
 /// format.
 EventFile parse_events(ByteReader& reader);
 EventFile load_events(const std::string& path);

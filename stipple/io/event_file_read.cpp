@@ -1,12 +1,10 @@
 // Event files, the reading half.
 
-#include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "stipple/core/error.h"
-#include "stipple/io/common/event_record.h"
 #include "stipple/io/common/protobuf_reader.h"
+#include "stipple/io/common/record.h"
 #include "stipple/io/event_file.h"
 
 namespace stipple::io {
@@ -14,7 +12,7 @@ namespace {
 
 using Type = ProtobufField::Type;
 
-constexpr std::string_view kCut = "the file ends within a record";
+constexpr std::string_view kEventVersions = "brain.Event:";  // how all of them begin
 
 // Of a `oneof` the last one counts.
 void read_value(const ProtobufField& message, Event& event) {
@@ -63,54 +61,6 @@ Event read_event(std::span<const std::byte> message, int64_t offset) {
     return event;
 }
 
-// Up to `bytes` bytes, fewer at the end of the input. Memory grows with what has arrived.
-std::vector<std::byte> read_up_to(ByteReader& reader, int64_t bytes) {
-    std::vector<std::byte> result;
-    while (static_cast<int64_t>(result.size()) < bytes) {
-        const int64_t wanted = std::min<int64_t>(bytes - static_cast<int64_t>(result.size()), 1 << 16);
-        const std::span<const std::byte> piece = reader.peek(wanted);
-        if (piece.empty()) break;
-        result.insert(result.end(), piece.begin(), piece.end());
-        reader.skip(static_cast<int64_t>(piece.size()), "a record");
-    }
-    return result;
-}
-
-uint32_t checksum_at(std::span<const std::byte> bytes) {
-    uint32_t value = 0;
-    std::memcpy(&value, bytes.data(), sizeof value);
-    return value;
-}
-
-// The message of the next record. Otherwise `damage` says what is wrong with it.
-std::vector<std::byte> read_record(ByteReader& reader, std::string_view& damage) {
-    const int64_t begin = reader.offset();
-    const std::vector<std::byte> head = read_up_to(reader, kRecordHead);
-    if (static_cast<int64_t>(head.size()) < kRecordHead) {
-        damage = kCut;
-        return {};
-    }
-    if (masked_crc(std::span(head).first(8)) != checksum_at(std::span(head).subspan(8))) {
-        damage = "the checksum of a record's length is wrong";
-        return {};
-    }
-    uint64_t length = 0;
-    std::memcpy(&length, head.data(), sizeof length);
-    const int64_t most = reader.limits().max_event_record;
-    if (length > static_cast<uint64_t>(most))
-        throw Error(ErrorCode::bad_file, Place{{}, {}, begin},
-                    fmt::format("a record of {} bytes, more than {} are not read", length, most));
-    std::vector<std::byte> message = read_up_to(reader, static_cast<int64_t>(length) + kRecordTail);
-    if (message.size() < length + kRecordTail) {
-        damage = kCut;
-        return {};
-    }
-    const uint32_t checksum = checksum_at(std::span(message).subspan(static_cast<size_t>(length)));
-    message.resize(static_cast<size_t>(length));
-    if (masked_crc(message) != checksum) damage = "the checksum of a record is wrong";
-    return message;
-}
-
 }  // namespace
 
 EventFile parse_events(ByteReader& reader) {
@@ -124,7 +74,7 @@ EventFile parse_events(ByteReader& reader) {
         if (!damage.empty()) {
             // A file that is cut where it begins is one that was just made; with a wrong checksum there it is no event
             // file, and not ours to repair.
-            if (is_first && damage != kCut) throw Error(ErrorCode::bad_file, kNoEvents);
+            if (is_first && damage != kRecordCut) throw Error(ErrorCode::bad_file, kNoEvents);
             file.damage = fmt::format("{} at byte {}", damage, begin);
             break;
         }

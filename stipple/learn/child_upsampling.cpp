@@ -64,7 +64,7 @@ private:
         const ChildBatch batch = run(module, patches, options);
         const ProfileMark of_loss(options.profiler, "loss");
         const LossRecipe& weights = recipe().loss;
-        const ChildTerms terms = child_terms(index(), batch, weights);
+        const ChildTerms terms = child_terms(*truth_of(patches), batch, weights);
         const Tensor loss = weights.transport_weight * terms.transport + weights.distance_weight * terms.distance +
                             weights.coverage_weight * terms.coverage + weights.nll_weight * terms.nll;
         const torch::NoGradGuard no_gradients;
@@ -102,7 +102,7 @@ Scores ChildObjective::evaluate(Module& module) {
                 .to(torch::kFloat64)
                 .mean(1);
         };
-        distances.push_back(mean_distances(batch.children, batch.frames));
+        distances.push_back(mean_distances(batch.children, patches));
         coverages.push_back(coverage(batch.children));
         starts.push_back(coverage(patches.points));
     }
@@ -124,7 +124,7 @@ Scores ChildObjective::evaluate(Module& module) {
 
 }  // namespace
 
-ChildTerms child_terms(const SurfaceIndex& index, const ChildBatch& batch, const LossRecipe& weights) {
+ChildTerms child_terms(const SurfaceTruth& surface, const ChildBatch& batch, const LossRecipe& weights) {
     const int64_t patches = batch.frames.size(0);
     const auto clouds = [&](const Tensor& rows) {
         return Clouds{rows, ops::Batch::dense(patches, rows.size(0) / patches)};
@@ -134,7 +134,7 @@ ChildTerms child_terms(const SurfaceIndex& index, const ChildBatch& batch, const
     if (weights.transport_weight > 0) terms.transport = emd_loss(clouds(batch.children), clouds(batch.truth));
     if (weights.distance_weight > 0) {
         const Tensor rows = batch.children.reshape({patches, -1, 3});
-        const Tensor square = (rows - index.closest(rows.detach(), batch.frames)).square().sum(2);
+        const Tensor square = (rows - surface.closest(rows.detach(), batch.frames)).square().sum(2);
         terms.distance = mean_rows((square + kTinyDistance * kTinyDistance).sqrt() - kTinyDistance);
     }
     if (weights.coverage_weight > 0)

@@ -27,7 +27,7 @@ struct ChildTerms {
     torch::Tensor transport, distance, coverage, nll;
 };
 /// Terms of weight 0 are not computed, and are 0.
-ChildTerms child_terms(const SurfaceIndex& index, const ChildBatch& batch, const LossRecipe& weights);
+ChildTerms child_terms(const SurfaceTruth& surface, const ChildBatch& batch, const LossRecipe& weights);
 
 /// Whether a network has points [B, N, 3] as its input and children upsampled [B, N, R, 3] among its outputs.
 bool makes_children(const network::Network& network);

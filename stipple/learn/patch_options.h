@@ -1,5 +1,5 @@
 #pragma once
-// How training patches are cut from meshes: the numbers of surface_patches.h. No torch here.
+// How training patches are cut from meshes and scans: the numbers of surface_patches.h. No torch here.
 
 #include <cstdint>
 
@@ -13,8 +13,11 @@ struct PatchOptions {
     // of their radius: beyond it the candidates of points that are not there would be missing.
     double inner_share = 0.5, truth_radius = 0.9;
 
-    // Of every mesh: independent sets of points, and the points of each, of which clouds are drawn.
+    // Of every mesh or scan: independent sets of points, and the points of each, of which clouds are drawn.
     int64_t pools = 3, samples = 16384;
+
+    // Scans of more points are used by regions of so many.
+    int64_t region = 262144;
 
     // Points of the cloud that a patch is cut from, log-uniform. A patch has at most cloud_min of them.
     int64_t cloud_min = 768, cloud_max = 8192;

@@ -12,6 +12,7 @@
 #include "stipple/core/toml.h"
 #include "stipple/io/byte_source.h"
 #include "stipple/io/text.h"
+#include "stipple/models/registry.h"
 
 namespace stipple::learn {
 namespace {
@@ -168,6 +169,7 @@ public:
         add(table, "truth", p.truth);
         add(table, "pools", p.pools);
         add(table, "samples", p.samples);
+        add(table, "region", p.region);
         add(table, "inner_share", p.inner_share);
         add(table, "truth_radius", p.truth_radius);
         add(table, "cloud_min", p.cloud_min);
@@ -404,6 +406,11 @@ void validate(const Recipe& r) {
     } catch (const Error& error) {
         fail(error.message());
     }
+}
+
+void validate_with_model(const Recipe& recipe) {
+    validate(recipe);
+    models::build_model(recipe.model, recipe.options);
 }
 
 std::string find_recipe(const std::string& name_or_path) {

@@ -109,6 +109,9 @@ std::vector<Difference> differences(const Recipe& a, const Recipe& b);
 /// Of numbers against each other and their ranges. Throws Error{bad_config}.
 void validate(const Recipe& recipe);
 
+/// As validate(), and that the model knows its options. Throws Error{bad_config}, Error{bad_argument}.
+void validate_with_model(const Recipe& recipe);
+
 /// A recipe by name ("pointnet-cls") in the folders of recipes_folders(), or by path. Throws Error{bad_argument} that
 /// lists the names.
 std::string find_recipe(const std::string& name_or_path);

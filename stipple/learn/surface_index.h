@@ -6,13 +6,14 @@
 
 #include "stipple/geometry/mesh_index.h"
 #include "stipple/learn/surface_patches.h"
+#include "stipple/learn/surface_truth.h"
 
 namespace stipple::learn {
 
 /// A patch's frame as a row of numbers: R by rows, scale, and where its centre lies in the common mesh.
 inline constexpr int64_t kFrameNumbers = 13;
 
-class SurfaceIndex {
+class SurfaceIndex : public SurfaceTruth {
 public:
     /// Over all shapes of the set, on the device. O(faces log faces).
     SurfaceIndex(const SurfaceSet& set, torch::Device device);
@@ -20,14 +21,9 @@ public:
     /// Writes the kFrameNumbers numbers of a patch of this shape.
     void write_frame(int64_t shape, const PatchFrame& frame, float* numbers) const;
 
-    /// The nearest points of the patches' surfaces, in the coordinates of the patches, without gradients.
-    ///
-    /// positions  [patches, m, 3] float32 on the device, in the coordinates of their patches
-    /// frames     [patches, kFrameNumbers] float32 there
-    ///
     /// Right to about 1e-6 of the shape's radius. A shape's neighbours are 2 radii away: what is more than one radius
-    /// from its own surface may find theirs. NaN for a position that is not finite.
-    torch::Tensor closest(const torch::Tensor& positions, const torch::Tensor& frames) const;
+    /// from its own surface may find theirs.
+    torch::Tensor closest(const torch::Tensor& positions, const torch::Tensor& frames) const override;
 
 private:
     int64_t side_;  // cells of the grid, along each axis

@@ -1,8 +1,10 @@
 #include "stipple/learn/surface_objective.h"
 
 #include <algorithm>
+#include <cmath>
 #include <torch/torch.h>
 
+#include "stipple/learn/pair_patches.h"
 #include "stipple/learn/profiler.h"
 
 namespace stipple::learn {
@@ -11,12 +13,17 @@ namespace {
 using torch::Tensor;
 
 constexpr uint64_t kScoredSeed = 0x56414C49;  // the same patches whatever the seed of a run
+constexpr double kDiscRadius = 2;             // spacings of the dense points of a pair
 
 }  // namespace
 
 PatchTensors PatchTensors::to(torch::Device device) const {
-    return {points.to(device, /*non_blocking=*/true), queries.to(device, true), truth.to(device, true),
-            frames.to(device, true)};
+    return {points.to(device, /*non_blocking=*/true),
+            queries.to(device, true),
+            truth.to(device, true),
+            frames.to(device, true),
+            surface.to(device, true),
+            normals.to(device, true)};
 }
 
 PatchTensors PatchTensors::slice(int64_t begin, int64_t end) const {
@@ -24,7 +31,7 @@ PatchTensors PatchTensors::slice(int64_t begin, int64_t end) const {
         const int64_t each = tensor.size(0) / patches();
         return tensor.narrow(0, begin * each, (end - begin) * each);
     };
-    return {rows(points), rows(queries), rows(truth), rows(frames)};
+    return {rows(points), rows(queries), rows(truth), rows(frames), rows(surface), rows(normals)};
 }
 
 bool has_output(const network::Network& network, const std::string& name) {
@@ -42,19 +49,30 @@ SurfaceObjective::SurfaceObjective(const Recipe& recipe, const SurfaceSet& set, 
             if (static_cast<int64_t>(shape.pools.size()) != recipe.patch.pools ||
                 pool.points.size(0) != recipe.patch.samples)
                 throw Error(ErrorCode::bad_config, "the meshes were sampled with other options than those of [patch]");
+    if (!set.is_pairs()) return;
+    const int64_t sparse = set.pairs.sparse.common_size(), dense = set.pairs.dense.common_size();
+    if (recipe.data.points != sparse || recipe.patch.truth != dense)
+        throw Error(ErrorCode::bad_config,
+                    fmt::format("patches of {} and {} points: data.points is {} and patch.truth is {}", sparse, dense,
+                                recipe.data.points, recipe.patch.truth),
+                    fmt::format("--set data.points={} --set patch.truth={}", sparse, dense));
 }
 
 PatchTensors SurfaceObjective::new_tensors(int64_t patches, bool is_pinned) const {
     const auto options = torch::TensorOptions(torch::kFloat32).pinned_memory(is_pinned);
+    const int64_t surface = set_.is_pairs() ? recipe_.patch.truth : 0;
     return {torch::zeros({patches * recipe_.data.points, 3}, options),
             torch::zeros({patches * recipe_.patch.queries, 3}, options),
-            torch::zeros({patches * recipe_.patch.truth, 3}, options), torch::zeros({patches, kFrameNumbers}, options)};
+            torch::zeros({patches * recipe_.patch.truth, 3}, options),
+            torch::zeros({patches, kFrameNumbers}, options),
+            torch::zeros({patches * surface, 3}, options),
+            torch::zeros({patches * surface, 3}, options)};
 }
 
 void SurfaceObjective::prepare(int64_t batch, int buffers, int threads, torch::Device device) {
     batch_ = batch;
     device_ = device;
-    index_ = std::make_unique<SurfaceIndex>(set_, device);
+    if (!set_.is_pairs()) index_ = std::make_shared<SurfaceIndex>(set_, device);
     scratch_.resize(static_cast<size_t>(std::max(threads, 1)));
     buffers_.clear();
     for (int i = 0; i < buffers; ++i) buffers_.push_back(new_tensors(batch, device.is_cuda()));
@@ -66,11 +84,17 @@ void SurfaceObjective::write_patch(const PatchOptions& options, const PatchPlan&
     const auto rows = [&](const Tensor& tensor, int64_t count) {
         return View<float, 2>(tensor.data_ptr<float>() + 3 * place * count, {count, 3});
     };
-    const PatchFrame frame = make_patch(set_.shapes[static_cast<size_t>(plan.shape)], options, plan, key,
-                                        {.points = rows(to.points, recipe_.data.points),
-                                         .queries = rows(to.queries, recipe_.patch.queries),
-                                         .truth = rows(to.truth, recipe_.patch.truth)},
-                                        scratch);
+    PatchArrays arrays = {.points = rows(to.points, recipe_.data.points),
+                          .queries = rows(to.queries, recipe_.patch.queries),
+                          .truth = rows(to.truth, recipe_.patch.truth)};
+    if (set_.is_pairs()) {
+        arrays.surface = rows(to.surface, recipe_.patch.truth);
+        arrays.normals = rows(to.normals, recipe_.patch.truth);
+        make_pair_patch(set_.pairs, options, plan, key, arrays, scratch);
+        return;
+    }
+    const PatchFrame frame =
+        make_patch(set_.shapes[static_cast<size_t>(plan.shape)], options, plan, key, arrays, scratch);
     index_->write_frame(plan.shape, frame, to.frames.data_ptr<float>() + kFrameNumbers * place);
 }
 
@@ -92,6 +116,8 @@ void SurfaceObjective::stage(const data::LoadedBatch& loaded) {
     staged_.queries.copy_(from.queries, true);
     staged_.truth.copy_(from.truth, true);
     staged_.frames.copy_(from.frames, true);
+    staged_.surface.copy_(from.surface, true);
+    staged_.normals.copy_(from.normals, true);
 }
 
 StepOutput SurfaceObjective::step(Module& module, const data::LoadedBatch& loaded, const RunOptions& options) {
@@ -125,16 +151,26 @@ const PatchTensors& SurfaceObjective::scored_patches() {
     return scored_;
 }
 
-Tensor SurfaceObjective::mean_distances(const Tensor& positions, const Tensor& frames) const {
-    const Tensor rows = positions.reshape({frames.size(0), -1, 3});
-    return (rows - index_->closest(rows, frames)).square().sum(2).sqrt().to(torch::kFloat64).mean(1);
+std::shared_ptr<const SurfaceTruth> SurfaceObjective::truth_of(const PatchTensors& patches) const {
+    if (index_) return index_;
+    // A patch's unit is about the spacing of its sparse points.
+    const double spacing =
+        std::sqrt(static_cast<double>(recipe_.data.points) / static_cast<double>(recipe_.patch.truth));
+    return std::make_shared<DiscTruth>(patches.surface, patches.normals, kDiscRadius * spacing);
+}
+
+Tensor SurfaceObjective::mean_distances(const Tensor& positions, const PatchTensors& patches) const {
+    const Tensor rows = positions.reshape({patches.patches(), -1, 3});
+    return (rows - truth_of(patches)->closest(rows, patches.frames)).square().sum(2).sqrt().to(torch::kFloat64).mean(1);
 }
 
 std::string SurfaceObjective::describe(std::span<const int64_t> numbers) const {
     std::string text;
     for (size_t i = 0; i < numbers.size() && i < 4; ++i) {
         const int64_t shape = set_.train[static_cast<size_t>(numbers[i]) % set_.train.size()];
-        text += (i > 0 ? ", " : "") + fmt::format("{} of {}", numbers[i], set_.shapes[static_cast<size_t>(shape)].name);
+        const std::string name =
+            set_.is_pairs() ? fmt::format("pair {}", shape) : set_.shapes[static_cast<size_t>(shape)].name;
+        text += (i > 0 ? ", " : "") + fmt::format("{} of {}", numbers[i], name);
     }
     return numbers.size() > 4 ? text + fmt::format(" and {} more", numbers.size() - 4) : text;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// SurfaceObjective: what all networks that upsample train on. Patches of meshes, made by the loader's threads into
-// buffers, and fixed ones of held-out meshes to be scored.
+// SurfaceObjective: what all networks that upsample train on. Patches of meshes, scans or files, made by the loader's
+// threads into buffers, and fixed ones of what is held out to be scored.
 
 #include <memory>
 #include <torch/types.h>
@@ -15,6 +15,7 @@ namespace stipple::learn {
 struct PatchTensors {
     torch::Tensor points, queries, truth;  // [patches * each, 3]
     torch::Tensor frames;                  // [patches, kFrameNumbers]
+    torch::Tensor surface, normals;        // [patches * each, 3] of pairs, else [0, 3]
 
     PatchTensors to(torch::Device device) const;
     PatchTensors slice(int64_t begin, int64_t end) const;
@@ -43,19 +44,20 @@ public:
 
 protected:
     /// `queries`: of a patch, whatever the recipe says. The set must outlive it. Throws Error{bad_config} where it was
-    /// sampled otherwise than the recipe says, and as validate() of PatchOptions.
+    /// sampled otherwise than the recipe says or its pairs have other sizes, and as validate() of PatchOptions.
     SurfaceObjective(const Recipe& recipe, const SurfaceSet& set, network::Network network, int64_t queries);
 
     /// The loss of some patches, and what an epoch adds up. Waits for nothing.
     virtual StepOutput step_of(Module& module, const PatchTensors& patches, const RunOptions& options) const = 0;
 
     const Recipe& recipe() const { return recipe_; }
-    const SurfaceIndex& index() const { return *index_; }
-    /// recipe.data.validation_items patches of held-out meshes on the device, the same for every run: made when first
+    /// Where their surfaces are; holds on to the tensors.
+    std::shared_ptr<const SurfaceTruth> truth_of(const PatchTensors& patches) const;
+    /// recipe.data.validation_items patches of held-out shapes on the device, the same for every run: made when first
     /// asked for, without noise of queries, which are midpoints, and of the scale of use.
     const PatchTensors& scored_patches();
     /// Mean distance of positions [patches * m, 3] to the surface: [patches] float64.
-    torch::Tensor mean_distances(const torch::Tensor& positions, const torch::Tensor& frames) const;
+    torch::Tensor mean_distances(const torch::Tensor& positions, const PatchTensors& patches) const;
     /// The part of kind `kind` of numbers [patches] of scored patches.
     static torch::Tensor of_kind(const torch::Tensor& numbers, int64_t kind) {
         return numbers.slice(0, kind, numbers.size(0), kScoredKindCount);
@@ -74,7 +76,7 @@ private:
 
     int64_t batch_ = 0;
     torch::Device device_ = torch::kCPU;
-    std::unique_ptr<SurfaceIndex> index_;
+    std::shared_ptr<SurfaceIndex> index_;  // null: pairs
     std::vector<PatchTensors> buffers_;
     std::vector<PatchScratch> scratch_;
     PatchTensors staged_;  // on a GPU whose steps are recorded, else undefined

@@ -1,6 +1,7 @@
 #include "stipple/learn/task.h"
 
 #include "stipple/learn/labels.h"
+#include "stipple/learn/pair_patches.h"
 #include "stipple/learn/upsampling.h"
 
 namespace stipple::learn {
@@ -9,13 +10,16 @@ LoadedTask load_task(const Recipe& recipe, std::vector<std::string>& warnings, P
     LoadedTask task;
     if (recipe.task == "upsampling") {
         if (recipe.data.folder.empty())
-            throw Error(ErrorCode::bad_argument, "no meshes to train on", "name a folder with --data");
-        task.surfaces = std::make_unique<SurfaceSet>(load_surfaces(recipe.data.folder,
-                                                                   {.held_out = recipe.data.held_out,
-                                                                    .pools = recipe.patch.pools,
-                                                                    .samples = recipe.patch.samples,
-                                                                    .seed = recipe.run.seed},
-                                                                   warnings, progress));
+            throw Error(ErrorCode::bad_argument, "no meshes to train on",
+                        "name a folder of meshes or scans, or a file of patches, with --data");
+        const SurfaceOptions options = {.held_out = recipe.data.held_out,
+                                        .pools = recipe.patch.pools,
+                                        .samples = recipe.patch.samples,
+                                        .region = recipe.patch.region,
+                                        .seed = recipe.run.seed};
+        task.surfaces = std::make_unique<SurfaceSet>(
+            names_pairs(recipe.data.folder) ? load_pairs(recipe.data.folder, recipe.data.held_out, warnings, progress)
+                                            : load_surfaces(recipe.data.folder, options, warnings, progress));
         task.objective = make_upsampling_objective(recipe, *task.surfaces);
     } else {
         task.labels = std::make_unique<LabelData>(load_label_data(recipe, warnings, progress));

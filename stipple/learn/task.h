@@ -11,11 +11,12 @@ namespace stipple::learn {
 
 struct LoadedTask {
     std::unique_ptr<const LabelData> labels;     // classification and segmentation, else null
-    std::unique_ptr<const SurfaceSet> surfaces;  // upsampling, else null
+    std::unique_ptr<const SurfaceSet> surfaces;  // or pairs: upsampling, else null
     std::unique_ptr<Objective> objective;        // over one of them; never null
 };
 
-/// Reads the data that the recipe names. Throws as load_label_data and make_label_objective, or as load_surfaces and
+/// Reads the data that the recipe names: for upsampling pairs of patches where names_pairs() says so, else the meshes
+/// or scans of a folder. Throws as load_label_data and make_label_objective, or as load_pairs, load_surfaces and
 /// make_upsampling_objective.
 LoadedTask load_task(const Recipe& recipe, std::vector<std::string>& warnings, ProgressMode progress);
 

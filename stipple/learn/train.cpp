@@ -290,16 +290,6 @@ void Training::step(const data::LoadedBatch& batch) {
         log_->add_step(counters_.step, batch.epoch, loss, rate, gradient);
 }
 
-/// Null where a signal came while its items were made: steps that are queued must be counted first.
-const data::LoadedBatch* next_unless_stopped(data::BatchLoader& loader) {
-    try {
-        return loader.next();
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::interrupted && error.code() != ErrorCode::terminated) throw;
-        return nullptr;
-    }
-}
-
 /// The rest of the epoch, or as much of it as is made at a time.
 void Training::steps_on_device() {
     const data::LoaderState from = loader_.state();
@@ -309,25 +299,13 @@ void Training::steps_on_device() {
     for (int64_t i = 0; i < count; ++i)
         rates.push_back(
             rate_at(recipe_.schedule, counters_.step + i, loader_.batches(), recipe_.run.epochs, counters_.plateau));
-    const bool is_staged = objective_.has_staged_batches();
-    if (!is_staged) {
-        std::vector<int64_t> order(static_cast<size_t>(objective_.items()));
-        data::epoch_order(recipe_.run.seed, from.epoch, order);
-        objective_.set_order(order);
-    }
+    std::vector<int64_t> order(static_cast<size_t>(objective_.items()));
+    data::epoch_order(recipe_.run.seed, from.epoch, order);
+    objective_.set_order(order);
     RunOptions how = run_options(from.epoch);
     const int64_t first_step = counters_.step;
     device_steps_->begin(counters_, from.epoch, from.batch * batch_, rates, how);
-    for (int64_t i = 0; i < count && caught_signal() == 0; ++i) {
-        failpoint("train.step");
-        if (!is_staged)
-            device_steps_->launch();
-        else if (const data::LoadedBatch* batch = next_unless_stopped(loader_))
-            device_steps_->launch(*batch);
-        else
-            break;
-        progress_->add(batch_);
-    }
+    device_steps_->launch(count, loader_, [&] { progress_->add(batch_); });
     const std::vector<StepRecord> records = device_steps_->finish(counters_);
     const auto made = static_cast<int64_t>(records.size());
     epoch_steps_ += made;

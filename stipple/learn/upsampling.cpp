@@ -71,7 +71,7 @@ UpsampledBatch QueryObjective::run(Module& module, const PatchTensors& patches, 
 StepOutput QueryObjective::step_of(Module& module, const PatchTensors& patches, const RunOptions& options) const {
     const UpsampledBatch batch = run(module, patches, options);
     const ProfileMark of_loss(options.profiler, "loss");
-    const UpsamplingTerms terms = upsampling_terms(index(), batch);
+    const UpsamplingTerms terms = upsampling_terms(*truth_of(patches), batch);
     const LossRecipe& weights = recipe().loss;
     const Tensor loss = weights.vector_weight * terms.vector + weights.distance_weight * terms.distance +
                         weights.coverage_weight * terms.coverage + weights.uncertainty_weight * terms.uncertainty;
@@ -98,9 +98,10 @@ Scores QueryObjective::evaluate(Module& module) {
     std::vector<Tensor> before, after, coverage;
     for (int64_t begin = 0; begin < scored.patches(); begin += kScoredPatches) {
         const int64_t end = std::min(scored.patches(), begin + kScoredPatches);
-        const UpsampledBatch batch = run(module, scored.slice(begin, end), {});
-        before.push_back(mean_distances(batch.queries, batch.frames));
-        after.push_back(mean_distances(batch.moved.back(), batch.frames));
+        const PatchTensors patches = scored.slice(begin, end);
+        const UpsampledBatch batch = run(module, patches, {});
+        before.push_back(mean_distances(batch.queries, patches));
+        after.push_back(mean_distances(batch.moved.back(), patches));
         coverage.push_back(chamfer({batch.moved.back(), ops::Batch::dense(end - begin, recipe().patch.queries)},
                                    {batch.truth, ops::Batch::dense(end - begin, recipe().patch.truth)},
                                    ops::DistanceNorm::euclidean)
@@ -123,12 +124,12 @@ Scores QueryObjective::evaluate(Module& module) {
 
 }  // namespace
 
-UpsamplingTerms upsampling_terms(const SurfaceIndex& index, const UpsampledBatch& batch) {
+UpsamplingTerms upsampling_terms(const SurfaceTruth& surface, const UpsampledBatch& batch) {
     const int64_t patches = batch.frames.size(0), rows = batch.queries.size(0), queries = rows / patches;
     const auto steps = static_cast<int64_t>(batch.moved.size());
     std::vector<Tensor> positions = {batch.queries.detach().reshape({patches, queries, 3})};
     for (const Tensor& moved : batch.moved) positions.push_back(moved.detach().reshape({patches, queries, 3}));
-    const Tensor found = index.closest(torch::cat(positions, 1), batch.frames);
+    const Tensor found = surface.closest(torch::cat(positions, 1), batch.frames);
     const auto closest = [&](int64_t step) {  // of where it has put the queries; step 0: of the queries
         return found.narrow(1, step * queries, queries).reshape({rows, 3});
     };

@@ -1,6 +1,7 @@
 #pragma once
 // Upsampling: a network learns to move candidate points onto the surface that a cloud was sampled from. The truth is
-// exact, the closest points of the meshes that the clouds came from.
+// the closest points there: exact ones of meshes, those of triangles between the points of a scan, or of discs around
+// the dense points of a pair.
 
 #include <memory>
 
@@ -34,7 +35,7 @@ struct UpsampledBatch {
 struct UpsamplingTerms {
     torch::Tensor vector, distance, coverage, uncertainty, before, after;
 };
-UpsamplingTerms upsampling_terms(const SurfaceIndex& index, const UpsampledBatch& batch);
+UpsamplingTerms upsampling_terms(const SurfaceTruth& surface, const UpsampledBatch& batch);
 
 /// Trains on patches of set.train, recipe.data.items of them in an epoch, new ones in each; evaluates
 /// recipe.data.validation_items fixed ones of set.held_out: of even clouds, random clouds and noisy ones a third each,

@@ -34,6 +34,8 @@ void check_options(const PuFlowOptions& options) {
         options.interpolation != Interpolation::midpoint || options.interpolation_neighbours > options.ratio,
         "puflow: midpoint needs more interpolation_neighbours than ratio, got {} and {}",
         options.interpolation_neighbours, options.ratio);
+    STIPPLE_REQUIRE(options.interpolated == Interpolated::latents || (!options.noise && !options.stages),
+                    "puflow: coordinates are interpolated without noise and stages");
 }
 
 /// What came with the families is there where it is not as published: programs from before read all other files.
@@ -54,6 +56,8 @@ Config config_of(const PuFlowOptions& options) {
         config["attention_normalise"] = attention_normalise_names()[static_cast<size_t>(options.attention_normalise)];
     if (options.interpolation != usual.interpolation)
         config["interpolation"] = interpolation_names()[static_cast<size_t>(options.interpolation)];
+    if (options.interpolated != usual.interpolated)
+        config["interpolated"] = interpolated_names()[static_cast<size_t>(options.interpolated)];
     if (options.noise != usual.noise) config["noise"] = config_text(options.noise);
     return config;
 }
@@ -85,6 +89,11 @@ const std::vector<std::string>& interpolation_names() {
 
 const std::vector<std::string>& attention_normalise_names() {
     static const std::vector<std::string> names = {"row", "joint"};
+    return names;
+}
+
+const std::vector<std::string>& interpolated_names() {
+    static const std::vector<std::string> names = {"latents", "coordinates"};
     return names;
 }
 
@@ -125,7 +134,8 @@ Network puflow(const PuFlowOptions& options) {
 
     const bool is_latent = options.neighbourhood == Neighbourhood::latent;
     const Tensor near = build.knn("interp.knn", is_latent ? z : points, options.interpolation_neighbours);
-    const Children children = interpolate_latents(build, options, points, z, near);
+    const bool is_direct = options.interpolated == Interpolated::coordinates;
+    const Children children = interpolate_latents(build, options, points, is_direct ? points : z, near);
     if (children.logits >= 0) stage("interp_logits", children.logits);
     stage("latent_interp", children.latents);
     Tensor latent = children.latents;
@@ -134,7 +144,7 @@ Network puflow(const PuFlowOptions& options) {
         latent = build.add("interp.noisy", latent, noise);
     }
 
-    const Tensor upsampled = flow.decode("decode.", latent, options.ratio);
+    const Tensor upsampled = is_direct ? latent : flow.decode("decode.", latent, options.ratio);
     build.output("upsampled", upsampled);
     build.output("weights", children.weights);
     build.output("neighbours", near);

@@ -50,13 +50,21 @@ enum class Context {
 /// How much of each neighbour a child is made of (puflow/interpolation.h has the formulas). As published: learned.
 enum class Interpolation { learned, coded, midpoint, inverse_distance, bilateral, interp_conv };
 
+/// What the children's weights are of.
+enum class Interpolated {
+    latents,      // which the flow then takes back
+    coordinates,  // of the points: the control of what the latent space brings. The flow is there for its likelihood
+};
+
 /// By the position of the enumerators, as configurations have them: "coupling", ..; "euclidean", ..; "self-attention",
-/// ..; "inverse-distance", ..; "row", "joint" of network::Normalise.
+/// ..; "inverse-distance", ..; "latents", ..; "row", "joint"
+/// of network::Normalise.
 const std::vector<std::string>& flow_family_names();
 const std::vector<std::string>& neighbourhood_names();
 const std::vector<std::string>& context_names();
 const std::vector<std::string>& interpolation_names();
 const std::vector<std::string>& attention_normalise_names();
+const std::vector<std::string>& interpolated_names();
 
 struct PuFlowOptions {
     int64_t ratio = 4;                     // children of a point, 1..32
@@ -69,6 +77,7 @@ struct PuFlowOptions {
     Context context = Context::none;
     network::Normalise attention_normalise = network::Normalise::row;  // of self-attention; or joint
     Interpolation interpolation = Interpolation::learned;
+    Interpolated interpolated = Interpolated::latents;  // of coordinates only without noise and stages
     bool noise = false;   // an input noise [B, N, ratio, c], added to the latents of the children before they go back:
                           // normal numbers times a temperature make several outputs of one input
     bool stages = false;  // also output what the published code computes on the way, for parity tests

@@ -70,6 +70,9 @@ Network build_puflow(const Config& config) {
     auto interpolation = static_cast<int64_t>(options.interpolation);
     reader.read("interpolation", interpolation_names(), interpolation);
     options.interpolation = static_cast<Interpolation>(interpolation);
+    auto interpolated = static_cast<int64_t>(options.interpolated);
+    reader.read("interpolated", interpolated_names(), interpolated);
+    options.interpolated = static_cast<Interpolated>(interpolated);
     reader.read("noise", options.noise);
     reader.read("stages", options.stages);
     reader.finish();

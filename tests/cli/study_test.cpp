@@ -97,7 +97,7 @@ TEST_F(CliStudy, AblationTellsWhatIsMissing) {
     EXPECT_EQ(json["rows"][4]["cd_raw"], 0.0002);
     const std::string notes = json["notes"].dump();
     EXPECT_TRUE(contains(notes, "2 of 3 inputs are left out")) << notes;
-    EXPECT_TRUE(contains(notes, "Not measured yet: no-likelihood, euclidean-interpolation")) << notes;
+    EXPECT_TRUE(contains(notes, "Not measured yet: coupling, no-likelihood, euclidean-interpolation")) << notes;
     EXPECT_EQ(png(folder / "ablation/sources.png"), "PNG");
 }
 
@@ -142,7 +142,13 @@ TEST_F(CliStudy, WrongUse) {
     expect_error(study("noise", {"--data", data, "--model", "a b=x", "-o", out}), 2, "\"a b\"");
     expect_error(study("noise", {"--data", data, "--model", "x=" + (folder / "no.safetensors"), "-o", out}), 3,
                  "no.safetensors");
-    expect_error(study("ablation", {"--data", data, "--retrain", "-o", out}), 2, "--retrain is in stipple-learn");
+    std::filesystem::create_directories(folder / "bin");
+    std::filesystem::copy_file(STIPPLE_PROGRAM, folder / "bin/stipple");  // alone, without stipple-learn
+    Launch alone;
+    alone.arguments = {
+        folder / "bin/stipple", "study", "upsampling-ablation", "--retrain", "--training", data, "--only", "residual"};
+    expect_error(run_launch(alone), 5, "study upsampling-ablation --retrain needs the program stipple-learn");
+    expect_error(study("ablation", {"--data", data, "--only", "residual", "-o", out}), 2, "are for --retrain");
     expect_error(study("ablation", {"--data", data, "--stored", folder / "no.csv", "-o", out}), 3, "no.csv");
     expect_error(study("noise", {"--data", data, "-o", data}), 4, "folder of other things");
     expect_error(study("real", {folder / "none.ply", "-o", out}), 3, "none.ply");

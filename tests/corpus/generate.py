@@ -360,6 +360,33 @@ add("events/wire_type.events", VERSION + record(b"\x13"), "byte 53: protocol buf
 add("events/field_zero.events", VERSION + record(b"\0\0"), "byte 53: protocol buffers: no field has that number")
 add("events/nested_length.events", VERSION + record(b"\x2a\x02\x0a\x05"), "byte 56: protocol buffers: a field is longer than its message")
 
+# --- TFRecord files of tf.Example
+def field(number, content):
+    return bytes([8 * number + 2, len(content)]) + content
+
+
+def example(**lists):
+    entries = [field(1, field(1, name.encode()) + field(2, field(2, field(1, struct.pack(f"<{len(v)}f", *v))))) for name, v in lists.items()]
+    return field(1, b"".join(entries))
+
+
+PAIR = record(example(a=[1, 2, 3], b=[1, 2, 3, 4, 5, 6]))
+add("tfrecord/empty.tfrecord", b"", "ok")
+add("tfrecord/good.tfrecord", PAIR + PAIR, "ok")
+add("tfrecord/empty_example.tfrecord", record(b""), "ok")
+add("tfrecord/one_by_one.tfrecord", record(field(1, field(1, field(1, b"a") + field(2, field(2, b"\x0d\0\0\x80\x3f\x0d\0\0\0\x40"))))), "ok")
+add("tfrecord/integers.tfrecord", record(field(1, field(1, field(1, b"a") + field(2, field(3, field(1, b"\1\2")))))), "ok")
+add("tfrecord/cut.tfrecord", PAIR + PAIR[:-1], f"byte {len(PAIR)}: the file ends within a record")
+add("tfrecord/cut_head.tfrecord", PAIR + PAIR[:11], f"byte {len(PAIR)}: the file ends within a record")
+add("tfrecord/checksum.tfrecord", PAIR[:-1] + b"?", "byte 0: the checksum of a record is wrong")
+add("tfrecord/checksum_head.tfrecord", PAIR[:8] + b"????" + PAIR[12:], "byte 0: the checksum of a record's length is wrong")
+add("tfrecord/text.tfrecord", "x,y,z\n1,2,3\n4,5,6\n", "byte 0: the checksum of a record's length is wrong")
+add("tfrecord/length_huge.tfrecord", record(b"", length=2**63), "byte 0: a record of 9223372036854775808 bytes, more than 67108864 are not read")
+add("tfrecord/varint.tfrecord", record(b"\x0a" + b"\xff" * 10), "protocol buffers: a number of more than 64 bits")
+add("tfrecord/field_long.tfrecord", record(field(1, b"\x0a\x7f")), "protocol buffers: a field is longer than its message")
+add("tfrecord/wire_type.tfrecord", record(b"\x0b"), "protocol buffers: a field of an unknown type")
+add("tfrecord/floats_odd.tfrecord", record(field(1, field(1, field(1, b"a") + field(2, field(2, field(1, b"12345")))))), "5 bytes are no list of floats")
+
 # --- images
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -94,7 +94,7 @@ TEST(Layouts, AreRowsOfTheirPage) {
         EXPECT_GT(row, last) << layout.name << " is out of order";
         last = row;
     }
-    EXPECT_EQ(layouts().size(), 10u);
+    EXPECT_EQ(layouts().size(), 11u);
 }
 
 class PairSet : public DataSetTest {};

@@ -7,6 +7,7 @@
 #include "stipple/io/event_file.h"
 #include "stipple/io/image_file.h"
 #include "stipple/io/safetensors.h"
+#include "stipple/io/tfrecord.h"
 #include "tests/support/clouds.h"
 
 namespace stipple::test {
@@ -19,6 +20,8 @@ void read_as(const std::string& folder, io::ByteReader& reader) {
         io::parse_safetensors(reader);
     else if (folder == "events")
         io::parse_events(reader);
+    else if (folder == "tfrecord")
+        for (io::TfExample example; io::read_example(reader, example);) continue;
     else if (folder == "png")
         io::parse_png(reader);
     else if (folder == "jpeg")

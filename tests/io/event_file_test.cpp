@@ -10,8 +10,8 @@
 
 #include "stipple/core/error.h"
 #include "stipple/io/common/crc32c.h"
-#include "stipple/io/common/event_record.h"
 #include "stipple/io/common/protobuf_writer.h"
+#include "stipple/io/common/record.h"
 #include "stipple/io/image_file.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/process.h"
@@ -196,7 +196,7 @@ TEST(IoEventFile, WhatIsNoneIsRefused) {
     refused(std::string("\x2a\x02\x0a\x05", 4), "a field is longer than its message");
     io::MemorySource source(std::as_bytes(std::span(first.data(), first.size())));
     io::Limits limits;
-    limits.max_event_record = 20;
+    limits.max_record = 20;
     io::ByteReader reader(source, limits);
     EXPECT_ERROR(io::parse_events(reader), bad_file, "a record of 24 bytes, more than 20 are not read");
 }

@@ -280,7 +280,8 @@ TEST(SurfacePatches, FoldersAreReadByTheirManifest) {
     EXPECT_EQ(names_of(load_surfaces(folder / "", options, warnings, ProgressMode::never)),
               (std::vector<std::string>{"c.ply", "b.ply"}));
     test::write_file(folder / "manifest.tsv", "file\tsource\n");
-    EXPECT_ERROR(load_surfaces(folder / "", options, warnings, ProgressMode::never), bad_file, "without meshes");
+    EXPECT_ERROR(load_surfaces(folder / "", options, warnings, ProgressMode::never), bad_file,
+                 "without meshes or clouds");
     std::vector<Mesh> flat;
     flat.push_back(geometry::cube_mesh());
     std::fill(flat[0].vertices.positions.span().begin(), flat[0].vertices.positions.span().end(), 1.0f);

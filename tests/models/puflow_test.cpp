@@ -8,6 +8,7 @@
 #include "stipple/core/rng.h"
 #include "tests/support/data_sets.h"
 #include "tests/support/devices.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/puflow_reference.h"
 #include "tests/support/reference_network.h"
 #include "tests/support/reference_weights.h"
@@ -208,6 +209,29 @@ TEST(PuFlow, NoiseIsAddedToTheLatents) {
     noise.data()[3] = 0.1f;  // of the second child
     const std::vector<double> moved = run(noisy), before = run(plain);
     for (size_t i = 0; i < moved.size(); ++i) EXPECT_EQ(moved[i] != before[i], i >= 3 && i < 6) << i;
+}
+
+TEST(PuFlow, CoordinatesAreInterpolatedByTheSameWeights) {
+    const Array<float, 2> points = points_in_a_cube(20);
+    const Network direct = puflow({.interpolated = Interpolated::coordinates}), plain = puflow({});
+    const network::Weights weights = test::random_weights(plain, 4);
+    const auto run = [&](const Network& network) {
+        return test::run_reference(network, weights, ops::Batch::single(20), {{"points", points.view()}});
+    };
+    const auto made = run(direct), usual = run(plain);
+    EXPECT_EQ(made.output("nll").values, usual.output("nll").values);
+    const ReferenceTensor &children = made.output("upsampled"), &near = made.output("neighbours"),
+                          &shares = made.output("weights");
+    for (int64_t i = 0; i < 20; ++i)
+        for (int64_t child = 0; child < 4; ++child)
+            for (int64_t axis = 0; axis < 3; ++axis) {
+                double sum = 0;
+                for (int64_t j = 0; j < 8; ++j)
+                    sum += shares.values[static_cast<size_t>(4 * (8 * i + j) + child)] *
+                           points.data()[3 * static_cast<int64_t>(near.values[static_cast<size_t>(8 * i + j)]) + axis];
+                EXPECT_NEAR(children.values[static_cast<size_t>(3 * (4 * i + child) + axis)], sum, 1e-6);
+            }
+    EXPECT_ERROR(puflow({.interpolated = Interpolated::coordinates, .noise = true}), bad_argument, "without noise");
 }
 
 }  // namespace

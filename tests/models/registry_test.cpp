@@ -97,6 +97,7 @@ TEST(Registry, ConfigurationsRoundTrip) {
                                       .steps = 3}));
     expect_round_trip(puflow({.ratio = 7, .neighbours = 9, .interpolation_neighbours = 5, .stages = true}));
     expect_round_trip(puflow({.family = FlowFamily::residual, .neighbourhood = Neighbourhood::latent}));
+    expect_round_trip(puflow({.interpolated = Interpolated::coordinates}));
     expect_round_trip(puflow({.family = FlowFamily::continuous, .steps = 5, .noise = true}));
     expect_round_trip(puflow({.family = FlowFamily::augmented, .augmented_channels = 3}));
     expect_round_trip(puflow({.family = FlowFamily::mlp, .stages = true}));

@@ -1,16 +1,12 @@
 #include "stipple/cli/learn/study_command.h"
 
-#include <sys/wait.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <spawn.h>
 
 #include "stipple/cli/common/json.h"
 #include "stipple/cli/common/table.h"
-#include "stipple/core/interrupt.h"
+#include "stipple/cli/learn/child_program.h"
+#include "stipple/cli/learn/retrain_command.h"
 #include "stipple/core/json_reader.h"
 #include "stipple/core/log.h"
 #include "stipple/core/program_files.h"
@@ -18,8 +14,6 @@
 #include "stipple/io/image_file.h"
 #include "stipple/learn/recipe.h"
 #include "stipple/picture/chart.h"
-
-extern char** environ;
 
 namespace stipple::cli {
 namespace {
@@ -88,44 +82,15 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-/// Runs this program with other arguments, in a process of its own: what it allocates is gone afterwards. Returns its
-/// exit status. Interrupted, it waits for the child, which was interrupted with it and saves.
-int run_child(const std::vector<std::string>& arguments) {
-    const std::string program = program_path();
-    std::vector<char*> argv = {const_cast<char*>(program.c_str())};
-    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, 2, 1);  // its report is not ours
-    pid_t child = 0;
-    const int error = ::posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) throw Error(ErrorCode::internal, fmt::format("cannot start {}: {}", program, std::strerror(error)));
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    check_interrupted();
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 /// Begins a run, goes on with it, or leaves one that is complete alone.
 int train_once(const StudyArguments& arguments, const Common& common, const std::string& level, int64_t seed,
                const std::string& folder) {
-    if (is_file(folder + "/weights.safetensors")) return 0;
-    std::vector<std::string> call = {"train"};
-    if (is_file(folder + "/config.toml")) {
-        call.insert(call.end(), {"--resume", folder});
-    } else {
-        call.insert(call.end(), {arguments.recipe, "--data", arguments.data, "-o", folder, "--epochs",
-                                 std::to_string(arguments.epochs), "--seed", std::to_string(seed), "--set",
-                                 "run.confidence=false"});
-        for (const std::string& setting : arguments.settings) call.insert(call.end(), {"--set", setting});
-        call.insert(call.end(), {"--set", "run.precision=" + level});
-    }
-    call.insert(call.end(), {"--device", common.device});
-    if (common.threads > 0) call.insert(call.end(), {"--threads", std::to_string(common.threads)});
-    return run_child(call);
+    std::vector<std::string> call = {
+        arguments.recipe,     "--data", arguments.data,        "--epochs", std::to_string(arguments.epochs), "--seed",
+        std::to_string(seed), "--set",  "run.confidence=false"};
+    for (const std::string& setting : arguments.settings) call.insert(call.end(), {"--set", setting});
+    call.insert(call.end(), {"--set", "run.precision=" + level});
+    return train_in(folder, call, common);
 }
 
 /// All runs of a level.
@@ -254,6 +219,7 @@ Command add_study(Arguments& root, Common& common) {
         "Example:\n  stipple study precision pointnet-cls --data modelnet40.stpk");
     Command command{&app, {}, {}, {}};
     command.commands.push_back({&precision, [arguments, &common] { return run_precision(*arguments, common); }, {}});
+    command.commands.push_back(add_retraining(app, common));
     return command;
 }
 

@@ -227,7 +227,7 @@ Command add_train(Arguments& root, Common& common) {
     auto arguments = std::make_shared<TrainArguments>();
     Arguments& app = root.command("train", "Train a network from a recipe");
     app.option("RECIPE", arguments->recipe, "By name or path: every number of the run (TOML)");
-    app.option("--data", arguments->data, "Data set: a folder in one of the layouts of docs/data.md").text("DIR");
+    app.option("--data", arguments->data, "Data set: docs/data.md; upsamplers: meshes, scans or patches").text("DIR");
     app.option("-o,--output", arguments->output, "Run folder; runs/RECIPE without it").text("DIR");
     app.option("--resume", arguments->resume, "Go on with a run, bit for bit").text("DIR");
     app.option("--init", arguments->init, "Start from weights; a head for other classes is new").text("WEIGHTS");

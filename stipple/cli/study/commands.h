@@ -15,6 +15,13 @@ Command add_study_real(Arguments& group, Common& common);
 Command add_study_cost(Arguments& group, Common& common);
 Command add_study_diagrams(Arguments& group, Common& common);
 
+/// A plan over the shapes of a folder, the first `shapes` or all for 0, without methods and conditions. What reading
+/// meshes warns of goes into the result, which must outlive the plan.
+study::StudyPlan shapes_plan(const std::string& data, int64_t shapes, const std::string& folder, const Common& common,
+                             Result& result);
+/// Leaves out the conditions that need a cloud beside each mesh, where one lacks it; returns how many.
+size_t drop_given_truths(study::StudyPlan& plan);
+
 /// --model and --compare.
 struct MethodArguments {
     std::vector<std::string> models, compared;

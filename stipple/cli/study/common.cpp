@@ -48,6 +48,30 @@ void tell_written(const std::string& path, const char* format, const Common& com
 
 }  // namespace
 
+study::StudyPlan shapes_plan(const std::string& data, int64_t shapes, const std::string& folder, const Common& common,
+                             Result& result) {
+    study::StudyPlan plan;
+    plan.shapes = study::list_shapes(data, shapes);
+    plan.first_seed = common.seed;
+    plan.folder = folder;
+    plan.device = common.device;
+    plan.load_mesh = [&common, &result](const std::string& path) {
+        Common quiet = common;
+        quiet.progress = "never";
+        return load_faces({path, "", -1}, quiet, result);
+    };
+    return plan;
+}
+
+size_t drop_given_truths(study::StudyPlan& plan) {
+    const bool has_truths = std::none_of(plan.shapes.begin(), plan.shapes.end(),
+                                         [](const study::Shape& shape) { return shape.truth.empty(); });
+    if (has_truths) return 0;
+    return std::erase_if(plan.conditions, [](const study::Condition& condition) {
+        return condition.given_truth || condition.draw == study::Draw::given;
+    });
+}
+
 void add_methods(Arguments& app, MethodArguments& arguments) {
     app.option("--model", arguments.models, "Weights, with a name of their own: NAME=FILE [upsampler]")
         .text("[NAME=]FILE")

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stipple/cli/commands.h"
 #include "stipple/cli/common/draw_values.h"
 #include "stipple/cli/common/network_options.h"
 #include "stipple/cli/study/figures.h"
@@ -13,7 +14,8 @@ namespace stipple::cli {
 namespace {
 
 struct SweepArguments {
-    std::string data, output, stored, up = "z";
+    std::string data, output, stored, training, up = "z";
+    std::vector<std::string> only;
     MethodArguments methods;
     int64_t shapes = 0, seeds = 5, size = 0;
     bool is_quick = false, inputs_only = false, retrain = false;
@@ -55,30 +57,16 @@ std::string stored_file(const SweepArguments& arguments) {
 
 study::StudyPlan plan_of(const Sweep& sweep, const SweepArguments& arguments, const Common& common, Result& result,
                          study::Report& report) {
-    study::StudyPlan plan;
+    study::StudyPlan plan =
+        shapes_plan(arguments.data, arguments.is_quick ? 2 : arguments.shapes, arguments.output, common, result);
     plan.methods = study::list_methods(arguments.methods.models, arguments.methods.compared);
-    plan.shapes = study::list_shapes(arguments.data, arguments.is_quick ? 2 : arguments.shapes);
-    plan.first_seed = common.seed;
     plan.seeds = arguments.is_quick ? 1 : arguments.seeds;
-    plan.folder = arguments.output;
     plan.again = common.overwrite;
-    plan.device = common.device;
     plan.conditions = sweep.conditions();
-    const bool has_truths = std::none_of(plan.shapes.begin(), plan.shapes.end(),
-                                         [](const study::Shape& shape) { return shape.truth.empty(); });
     const size_t all = plan.conditions.size();
-    if (!has_truths)
-        std::erase_if(plan.conditions, [](const study::Condition& condition) {
-            return condition.given_truth || condition.draw == study::Draw::given;
-        });
-    if (plan.conditions.size() < all)
-        report.paragraphs.push_back(fmt::format("{} of {} inputs are left out: no gt_8192 comes with the shapes.",
-                                                all - plan.conditions.size(), all));
-    plan.load_mesh = [&common, &result](const std::string& path) {
-        Common quiet = common;
-        quiet.progress = "never";
-        return load_faces({path, "", -1}, quiet, result);
-    };
+    if (const size_t dropped = drop_given_truths(plan); dropped > 0)
+        report.paragraphs.push_back(
+            fmt::format("{} of {} inputs are left out: no gt_8192 comes with the shapes.", dropped, all));
     return plan;
 }
 
@@ -190,9 +178,10 @@ void add_figures(const Sweep& sweep, const SweepArguments& arguments, const stud
 }
 
 Result run_sweep(const Sweep& sweep, const SweepArguments& arguments, const Arguments& app, const Common& common) {
-    if (arguments.retrain)
-        throw Error(ErrorCode::bad_argument, "--retrain is in stipple-learn: this program trains nothing",
-                    "give --model NAME=weights of runs of stipple train, or stored rows with --stored");
+    if (arguments.retrain) return refuse_without_learn("study upsampling-ablation --retrain");
+    STIPPLE_REQUIRE(arguments.training.empty() && arguments.only.empty(), "--training and --only are for --retrain");
+    if (arguments.data.empty())
+        throw Error(ErrorCode::bad_argument, "--data is missing", fmt::format("see: {}", app.help_call()));
     Result result;
     study::Report report{.title = sweep.title, .command = command_line(app, common)};
     require_study_folder(arguments.output, common);
@@ -231,7 +220,7 @@ Command add_sweep(const Sweep& sweep, Arguments& group, Common& common) {
     const std::string name = fmt::format("upsampling-{}", sweep.name);
     Arguments& app = group.command(name, sweep.summary);
     arguments->output = "runs/" + name;
-    Option data = app.option("--data", arguments->data, "Folder with meshes/, and perhaps gt_8192/").text("FOLDER");
+    app.option("--data", arguments->data, "Folder with meshes/, and perhaps gt_8192/").text("FOLDER");
     app.option("-o,--output", arguments->output, "Folder; rows that are in it are kept").show_default();
     add_methods(app, arguments->methods);
     app.option("--shapes", arguments->shapes, "The first N; 0: all").from_zero().text("N").show_default();
@@ -239,7 +228,13 @@ Command add_sweep(const Sweep& sweep, Arguments& group, Common& common) {
     app.flag("--quick", arguments->is_quick, "Two shapes and one draw");
     app.option("--stored", arguments->stored, "Rows with commit and command [bench/results]").text("FILE.csv");
     app.flag("--inputs-only", arguments->inputs_only, "Write the inputs, for other programs, and stop");
-    app.flag("--retrain", arguments->retrain, "Train the variants: in stipple-learn");
+    if (sweep.is_ablation) {
+        app.flag("--retrain", arguments->retrain, "Train variants and store their rows; needs stipple-learn");
+        app.option("--training", arguments->training, "With --retrain: what is trained on").text("DIR");
+        app.option("--only", arguments->only, "With --retrain: of the variants these")
+            .separated_by(',')
+            .text("NAME,...");
+    }
     add_up(app, arguments->up);
     add_picture_size(app, arguments->size);
     app.footer(fmt::format(
@@ -248,7 +243,7 @@ Command add_sweep(const Sweep& sweep, Arguments& group, Common& common) {
         "OUTPUT/inputs.\n\n"
         "Example:\n  stipple study {} --data upsample_dev --quick -o runs/{}",
         name, sweep.name));
-    return {&app, [&sweep, arguments, &app, &common] { return run_sweep(sweep, *arguments, app, common); }, {data}};
+    return {&app, [&sweep, arguments, &app, &common] { return run_sweep(sweep, *arguments, app, common); }, {}};
 }
 
 }  // namespace

@@ -30,6 +30,6 @@ struct Layout {
 };
 
 extern const Layout kPacked, kModelNetHdf5, kModelNetText, kPartHdf5, kPartText, kPartNormalText, kPatchHdf5,
-    kPairFolders, kPartFolders, kClassFolders;
+    kPatchRecords, kPairFolders, kPartFolders, kClassFolders;
 
 }  // namespace stipple::data

@@ -2,6 +2,8 @@
 
 #include <torch/torch.h>
 
+#include "stipple/core/failpoint.h"
+#include "stipple/core/interrupt.h"
 #include "stipple/learn/evaluate/layer.h"
 #include "stipple/learn/flows/lipschitz.h"
 #include "stipple/learn/functions/tensors.h"
@@ -26,6 +28,16 @@ ops::UpdateRules rules_of(const Recipe& recipe) {
             .least_scale = LossScale::kLeast,
             .most_scale = LossScale::kMost,
             .scale_good_steps = LossScale::kGoodSteps};
+}
+
+/// Null where a signal came while its items were made: steps that are queued must be counted first.
+const data::LoadedBatch* next_unless_stopped(data::BatchLoader& loader) {
+    try {
+        return loader.next();
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::interrupted && error.code() != ErrorCode::terminated) throw;
+        return nullptr;
+    }
 }
 
 }  // namespace
@@ -75,9 +87,17 @@ void DeviceSteps::begin(const Counters& counters, int64_t epoch, int64_t first_i
     torch::cuda::synchronize(state_.get_device());  // the steps are on a stream of their own
 }
 
-void DeviceSteps::launch(const data::LoadedBatch& batch) {
-    graph_.run([&] { objective_.stage(batch); });
-    graph_.launch();
+void DeviceSteps::launch(int64_t count, data::BatchLoader& loader, const std::function<void()>& advance) {
+    for (int64_t i = 0; i < count && caught_signal() == 0; ++i) {
+        failpoint("train.step");
+        if (objective_.has_staged_batches()) {
+            const data::LoadedBatch* batch = next_unless_stopped(loader);
+            if (!batch) return;
+            graph_.run([&] { objective_.stage(*batch); });
+        }
+        graph_.launch();
+        advance();
+    }
 }
 
 void DeviceSteps::step() {

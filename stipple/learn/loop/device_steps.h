@@ -32,10 +32,9 @@ public:
     void begin(const Counters& counters, int64_t epoch, int64_t first_item, const std::vector<double>& rates,
                const RunOptions& how);
 
-    /// Queues the next one.
-    void launch() { graph_.launch(); }
-    /// Of a batch of the loader, for an objective that stages them. Waits for the step before; the batch may go then.
-    void launch(const data::LoadedBatch& batch);
+    /// Queues the next `count`, fewer where a signal comes; calls advance() after each. For an objective that stages
+    /// batches they are the loader's next ones, and each waits for the step before it.
+    void launch(int64_t count, data::BatchLoader& loader, const std::function<void()>& advance);
 
     /// Until the steps that were launched are done; tells the counters, optimizer and average of them, but for
     /// counters.skipped: who counts those must say why.

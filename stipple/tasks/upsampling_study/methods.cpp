@@ -69,11 +69,14 @@ MethodRunner::Loaded& MethodRunner::loaded(const Method& method, int64_t neighbo
     if (!entry.checksum.empty()) return entry;
     ModelOrEngine source;
     source.path = find_weights(method.path);
-    source.model = models::load_model(source.path);
+    std::map<std::string, std::string> options = method.overrides;
+    source.model = models::load_model(source.path, options);
     entry.option = neighbours_option(source.model->network);
     entry.checksum = fmt::format("{:016x}", network::checksum(source.model->weights));
-    if (neighbours > 0 && !entry.option.empty())
-        source.model = models::load_model(source.path, {{entry.option, std::to_string(neighbours)}});
+    if (neighbours > 0 && !entry.option.empty()) {
+        options[entry.option] = std::to_string(neighbours);
+        source.model = models::load_model(source.path, options);
+    }
     if (neighbours == 0 || !entry.option.empty())
         entry.upsampler = std::make_unique<Upsampler>(std::move(source), RunnerOptions{.device = device_});
     return entry;
@@ -106,7 +109,8 @@ std::string MethodRunner::fingerprint_of(const Method& method, const Condition& 
                                          uint64_t seed) {
     switch (method.kind) {
         case MethodKind::network:
-            return fmt::format("{}-{}", loaded(method, condition.neighbours).checksum, condition.neighbours);
+            return fmt::format("{}-{}{}", loaded(method, condition.neighbours).checksum, condition.neighbours,
+                               method.temperature > 0 ? fmt::format("-t{}", method.temperature) : "");
         case MethodKind::files: return fingerprint(load_made(find_file(method, condition, shape, seed)));
         default: return "-";
     }
@@ -124,7 +128,9 @@ Made MethodRunner::run(const Method& method, const Condition& condition, const S
     Upsampler& upsampler =
         method.kind == MethodKind::network ? *loaded(method, condition.neighbours).upsampler : without_network;
     const auto begin = std::chrono::steady_clock::now();
-    Made made{upsample(upsampler, input, {.ratio = condition.ratio}).cloud, 0};
+    UpsampleOptions options{.ratio = condition.ratio};
+    if (method.temperature > 0) options.temperature = method.temperature, options.seed = seed;
+    Made made{upsample(upsampler, input, options).cloud, 0};
     made.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return made;
 }

@@ -20,6 +20,9 @@ struct Method {
     MethodKind kind = MethodKind::input;
     std::string name;
     std::string path = {};  // of weights, or of a folder
+
+    std::map<std::string, std::string> overrides = {};  // options of a network, those that no parameter depends on
+    double temperature = 0;                             // of a network that takes noise; the input's seed is its own
 };
 
 /// input, midpoints, the networks, the folders, floor, in this order. `models` and `folders` are "NAME=PATH"; a model

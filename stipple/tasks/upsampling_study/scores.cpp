@@ -1,9 +1,12 @@
 #include "stipple/tasks/upsampling_study/scores.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 
+#include "stipple/core/atomic_file.h"
+#include "stipple/core/program_files.h"
 #include "stipple/metrics/evaluate.h"
 #include "stipple/tasks/upsampling_study/csv.h"
 
@@ -150,6 +153,35 @@ std::vector<Mean> load_stored(const std::string& path) {
     } catch (const Error& error) {
         throw error.at_path(path);
     }
+}
+
+void store_means(const std::string& path, const std::vector<Mean>& means) {
+    Csv table;
+    if (is_file(path)) table = load_csv(path);
+    const auto column = [&](const std::string& name) {
+        const auto found = std::find(table.columns.begin(), table.columns.end(), name);
+        if (found != table.columns.end()) return static_cast<size_t>(found - table.columns.begin());
+        table.columns.push_back(name);
+        for (std::vector<std::string>& row : table.rows) row.emplace_back();
+        return table.columns.size() - 1;
+    };
+    const size_t input = column("input"), method = column("method");
+    for (const Mean& mean : means) {
+        std::map<size_t, std::string> cells = {{input, mean.input}, {method, mean.method}};
+        for (size_t s = 0; s < kScoreCount; ++s) cells[column(kScores[s].name)] = csv_text(mean.mean[s]);
+        cells[column("seeds")] = std::to_string(mean.seeds);
+        cells[column("shapes")] = std::to_string(mean.shapes);
+        cells[column("commit")] = mean.commit;
+        cells[column("command")] = mean.command;
+        auto row = std::find_if(table.rows.begin(), table.rows.end(), [&](const std::vector<std::string>& one) {
+            return one[input] == mean.input && one[method] == mean.method;
+        });
+        if (row == table.rows.end()) row = table.rows.emplace(row, table.columns.size());
+        for (auto& [at, text] : cells) (*row)[at] = std::move(text);
+    }
+    AtomicFile file(path, Overwrite::allow);
+    file.write(to_csv(table));
+    file.commit();
 }
 
 }  // namespace stipple::tasks::study

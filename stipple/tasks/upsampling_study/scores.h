@@ -60,4 +60,9 @@ std::vector<Mean> means_of(const std::vector<Row>& rows);
 /// commit and command. Throws Error{bad_file} with the path.
 std::vector<Mean> load_stored(const std::string& path);
 
+/// Puts means into such a file, which is made where there is none: each in place of the row of its input and method, or
+/// behind the others. Columns that the file has besides stay, those that it lacks are added; lines of comments go.
+/// Atomic. Throws as load_stored, and Error{cannot_write}.
+void store_means(const std::string& path, const std::vector<Mean>& means);
+
 }  // namespace stipple::tasks::study
