@@ -16,7 +16,7 @@ struct FlowUpsamplerOptions {
     int64_t layers = 4;             // edge convolutions, 1..8
     int64_t width = 96;             // their channels, 8..512
     int64_t query_neighbours = 12;  // input points that a query sees, 1..128
-    int64_t flow_neighbours = 4;    // those of them between which it is interpolated, the nearest, 1..128
+    int64_t flow_neighbours = 8;    // those of them between which it is interpolated, the nearest, 1..128
     int64_t hidden = 96;            // channels of a query, a multiple of 4, 8..512
     int64_t blocks = 3;             // of the flow, 0..16; 0: interpolation in Euclidean space, as a control
     int64_t flow_hidden = 32;       // channels inside a coupling, 4..256
