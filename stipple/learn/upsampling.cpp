@@ -40,7 +40,7 @@ public:
         return {{"stipple.trained", "true"}, {"stipple.task", "upsampling"}, {"stipple.unit", "spacing"}};
     }
     std::vector<std::string> sums() const override {
-        return {"loss", "vector", "distance", "coverage", "uncertainty", "before", "after", "batches"};
+        return {"loss", "vector", "distance", "coverage", "uncertainty", "chamfer", "before", "after", "batches"};
     }
     Scores scores(std::span<const double> sums) const override;
     Scores evaluate(Module& module) override;
@@ -73,23 +73,25 @@ StepOutput QueryObjective::step_of(Module& module, const PatchTensors& patches, 
     const ProfileMark of_loss(options.profiler, "loss");
     const UpsamplingTerms terms = upsampling_terms(*truth_of(patches), batch);
     const LossRecipe& weights = recipe().loss;
-    const Tensor loss = weights.vector_weight * terms.vector + weights.distance_weight * terms.distance +
-                        weights.coverage_weight * terms.coverage + weights.uncertainty_weight * terms.uncertainty;
+    Tensor loss = weights.vector_weight * terms.vector + weights.distance_weight * terms.distance +
+                  weights.coverage_weight * terms.coverage + weights.uncertainty_weight * terms.uncertainty;
+    if (weights.chamfer_weight > 0) loss = loss + weights.chamfer_weight * terms.chamfer;
     const torch::NoGradGuard no_gradients;
-    return {loss,
-            torch::stack({loss.detach(), terms.vector.detach(), terms.distance.detach(), terms.coverage.detach(),
-                          terms.uncertainty.detach(), terms.before, terms.after, torch::ones_like(terms.before)})};
+    return {loss, torch::stack({loss.detach(), terms.vector.detach(), terms.distance.detach(), terms.coverage.detach(),
+                                terms.uncertainty.detach(), terms.chamfer.detach(), terms.before, terms.after,
+                                torch::ones_like(terms.before)})};
 }
 
 Scores QueryObjective::scores(std::span<const double> sums) const {
-    const double batches = std::max(sums[7], 1.0);
+    const double batches = std::max(sums[8], 1.0);
     return {{"loss", sums[0]},
             {"vector", sums[1] / batches},
             {"distance", sums[2] / batches},
             {"coverage", sums[3] / batches},
             {"uncertainty", sums[4] / batches},
-            {"distance_before", sums[5] / batches},
-            {"distance_after", sums[6] / batches}};
+            {"chamfer", sums[5] / batches},
+            {"distance_before", sums[6] / batches},
+            {"distance_after", sums[7] / batches}};
 }
 
 Scores QueryObjective::evaluate(Module& module) {
@@ -143,10 +145,11 @@ UpsamplingTerms upsampling_terms(const SurfaceTruth& surface, const UpsampledBat
     }
     terms.vector = terms.vector / steps;
     terms.distance = terms.distance / steps;
-    terms.coverage = mean_of(chamfer({batch.moved.back(), ops::Batch::dense(patches, queries)},
-                                     {batch.truth, ops::Batch::dense(patches, batch.truth.size(0) / patches)},
-                                     ops::DistanceNorm::euclidean)
-                                 .b_to_a);
+    const ChamferMeans means =
+        chamfer({batch.moved.back(), ops::Batch::dense(patches, queries)},
+                {batch.truth, ops::Batch::dense(patches, batch.truth.size(0) / patches)}, ops::DistanceNorm::euclidean);
+    terms.coverage = mean_of(means.b_to_a);
+    terms.chamfer = mean_of(means.a_to_b + means.b_to_a) / 2;
     const Tensor error = distance_of(batch.moved.back().detach(), closest(steps));
     const Tensor expected = batch.uncertainty.flatten() + kLeastUncertainty;
     terms.uncertainty = mean_of(error / expected + expected.log());

@@ -20,12 +20,13 @@ struct UpsampledBatch {
     torch::Tensor truth;               // [patches * t, 3]
 };
 
-/// Means over all rows, float64, in spacings; the first four with gradients.
+/// Means over all rows, float64, in spacings; the first five with gradients.
 ///
 /// vector       over the steps, the distance from where a step has put a query to the closest point of where it was
 ///              before: a target on the surface, not towards the input points that lie on it too
 /// distance     over the steps, the distance from there to the surface
 /// coverage     the distance of the truth to the nearest query of the last step
+/// chamfer      half of the coverage plus the distance of a query of the last step to the nearest point of the truth
 /// uncertainty  e / b + log b, where e is the last step's distance, a constant, and b the uncertainty + 1e-3: the
 ///              negative log-likelihood of an exponential law
 /// before, after  the distance of queries to the surface, and of those of the last step
@@ -33,7 +34,7 @@ struct UpsampledBatch {
 /// Distances d of the first two are sqrt(d^2 + 0.02^2) - 0.02, which is d but for a fiftieth of a spacing, with
 /// gradient 0 at 0. Closest points are constants. What is not finite makes its terms NaN.
 struct UpsamplingTerms {
-    torch::Tensor vector, distance, coverage, uncertainty, before, after;
+    torch::Tensor vector, distance, coverage, chamfer, uncertainty, before, after;
 };
 UpsamplingTerms upsampling_terms(const SurfaceTruth& surface, const UpsampledBatch& batch);
 

@@ -146,7 +146,7 @@ TEST(LearnUpsampling, TermsAreThoseOfASlowComputation) {
     const UpsamplingTerms terms = upsampling_terms(index, batch);
 
     const auto smooth = [](double d) { return std::sqrt(d * d + 0.02 * 0.02) - 0.02; };
-    double vector = 0, distance = 0, coverage = 0, uncertainty = 0, before = 0, after = 0;
+    double vector = 0, distance = 0, coverage = 0, reach = 0, uncertainty = 0, before = 0, after = 0;
     constexpr double kRows = kPatches * kQueries;
     for (int64_t i = 0; i < kPatches * kQueries; ++i) {
         const auto patch = static_cast<size_t>(i / kQueries);
@@ -169,9 +169,16 @@ TEST(LearnUpsampling, TermsAreThoseOfASlowComputation) {
             nearest = std::min(nearest, length(row_of_tensor(batch.truth, i) - row_of_tensor(batch.moved[1], q)));
         coverage += nearest / (kPatches * kTruth);
     }
+    for (int64_t q = 0; q < kPatches * kQueries; ++q) {
+        double nearest = INFINITY;
+        for (int64_t i = q / kQueries * kTruth; i < (q / kQueries + 1) * kTruth; ++i)
+            nearest = std::min(nearest, length(row_of_tensor(batch.truth, i) - row_of_tensor(batch.moved[1], q)));
+        reach += nearest / kRows;
+    }
     EXPECT_NEAR(terms.vector.item<double>(), vector, 1e-5);
     EXPECT_NEAR(terms.distance.item<double>(), distance, 1e-5);
     EXPECT_NEAR(terms.coverage.item<double>(), coverage, 1e-5);
+    EXPECT_NEAR(terms.chamfer.item<double>(), (coverage + reach) / 2, 1e-5);
     EXPECT_NEAR(terms.uncertainty.item<double>(), uncertainty, 1e-4);
     EXPECT_NEAR(terms.before.item<double>(), before, 1e-5);
     EXPECT_NEAR(terms.after.item<double>(), after, 1e-5);
