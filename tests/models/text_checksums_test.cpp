@@ -28,6 +28,8 @@ const Case kCases[] = {
     {"flow-upsampler",
      {{"blocks", "0"}, {"steps", "1"}, {"layers", "2"}, {"query_neighbours", "8"}},
      0xb96201f2515a0db3},
+    {"flow-upsampler", {{"refinement", "matching"}, {"steps", "3"}}, 0x0},
+    {"flow-upsampler", {{"refinement", "descent"}}, 0x0},
     {"pointnet-classifier", {}, 0x14833457ed18ba21},
     {"pointnet-classifier", {{"variant", "tf"}, {"classes", "10"}, {"dropout", "0.5"}}, 0x95175d3c1606a2ae},
     {"pointnet-classifier", {{"input_transform", "false"}, {"feature_transform", "false"}}, 0x69c9e753c0781cac},
