@@ -271,7 +271,7 @@ void add_matching(Builder& build, Tensor points, Tensor features, Tensor queries
 void add_distance(Builder& build, Tensor points, Tensor features, Tensor queries, const FlowUpsamplerOptions& options) {
     const Surroundings around = look_around(build, "query", points, queries, options.query_neighbours);
     const Tensor context = see(build, "query", features, around, kNoTime, options);
-    build.output("distance", distance_from(build, "query.distance", context));
+    build.output("distance", distance_from(build, "distance", context));
 }
 
 /// All steps with the parameters of the first.

@@ -9,6 +9,7 @@
 #include "stipple/core/array.h"
 #include "stipple/core/parallel.h"
 #include "stipple/core/rng.h"
+#include "stipple/network/builder.h"
 #include "stipple/tasks/upsample.h"
 #include "tests/tasks/small_models.h"
 
@@ -136,15 +137,56 @@ TEST(UpsampleRefinements, MakeExactCounts) {
     }
 }
 
-/// The attribute is the x of the input: that of a point is near its own.
+/// Distances that are the same everywhere leave queries between the points. The attribute is the x of the input, and
+/// that of a point is near its own.
 TEST(UpsampleRefinements, DescentBlendsTheNearest) {
-    Upsampler upsampler(refined_by("descent"), {.device = "cpu"});
+    ModelOrEngine source = refined_by("descent");
+    for (float& x : source.model->weights.tensors.at("distance.weight").values) x = 0;
+    Upsampler upsampler(std::move(source), {.device = "cpu"});
     const Upsampled made = upsample(upsampler, plane_points(12), {.ratio = 3});
     ASSERT_EQ(made.cloud.size(), 432);
     double off = 0;
+    int64_t inner = 0;  // beyond the rim all are made of its points
+    for (int64_t i = 0; i < made.cloud.size(); ++i) {
+        const float* p = made.cloud.positions.data() + 3 * i;
+        if (std::max(std::abs(p[0] - 5.5f), std::abs(p[1] - 5.5f)) > 3) continue;
+        off += std::abs(made.cloud.attributes[0].value(i, 0) - p[0]);
+        ++inner;
+    }
+    ASSERT_GT(inner, 50);
+    EXPECT_LT(off / static_cast<double>(inner), 0.25);
+}
+
+/// |z| of a query: the distance to the plane of the first point.
+ModelOrEngine plane_distances() {
+    network::Builder build("plane-distances");
+    build.input("points", network::points_of(3));
+    const network::Tensor queries = build.input("queries", network::points_of(3, 1));
+    const network::Tensor z = build.slice("z", queries, 2, 3);
+    const network::Tensor above = build.activation("above", z, network::relu());
+    const network::Tensor below = build.activation("below", build.scale("turned", z, -1), network::relu());
+    build.output("distance", build.add("distance", above, below));
+    ModelOrEngine source;
+    source.path = "plane-distances";
+    network::Network network = build.finish();
+    network::Weights weights = network::initial_weights(network, 1);
+    source.model = models::Model{std::move(network), std::move(weights)};
+    return source;
+}
+
+TEST(UpsampleRefinements, DescentEndsOnTheSurface) {
+    PointCloud cloud = plane_points(12);
+    for (int64_t i = 1; i < cloud.size(); ++i)
+        cloud.positions.data()[3 * i + 2] = 0.4f * Rng(6).uniform(static_cast<uint64_t>(i)) - 0.2f;
+    Upsampler upsampler(plane_distances(), {.device = "cpu"});
+    const Upsampled made = upsample(upsampler, cloud, {.count = 500});
+    ASSERT_EQ(made.cloud.size(), 500);
     for (int64_t i = 0; i < made.cloud.size(); ++i)
-        off += std::abs(made.cloud.attributes[0].value(i, 0) - made.cloud.positions.data()[3 * i]) / 432;
-    EXPECT_LT(off, 0.4);
+        EXPECT_LT(std::abs(made.cloud.positions.data()[3 * i + 2]), 1e-3f) << i;
+    // Kept points stay where they are.
+    const Upsampled kept = upsample(upsampler, cloud, {.count = 500, .keeps_input = true});
+    ASSERT_EQ(kept.cloud.size(), 500);
+    for (int64_t i = 0; i < 3 * cloud.size(); ++i) EXPECT_EQ(kept.cloud.positions.data()[i], cloud.positions.data()[i]);
 }
 
 }  // namespace

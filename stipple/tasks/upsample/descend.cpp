@@ -10,9 +10,10 @@ namespace {
 
 // Times that a point is moved or its step halved.
 constexpr int kDescents = 5;
-// Half of the edge of the cube whose corners in turn are the tetrahedron, in spacings: far above the rounding of a
-// network, and below what tells surfaces from each other.
-constexpr float kReach = 0.05f;
+// Half of the edge of the cube whose corners in turn are the tetrahedron: half of the distance, so that all are on one
+// side of the surface, and in spacings at most this, which tells parts of it from each other, and at least this, which
+// is far above the rounding of a network.
+constexpr float kMostReach = 0.05f, kLeastReach = 0.002f;
 constexpr float kCorners[4][3] = {{1, 1, 1}, {1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}};
 
 /// What is known of n places.
@@ -21,7 +22,7 @@ struct Slopes {
 
     Array<float, 2> places;
     Array<float, 1> distances;
-    Array<float, 2> gradients;  // of some common length: their directions count
+    Array<float, 2> gradients;  // of any lengths: their directions count
 };
 
 void look(const DistanceFunction& distance, Slopes& at) {
@@ -31,7 +32,10 @@ void look(const DistanceFunction& distance, Slopes& at) {
     Array<float, 2> corners({n, 3});
     Array<float, 1> found({n});
     for (const float* corner : kCorners) {
-        for (int64_t i = 0; i < 3 * n; ++i) corners.data()[i] = at.places.data()[i] + kReach * corner[i % 3];
+        for (int64_t i = 0; i < n; ++i) {
+            const float reach = std::clamp(at.distances.data()[i] / 2, kLeastReach, kMostReach);
+            for (int64_t c = 0; c < 3; ++c) corners.data()[3 * i + c] = at.places.data()[3 * i + c] + reach * corner[c];
+        }
         distance(corners.view(), found.view());
         for (int64_t i = 0; i < 3 * n; ++i) at.gradients.data()[i] += corner[i % 3] * found.data()[i / 3];
     }
