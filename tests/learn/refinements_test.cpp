@@ -111,13 +111,16 @@ TEST(LearnDistances, ErrorIsThatOfASlowComputation) {
         EXPECT_NEAR(distance.grad()[i][0].item<double>(), signs[static_cast<size_t>(i)] / kSolidRows, 1e-7);
 }
 
-/// A run of 120 steps.
+/// A run of 150 steps. Queries lie farther from the surface than they do in use: what there is to see shows sooner.
 Recipe small_refinement(const std::string& refinement) {
     Recipe recipe = test::small_upsampler();
     recipe.options["refinement"] = refinement;
     recipe.options["flow_neighbours"] = "4";
-    recipe.data.items = 120;
-    recipe.data.validation_items = 12;
+    recipe.patch.query_noise_share = 1;
+    recipe.patch.query_noise = 0.6;
+    recipe.patch.noise_share = recipe.patch.input_share = 0;
+    recipe.schedule.rate = 0.01;
+    recipe.run.epochs = 3;
     return recipe;
 }
 
@@ -147,9 +150,10 @@ RefinementRun run_refinement(const Recipe& recipe) {
 
 TEST(LearnMatching, LearnsToFindSurfacesItHasNotSeen) {
     const RefinementRun run = run_refinement(small_refinement("matching"));
-    EXPECT_GT(run.scores.at("validation_gain"), run.gain_at_first + 0.2);
-    EXPECT_GT(run.scores.at("validation_gain"), 0.1);
-    EXPECT_LT(run.scores.at("distance_after"), run.scores.at("distance_before"));
+    EXPECT_GT(run.scores.at("validation_gain"), run.gain_at_first + 0.03);
+    EXPECT_GT(run.scores.at("validation_gain"), 0.03);
+    EXPECT_LT(run.scores.at("velocity"), 0.8 * run.scores.at("distance_before"));  // a velocity of 0: 0.95
+    EXPECT_LT(run.scores.at("distance_after"), 0.45 * run.scores.at("distance_before"));
     EXPECT_EQ(run.model.network.config.at("refinement"), "matching");
     EXPECT_EQ(run.model.weights.metadata.at("stipple.unit"), "spacing");
 }
@@ -165,9 +169,9 @@ TEST(LearnMatching, HasASecondStage) {
 
 TEST(LearnDistances, LearnsToFindSurfacesItHasNotSeen) {
     const RefinementRun run = run_refinement(small_refinement("descent"));
-    EXPECT_GT(run.scores.at("validation_gain"), run.gain_at_first + 0.2);
-    EXPECT_GT(run.scores.at("validation_gain"), 0.1);
-    EXPECT_LT(run.scores.at("distance_error"), 0.7 * run.scores.at("distance_before"));
+    EXPECT_GT(run.scores.at("validation_gain"), run.gain_at_first + 0.05);
+    EXPECT_GT(run.scores.at("validation_gain"), 0.05);
+    EXPECT_LT(run.scores.at("distance_error"), 0.6 * run.scores.at("distance_before"));
     EXPECT_EQ(run.model.network.config.at("refinement"), "descent");
 }
 
