@@ -120,7 +120,8 @@ Recipe small_refinement(const std::string& refinement) {
     recipe.patch.query_noise = 0.6;
     recipe.patch.noise_share = recipe.patch.input_share = 0;
     recipe.schedule.rate = 0.01;
-    recipe.run.epochs = 3;
+    recipe.data.validation_items = 12;
+    recipe.run.epochs = recipe.run.evaluate_every = 3;
     return recipe;
 }
 
@@ -152,7 +153,7 @@ TEST(LearnMatching, LearnsToFindSurfacesItHasNotSeen) {
     const RefinementRun run = run_refinement(small_refinement("matching"));
     EXPECT_GT(run.scores.at("validation_gain"), run.gain_at_first + 0.03);
     EXPECT_GT(run.scores.at("validation_gain"), 0.03);
-    EXPECT_LT(run.scores.at("velocity"), 0.8 * run.scores.at("distance_before"));  // a velocity of 0: 0.95
+    EXPECT_LT(run.scores.at("velocity"), 0.88 * run.scores.at("distance_before"));  // a velocity of 0: 0.95
     EXPECT_LT(run.scores.at("distance_after"), 0.45 * run.scores.at("distance_before"));
     EXPECT_EQ(run.model.network.config.at("refinement"), "matching");
     EXPECT_EQ(run.model.weights.metadata.at("stipple.unit"), "spacing");
