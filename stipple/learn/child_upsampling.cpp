@@ -47,15 +47,16 @@ public:
         return {{"stipple.trained", "true"}, {"stipple.task", "upsampling"}, {"stipple.unit", "unit sphere"}};
     }
     std::vector<std::string> sums() const override {
-        return {"loss", "transport", "distance", "coverage", "nll", "batches"};
+        return {"loss", "transport", "distance", "coverage", "nll", "chamfer", "batches"};
     }
     Scores scores(std::span<const double> sums) const override {
-        const double batches = std::max(sums[5], 1.0);
+        const double batches = std::max(sums[6], 1.0);
         return {{"loss", sums[0]},
                 {"transport", sums[1] / batches},
                 {"distance", sums[2] / batches},
                 {"coverage", sums[3] / batches},
-                {"nll", sums[4] / batches}};
+                {"nll", sums[4] / batches},
+                {"chamfer", sums[5] / batches}};
     }
     Scores evaluate(Module& module) override;
 
@@ -66,10 +67,12 @@ private:
         const LossRecipe& weights = recipe().loss;
         const ChildTerms terms = child_terms(*truth_of(patches), batch, weights);
         const Tensor loss = weights.transport_weight * terms.transport + weights.distance_weight * terms.distance +
-                            weights.coverage_weight * terms.coverage + weights.nll_weight * terms.nll;
+                            weights.coverage_weight * terms.coverage + weights.nll_weight * terms.nll +
+                            weights.chamfer_weight * terms.chamfer;
         const torch::NoGradGuard no_gradients;
-        return {loss, torch::stack({loss.detach(), terms.transport.detach(), terms.distance.detach(),
-                                    terms.coverage.detach(), terms.nll.detach(), torch::ones_like(loss)})};
+        return {loss,
+                torch::stack({loss.detach(), terms.transport.detach(), terms.distance.detach(), terms.coverage.detach(),
+                              terms.nll.detach(), terms.chamfer.detach(), torch::ones_like(loss)})};
     }
 
     ChildBatch run(Module& module, const PatchTensors& patches, const RunOptions& options) const {
@@ -130,7 +133,7 @@ ChildTerms child_terms(const SurfaceTruth& surface, const ChildBatch& batch, con
         return Clouds{rows, ops::Batch::dense(patches, rows.size(0) / patches)};
     };
     const Tensor none = torch::zeros({}, batch.children.options().dtype(torch::kFloat64));
-    ChildTerms terms = {none, none, none, none};
+    ChildTerms terms = {none, none, none, none, none};
     if (weights.transport_weight > 0) terms.transport = emd_loss(clouds(batch.children), clouds(batch.truth));
     if (weights.distance_weight > 0) {
         const Tensor rows = batch.children.reshape({patches, -1, 3});
@@ -142,6 +145,8 @@ ChildTerms child_terms(const SurfaceTruth& surface, const ChildBatch& batch, con
             mean_rows(chamfer(clouds(batch.children), clouds(batch.truth), ops::DistanceNorm::euclidean).b_to_a);
     if (weights.nll_weight > 0 && batch.nll.defined())
         terms.nll = flow_loss(batch.nll) / static_cast<double>(3 * batch.points);
+    if (weights.chamfer_weight > 0)
+        terms.chamfer = chamfer_loss(clouds(batch.children), clouds(batch.truth), ChamferConvention::half_euclidean);
     return terms;
 }
 

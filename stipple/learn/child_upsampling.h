@@ -23,8 +23,10 @@ struct ChildBatch {
 /// distance   of the children to the surface
 /// coverage   of the truth to the nearest child
 /// nll        of a patch, in nats for each coordinate
+/// chamfer    half of the distance of a child to the nearest point of the truth plus that of the truth to the nearest
+///            child
 struct ChildTerms {
-    torch::Tensor transport, distance, coverage, nll;
+    torch::Tensor transport, distance, coverage, nll, chamfer;
 };
 /// Terms of weight 0 are not computed, and are 0.
 ChildTerms child_terms(const SurfaceTruth& surface, const ChildBatch& batch, const LossRecipe& weights);

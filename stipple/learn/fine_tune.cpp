@@ -8,9 +8,9 @@ Recipe recipe_for(const Recipe& recipe, const network::Weights& weights) {
     const auto model = weights.metadata.find("stipple.model");
     if (model == weights.metadata.end()) throw Error(ErrorCode::bad_config, "the weights do not name their model");
     const auto is_called = [&](const char* part) { return model->second.find(part) != std::string::npos; };
-    const std::string task = is_called("segmenter")   ? "segmentation"
-                             : is_called("upsampler") ? "upsampling"
-                                                      : "classification";
+    const std::string task = is_called("segmenter")                          ? "segmentation"
+                             : is_called("upsampler") || is_called("puflow") ? "upsampling"
+                                                                             : "classification";
     if (task != recipe.task)
         throw Error(ErrorCode::bad_config,
                     fmt::format("recipe {} is for {}, the weights are of {}", recipe.name, recipe.task, model->second));

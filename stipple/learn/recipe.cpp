@@ -226,6 +226,7 @@ std::vector<Key> keys_of(Recipe& r) {
     k.add("loss", "uncertainty_weight", r.loss.uncertainty_weight);
     k.add("loss", "transport_weight", r.loss.transport_weight);
     k.add("loss", "nll_weight", r.loss.nll_weight);
+    k.add("loss", "chamfer_weight", r.loss.chamfer_weight);
     k.add("optimizer", "kind", r.optimizer.kind);
     k.add("optimizer", "weight_decay", r.optimizer.weight_decay);
     k.add("optimizer", "momentum", r.optimizer.momentum);
@@ -383,8 +384,9 @@ void validate(const Recipe& r) {
     require(r.loss.transform_weight >= 0, "loss.transform_weight must be at least 0");
     require(r.loss.transform_convention == "torch" || r.loss.transform_convention == "tf",
             "loss.transform_convention must be torch or tf");
-    for (const double weight : {r.loss.vector_weight, r.loss.distance_weight, r.loss.coverage_weight,
-                                r.loss.uncertainty_weight, r.loss.transport_weight, r.loss.nll_weight})
+    for (const double weight :
+         {r.loss.vector_weight, r.loss.distance_weight, r.loss.coverage_weight, r.loss.uncertainty_weight,
+          r.loss.transport_weight, r.loss.nll_weight, r.loss.chamfer_weight})
         require(weight >= 0 && std::isfinite(weight), "weights of losses must be at least 0");
     if (r.task == "upsampling") {
         require(r.data.validation.empty(), "data.validation: meshes have no splits; data.held_out keeps some of them");

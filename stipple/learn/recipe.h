@@ -52,6 +52,7 @@ struct LossRecipe {
     double vector_weight = 1, distance_weight = 1, coverage_weight = 0.1, uncertainty_weight = 0.1;
     // and those that make children, for which distance_weight and coverage_weight count too (child_upsampling.h)
     double transport_weight = 1, nll_weight = 0.02;
+    double chamfer_weight = 0;  // of both kinds: the second stage, from weights that exist
 };
 
 struct RunRecipe {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <torch/torch.h>
 
+#include "stipple/learn/losses.h"
 #include "stipple/learn/pair_patches.h"
 #include "stipple/learn/profiler.h"
 
@@ -14,6 +15,7 @@ using torch::Tensor;
 
 constexpr uint64_t kScoredSeed = 0x56414C49;  // the same patches whatever the seed of a run
 constexpr double kDiscRadius = 2;             // spacings of the dense points of a pair
+constexpr int64_t kScoredPatches = 16;        // at a time
 
 }  // namespace
 
@@ -162,6 +164,36 @@ std::shared_ptr<const SurfaceTruth> SurfaceObjective::truth_of(const PatchTensor
 Tensor SurfaceObjective::mean_distances(const Tensor& positions, const PatchTensors& patches) const {
     const Tensor rows = positions.reshape({patches.patches(), -1, 3});
     return (rows - truth_of(patches)->closest(rows, patches.frames)).square().sum(2).sqrt().to(torch::kFloat64).mean(1);
+}
+
+Scores SurfaceObjective::score_moved(const std::function<Tensor(const PatchTensors& patches)>& move) {
+    const torch::NoGradGuard no_gradients;
+    const PatchTensors& scored = scored_patches();
+    std::vector<Tensor> before, after, coverage;
+    for (int64_t begin = 0; begin < scored.patches(); begin += kScoredPatches) {
+        const int64_t end = std::min(scored.patches(), begin + kScoredPatches);
+        const PatchTensors patches = scored.slice(begin, end);
+        const Tensor moved = move(patches);
+        before.push_back(mean_distances(patches.queries, patches));
+        after.push_back(mean_distances(moved, patches));
+        coverage.push_back(chamfer({moved, ops::Batch::dense(end - begin, recipe_.patch.queries)},
+                                   {patches.truth, ops::Batch::dense(end - begin, recipe_.patch.truth)},
+                                   ops::DistanceNorm::euclidean)
+                               .b_to_a);
+    }
+    const Tensor all_before = torch::cat(before).cpu(), all_after = torch::cat(after).cpu();
+    const auto gain = [](const Tensor& from, const Tensor& to) {
+        return 1 - to.sum().item<double>() / from.sum().item<double>();
+    };
+    Scores scores = {{"validation_gain", gain(all_before, all_after)}};
+    for (int64_t kind = 0; kind < kScoredKindCount; ++kind) {
+        const Tensor of_this = of_kind(all_after, kind);
+        scores.emplace_back(fmt::format("validation_distance_{}", kScoredKinds[kind]), of_this.mean().item<double>());
+        scores.emplace_back(fmt::format("validation_gain_{}", kScoredKinds[kind]),
+                            gain(of_kind(all_before, kind), of_this));
+    }
+    scores.emplace_back("validation_coverage", torch::cat(coverage).to(torch::kFloat64).mean().item<double>());
+    return scores;
 }
 
 std::string SurfaceObjective::describe(std::span<const int64_t> numbers) const {

@@ -2,6 +2,7 @@
 // SurfaceObjective: what all networks that upsample train on. Patches of meshes, scans or files, made by the loader's
 // threads into buffers, and fixed ones of what is held out to be scored.
 
+#include <functional>
 #include <memory>
 #include <torch/types.h>
 
@@ -58,6 +59,10 @@ protected:
     const PatchTensors& scored_patches();
     /// Mean distance of positions [patches * m, 3] to the surface: [patches] float64.
     torch::Tensor mean_distances(const torch::Tensor& positions, const PatchTensors& patches) const;
+    /// Of the scored patches, by where `move` puts the queries [patches * m, 3] of some of them: validation_gain, the
+    /// share of their distance to the surface that is taken away; gain and distance that is left by kind;
+    /// validation_coverage, the distance of the truth to the nearest of them.
+    Scores score_moved(const std::function<torch::Tensor(const PatchTensors& patches)>& move);
     /// The part of kind `kind` of numbers [patches] of scored patches.
     static torch::Tensor of_kind(const torch::Tensor& numbers, int64_t kind) {
         return numbers.slice(0, kind, numbers.size(0), kScoredKindCount);

@@ -1,35 +1,21 @@
 #include "stipple/learn/upsampling.h"
 
 #include <algorithm>
-#include <cmath>
 #include <torch/torch.h>
 
 #include "stipple/learn/child_upsampling.h"
+#include "stipple/learn/distance_upsampling.h"
 #include "stipple/learn/losses.h"
+#include "stipple/learn/matching_upsampling.h"
 #include "stipple/learn/profiler.h"
 #include "stipple/learn/surface_objective.h"
+#include "stipple/learn/surface_terms.h"
 #include "stipple/models/registry.h"
 
 namespace stipple::learn {
 namespace {
 
 using torch::Tensor;
-
-constexpr double kSmooth = 0.02;  // spacings; below it a distance counts by its square
-constexpr double kLeastUncertainty = 1e-3;
-constexpr int64_t kScoredPatches = 16;  // at a time
-
-Tensor mean_of(const Tensor& rows) {
-    return rows.to(torch::kFloat64).mean();
-}
-
-Tensor smooth_distance(const Tensor& a, const Tensor& b) {
-    return mean_of(((a - b).square().sum(1) + kSmooth * kSmooth).sqrt() - kSmooth);
-}
-
-Tensor distance_of(const Tensor& a, const Tensor& b) {
-    return (a - b).square().sum(1).sqrt();
-}
 
 /// Of networks that move queries.
 class QueryObjective : public SurfaceObjective {
@@ -40,10 +26,12 @@ public:
         return {{"stipple.trained", "true"}, {"stipple.task", "upsampling"}, {"stipple.unit", "spacing"}};
     }
     std::vector<std::string> sums() const override {
-        return {"loss", "vector", "distance", "coverage", "uncertainty", "before", "after", "batches"};
+        return {"loss", "vector", "distance", "coverage", "uncertainty", "chamfer", "before", "after", "batches"};
     }
     Scores scores(std::span<const double> sums) const override;
-    Scores evaluate(Module& module) override;
+    Scores evaluate(Module& module) override {
+        return score_moved([&](const PatchTensors& patches) { return run(module, patches, {}).moved.back(); });
+    }
 
 private:
     StepOutput step_of(Module& module, const PatchTensors& patches, const RunOptions& options) const override;
@@ -73,53 +61,25 @@ StepOutput QueryObjective::step_of(Module& module, const PatchTensors& patches, 
     const ProfileMark of_loss(options.profiler, "loss");
     const UpsamplingTerms terms = upsampling_terms(*truth_of(patches), batch);
     const LossRecipe& weights = recipe().loss;
-    const Tensor loss = weights.vector_weight * terms.vector + weights.distance_weight * terms.distance +
-                        weights.coverage_weight * terms.coverage + weights.uncertainty_weight * terms.uncertainty;
+    Tensor loss = weights.vector_weight * terms.vector + weights.distance_weight * terms.distance +
+                  weights.coverage_weight * terms.coverage + weights.uncertainty_weight * terms.uncertainty;
+    if (weights.chamfer_weight > 0) loss = loss + weights.chamfer_weight * terms.chamfer;
     const torch::NoGradGuard no_gradients;
-    return {loss,
-            torch::stack({loss.detach(), terms.vector.detach(), terms.distance.detach(), terms.coverage.detach(),
-                          terms.uncertainty.detach(), terms.before, terms.after, torch::ones_like(terms.before)})};
+    return {loss, torch::stack({loss.detach(), terms.vector.detach(), terms.distance.detach(), terms.coverage.detach(),
+                                terms.uncertainty.detach(), terms.chamfer.detach(), terms.before, terms.after,
+                                torch::ones_like(terms.before)})};
 }
 
 Scores QueryObjective::scores(std::span<const double> sums) const {
-    const double batches = std::max(sums[7], 1.0);
+    const double batches = std::max(sums[8], 1.0);
     return {{"loss", sums[0]},
             {"vector", sums[1] / batches},
             {"distance", sums[2] / batches},
             {"coverage", sums[3] / batches},
             {"uncertainty", sums[4] / batches},
-            {"distance_before", sums[5] / batches},
-            {"distance_after", sums[6] / batches}};
-}
-
-Scores QueryObjective::evaluate(Module& module) {
-    const torch::NoGradGuard no_gradients;
-    const PatchTensors& scored = scored_patches();
-    std::vector<Tensor> before, after, coverage;
-    for (int64_t begin = 0; begin < scored.patches(); begin += kScoredPatches) {
-        const int64_t end = std::min(scored.patches(), begin + kScoredPatches);
-        const PatchTensors patches = scored.slice(begin, end);
-        const UpsampledBatch batch = run(module, patches, {});
-        before.push_back(mean_distances(batch.queries, patches));
-        after.push_back(mean_distances(batch.moved.back(), patches));
-        coverage.push_back(chamfer({batch.moved.back(), ops::Batch::dense(end - begin, recipe().patch.queries)},
-                                   {batch.truth, ops::Batch::dense(end - begin, recipe().patch.truth)},
-                                   ops::DistanceNorm::euclidean)
-                               .b_to_a);
-    }
-    const Tensor all_before = torch::cat(before).cpu(), all_after = torch::cat(after).cpu();
-    const auto gain = [](const Tensor& from, const Tensor& to) {
-        return 1 - to.sum().item<double>() / from.sum().item<double>();
-    };
-    Scores scores = {{"validation_gain", gain(all_before, all_after)}};
-    for (int64_t kind = 0; kind < kScoredKindCount; ++kind) {
-        const Tensor of_this = of_kind(all_after, kind);
-        scores.emplace_back(fmt::format("validation_distance_{}", kScoredKinds[kind]), of_this.mean().item<double>());
-        scores.emplace_back(fmt::format("validation_gain_{}", kScoredKinds[kind]),
-                            gain(of_kind(all_before, kind), of_this));
-    }
-    scores.emplace_back("validation_coverage", mean_of(torch::cat(coverage)).item<double>());
-    return scores;
+            {"chamfer", sums[5] / batches},
+            {"distance_before", sums[6] / batches},
+            {"distance_after", sums[7] / batches}};
 }
 
 }  // namespace
@@ -143,26 +103,30 @@ UpsamplingTerms upsampling_terms(const SurfaceTruth& surface, const UpsampledBat
     }
     terms.vector = terms.vector / steps;
     terms.distance = terms.distance / steps;
-    terms.coverage = mean_of(chamfer({batch.moved.back(), ops::Batch::dense(patches, queries)},
-                                     {batch.truth, ops::Batch::dense(patches, batch.truth.size(0) / patches)},
-                                     ops::DistanceNorm::euclidean)
-                                 .b_to_a);
-    const Tensor error = distance_of(batch.moved.back().detach(), closest(steps));
-    const Tensor expected = batch.uncertainty.flatten() + kLeastUncertainty;
-    terms.uncertainty = mean_of(error / expected + expected.log());
+    const ChamferMeans means =
+        chamfer({batch.moved.back(), ops::Batch::dense(patches, queries)},
+                {batch.truth, ops::Batch::dense(patches, batch.truth.size(0) / patches)}, ops::DistanceNorm::euclidean);
+    terms.coverage = row_mean(means.b_to_a);
+    terms.chamfer = row_mean(means.a_to_b + means.b_to_a) / 2;
+    const Tensor error = row_distances(batch.moved.back().detach(), closest(steps));
+    terms.uncertainty = uncertainty_term(error, batch.uncertainty);
     const torch::NoGradGuard no_gradients;
-    terms.before = mean_of(distance_of(batch.queries, closest(0)));
-    terms.after = mean_of(error);
+    terms.before = row_mean(row_distances(batch.queries, closest(0)));
+    terms.after = row_mean(error);
     return terms;
 }
 
 std::unique_ptr<Objective> make_upsampling_objective(const Recipe& recipe, const SurfaceSet& set) {
     network::Network network = models::build_model(recipe.model, recipe.options);
+    const auto refinement = network.config.find("refinement");
+    if (refinement != network.config.end() && refinement->second == "matching")
+        return make_matching_objective(recipe, set, std::move(network));
+    if (tells_distances(network)) return make_distance_objective(recipe, set, std::move(network));
     if (has_output(network, "moved_1") && has_output(network, "uncertainty"))
         return std::make_unique<QueryObjective>(recipe, set, std::move(network));
     if (makes_children(network)) return make_child_objective(recipe, set, std::move(network));
     throw Error(ErrorCode::bad_config, fmt::format("{} does not upsample: its outputs are neither moved queries nor "
-                                                   "children of points with their likelihood",
+                                                   "their distances nor children of points",
                                                    recipe.model));
 }
 

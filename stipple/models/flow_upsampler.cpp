@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kHeads = 4;
 constexpr int64_t kWeightHidden = 16;
+constexpr Tensor kNoTime = -1;
 
 void check_options(const FlowUpsamplerOptions& o) {
     const auto check = [](const char* name, int64_t value, int64_t least, int64_t most) {
@@ -137,10 +138,6 @@ private:
     std::vector<Block> blocks_;
 };
 
-struct Moved {
-    Tensor points = -1, uncertainty = -1, weights = -1, neighbours = -1;
-};
-
 /// Where the k input points nearest to each query lie.
 struct Surroundings {
     Tensor neighbours;  // indices [B, M, k]
@@ -159,8 +156,9 @@ Surroundings look_around(Builder& build, const std::string& name, Tensor points,
     return around;
 }
 
-/// What a query sees [B, M, hidden]: its neighbours' features and where they lie, by attention and maximum.
-Tensor see(Builder& build, const std::string& name, Tensor features, const Surroundings& around,
+/// What a query sees [B, M, hidden]: its neighbours' features and where they lie, by attention and maximum, and the
+/// time [B, M, 1], if any.
+Tensor see(Builder& build, const std::string& name, Tensor features, const Surroundings& around, Tensor time,
            const FlowUpsamplerOptions& options) {
     const Tensor place = build.linear(name + ".place", around.places, options.hidden);
     const Tensor own = build.linear(name + ".features", features, options.hidden, without_bias());
@@ -176,6 +174,7 @@ Tensor see(Builder& build, const std::string& name, Tensor features, const Surro
         const Tensor values = build.slice(name + ".values" + suffix, x, head * part, (head + 1) * part);
         seen.push_back(build.interpolate(name + ".head" + suffix, weights, values));
     }
+    if (time != kNoTime) seen.push_back(time);
     x = build.linear(name + ".context", build.concat(name + ".seen", seen), options.hidden,
                      {.activation = leaky_relu(0.1f)});
     return build.linear(name + ".condition", x, options.hidden, {.activation = leaky_relu(0.1f)});
@@ -191,34 +190,139 @@ Tensor interpolation_weights(Builder& build, const std::string& name, Tensor con
     return build.softmax_rows(name + ".weights", build.linear(name + ".logits", x, 1));
 }
 
-/// One step: queries [B, M, 3] onto the surface.
-Moved move_queries(Builder& build, const std::string& name, Tensor points, Tensor features, Tensor queries,
-                   bool is_last, const FlowUpsamplerOptions& options) {
-    const Tensor context =
-        see(build, name, features, look_around(build, name, points, queries, options.query_neighbours), options);
+/// Where a query is to go.
+struct Direction {
+    Tensor context;              // [B, M, hidden] what it sees
+    Tensor offset;               // [B, M, 3]
+    Tensor weights, neighbours;  // of the interpolation
+};
 
-    // In the latent space of the query: from its own place towards the interpolated neighbours, and a learned offset.
+/// Of queries [B, M, 3]: in the latent space of each, from its own place towards the interpolated neighbours, and a
+/// learned offset.
+Direction direction_of(Builder& build, const std::string& name, Tensor points, Tensor features, Tensor queries,
+                       Tensor time, const FlowUpsamplerOptions& options) {
+    Direction to;
+    to.context =
+        see(build, name, features, look_around(build, name, points, queries, options.query_neighbours), time, options);
     const std::string near = name + ".near";
     const Surroundings around = look_around(build, near, points, queries, options.flow_neighbours);
-    Moved moved;
-    moved.neighbours = around.neighbours;
-    moved.weights = interpolation_weights(build, near, context, around, options.flow_neighbours);
-    Flow flow(build, name, context, options);
+    to.neighbours = around.neighbours;
+    to.weights = interpolation_weights(build, near, to.context, around, options.flow_neighbours);
+    Flow flow(build, name, to.context, options);
     const Tensor latents = flow.forward("", around.offsets, options.flow_neighbours);
     const Tensor own_latent = flow.forward("query.", build.scale(name + ".origin", queries, 0), 1);
-    const Tensor mean = build.interpolate(name + ".interpolate", moved.weights, latents);
+    const Tensor mean = build.interpolate(name + ".interpolate", to.weights, latents);
     const Tensor towards = build.subtract(name + ".towards", mean, own_latent);
-    const Tensor share = build.linear(name + ".share", context, 3, {.activation = network::sigmoid()});
+    const Tensor share = build.linear(name + ".share", to.context, 3, {.activation = network::sigmoid()});
     Tensor z = build.add(name + ".blend", own_latent, build.multiply(name + ".part", share, towards));
     z = build.add(name + ".shift", z,
-                  build.linear(name + ".latent_offset", context, 3, {.weights = network::Initialiser::zeros}));
-    moved.points = build.add(name + ".moved", queries, flow.inverse("decode.", z));
-    if (is_last)
-        moved.uncertainty = build.linear(name + ".uncertainty", context, 1, {.activation = network::softplus()});
-    return moved;
+                  build.linear(name + ".latent_offset", to.context, 3, {.weights = network::Initialiser::zeros}));
+    to.offset = flow.inverse("decode.", z);
+    return to;
+}
+
+std::string step_name(int64_t step) {
+    return fmt::format("step{}", step);
+}
+
+/// A distance to the surface [B, M, 1].
+Tensor distance_from(Builder& build, const std::string& name, Tensor context) {
+    return build.linear(name, context, 1, {.activation = network::softplus()});
+}
+
+void output_moved(Builder& build, Tensor moved, Tensor uncertainty, const Direction& last) {
+    build.output("upsampled", moved);
+    build.output("uncertainty", uncertainty);
+    build.output("weights", last.weights);
+    build.output("neighbours", last.neighbours);
+}
+
+void add_projection(Builder& build, Tensor points, Tensor features, Tensor queries,
+                    const FlowUpsamplerOptions& options) {
+    Direction to;
+    Tensor moved = queries, uncertainty = -1;
+    for (int64_t step = 1; step <= options.steps; ++step) {
+        const std::string name = step_name(step);
+        to = direction_of(build, name, points, features, moved, kNoTime, options);
+        moved = build.add(name + ".moved", moved, to.offset);
+        if (step == options.steps) uncertainty = distance_from(build, name + ".uncertainty", to.context);
+        build.output(fmt::format("moved_{}", step), moved);
+    }
+    output_moved(build, moved, uncertainty, to);
+}
+
+/// Euler steps of equal length. Parameters still have the names of their steps.
+void add_matching(Builder& build, Tensor points, Tensor features, Tensor queries, const FlowUpsamplerOptions& options) {
+    Direction to;
+    Tensor moved = queries;
+    const float length = 1 / static_cast<float>(options.steps);
+    for (int64_t step = 1; step <= options.steps; ++step) {
+        const std::string name = step_name(step);
+        const Tensor now = build.constant(name + ".now", {static_cast<float>(step - 1) * length});
+        const Tensor time = build.repeat_for_set(name + ".time", now, 1);
+        to = direction_of(build, name, points, features, moved, time, options);
+        moved = build.add(name + ".moved", moved, build.scale(name + ".length", to.offset, length));
+        build.output(fmt::format("moved_{}", step), moved);
+    }
+    const Tensor uncertainty = distance_from(build, "uncertainty", to.context);
+    output_moved(build, moved, uncertainty, to);
+}
+
+void add_distance(Builder& build, Tensor points, Tensor features, Tensor queries, const FlowUpsamplerOptions& options) {
+    const Surroundings around = look_around(build, "query", points, queries, options.query_neighbours);
+    const Tensor context = see(build, "query", features, around, kNoTime, options);
+    build.output("distance", distance_from(build, "distance", context));
+}
+
+/// All steps with the parameters of the first.
+void share_steps(Network& network) {
+    for (network::Layer& layer : network.layers) {
+        if (!layer.parameters.starts_with("step") || network::parameters_of(network, layer).empty()) continue;
+        layer.parameters = step_name(1) + layer.parameters.substr(layer.parameters.find('.'));
+    }
+    network::validate(network);
+}
+
+Config config_of(const FlowUpsamplerOptions& options) {
+    Config config = {{"neighbours", config_text(options.neighbours)},
+                     {"layers", config_text(options.layers)},
+                     {"width", config_text(options.width)},
+                     {"query_neighbours", config_text(options.query_neighbours)},
+                     {"flow_neighbours", config_text(options.flow_neighbours)},
+                     {"hidden", config_text(options.hidden)},
+                     {"blocks", config_text(options.blocks)},
+                     {"flow_hidden", config_text(options.flow_hidden)},
+                     {"steps", config_text(options.steps)}};
+    if (options.refinement != Refinement::projection)  // so that the others read as they always did
+        config["refinement"] = refinement_names()[static_cast<size_t>(options.refinement)];
+    return config;
 }
 
 }  // namespace
+
+const std::vector<std::string>& refinement_names() {
+    static const std::vector<std::string> names = {"projection", "matching", "descent"};
+    return names;
+}
+
+FlowUpsamplerOptions flow_upsampler_options(const Config& config) {
+    FlowUpsamplerOptions options;
+    ConfigReader reader("flow-upsampler", config);
+    reader.read("neighbours", options.neighbours);
+    reader.read("layers", options.layers);
+    reader.read("width", options.width);
+    reader.read("query_neighbours", options.query_neighbours);
+    reader.read("flow_neighbours", options.flow_neighbours);
+    reader.read("hidden", options.hidden);
+    reader.read("blocks", options.blocks);
+    reader.read("flow_hidden", options.flow_hidden);
+    reader.read("steps", options.steps);
+    auto refinement = static_cast<int64_t>(options.refinement);
+    reader.read("refinement", refinement_names(), refinement);
+    options.refinement = static_cast<Refinement>(refinement);
+    reader.finish();
+    return options;
+}
 
 Network flow_upsampler(const FlowUpsamplerOptions& options) {
     check_options(options);
@@ -226,26 +330,29 @@ Network flow_upsampler(const FlowUpsamplerOptions& options) {
     const Tensor points = build.input("points", network::points_of(3));
     const Tensor queries = build.input("queries", network::points_of(3, 1));
     const Tensor features = encode(build, points, options);
-    Moved moved;
-    moved.points = queries;
-    for (int64_t step = 1; step <= options.steps; ++step) {
-        moved = move_queries(build, fmt::format("step{}", step), points, features, moved.points, step == options.steps,
-                             options);
-        build.output(fmt::format("moved_{}", step), moved.points);
+    switch (options.refinement) {
+        case Refinement::projection: add_projection(build, points, features, queries, options); break;
+        case Refinement::matching: add_matching(build, points, features, queries, options); break;
+        case Refinement::descent: add_distance(build, points, features, queries, options); break;
     }
-    build.output("upsampled", moved.points);
-    build.output("uncertainty", moved.uncertainty);
-    build.output("weights", moved.weights);
-    build.output("neighbours", moved.neighbours);
-    return build.finish({{"neighbours", config_text(options.neighbours)},
-                         {"layers", config_text(options.layers)},
-                         {"width", config_text(options.width)},
-                         {"query_neighbours", config_text(options.query_neighbours)},
-                         {"flow_neighbours", config_text(options.flow_neighbours)},
-                         {"hidden", config_text(options.hidden)},
-                         {"blocks", config_text(options.blocks)},
-                         {"flow_hidden", config_text(options.flow_hidden)},
-                         {"steps", config_text(options.steps)}});
+    Network network = build.finish(config_of(options));
+    if (options.refinement == Refinement::matching) share_steps(network);
+    return network;
+}
+
+Network flow_upsampler_velocity(const FlowUpsamplerOptions& options) {
+    check_options(options);
+    STIPPLE_REQUIRE(options.refinement == Refinement::matching, "flow-upsampler: matching has a velocity, {} has none",
+                    refinement_names()[static_cast<size_t>(options.refinement)]);
+    Builder build("flow-upsampler");
+    const Tensor points = build.input("points", network::points_of(3));
+    const Tensor queries = build.input("queries", network::points_of(3, 1));
+    const Tensor time = build.input("time", network::points_of(1, 1));
+    const Tensor features = encode(build, points, options);
+    const Direction to = direction_of(build, step_name(1), points, features, queries, time, options);
+    build.output("velocity", to.offset);
+    build.output("uncertainty", distance_from(build, "uncertainty", to.context));
+    return build.finish(config_of(options));
 }
 
 }  // namespace stipple::models

@@ -7,9 +7,18 @@
 // unit is the spacing of the input points, so that scale and density do not matter. Queries may be any points near the
 // cloud, in any number: the ratio is free.
 
+#include "stipple/models/common/config.h"
 #include "stipple/network/network.h"
 
 namespace stipple::models {
+
+/// How queries get to the surface.
+enum class Refinement {
+    projection,  // by `steps` steps, each onto the surface and with parameters of its own
+    matching,    // by `steps` Euler steps along a velocity field that knows the time, of the same parameters in each
+    descent,     // not by the network: it tells the distance, and whoever runs it moves queries down
+};
+const std::vector<std::string>& refinement_names();  // in this order
 
 struct FlowUpsamplerOptions {
     int64_t neighbours = 16;        // of an input point, itself included, 2..128; a cloud needs as many points
@@ -21,7 +30,11 @@ struct FlowUpsamplerOptions {
     int64_t blocks = 3;             // of the flow, 0..16; 0: interpolation in Euclidean space, as a control
     int64_t flow_hidden = 32;       // channels inside a coupling, 4..256
     int64_t steps = 2;              // times that a query is moved, 1..8
+    Refinement refinement = Refinement::projection;  // descent has no flow, and no steps
 };
+
+/// Throws Error{bad_config} for an unknown key and a value that does not parse.
+FlowUpsamplerOptions flow_upsampler_options(const Config& config);
 
 /// points [B, N, 3] (set 0) and queries [B, M, 3] (set 1), in units of the mean spacing of the points
 ///   -> upsampled [B, M, 3], a moved query each;
@@ -29,7 +42,14 @@ struct FlowUpsamplerOptions {
 ///      uncertainty [B, M, 1], the distance to the surface that is to be expected, in the same unit;
 ///      weights [B, M, flow_neighbours, 1] of the input points `neighbours` [B, M, flow_neighbours] in the last step's
 ///      interpolation: for colours and other attributes.
+/// Of descent the only output is distance [B, M, 1] of a query to the surface.
 /// Throws Error{bad_argument} for options out of range.
 network::Network flow_upsampler(const FlowUpsamplerOptions& options);
+
+/// What trains matching: points, queries and their times time [B, M, 1], from 0 where queries start to 1 where they
+/// arrive -> velocity [B, M, 3]; uncertainty [B, M, 1], the distance to the surface that is to be expected of a query
+/// that keeps this velocity until time 1. Its parameters, name and configuration are those of flow_upsampler(options).
+/// Throws Error{bad_argument} for another refinement, and as above.
+network::Network flow_upsampler_velocity(const FlowUpsamplerOptions& options);
 
 }  // namespace stipple::models

@@ -20,19 +20,7 @@ using network::Weights;
 namespace {
 
 Network build_flow_upsampler(const Config& config) {
-    FlowUpsamplerOptions options;
-    ConfigReader reader("flow-upsampler", config);
-    reader.read("neighbours", options.neighbours);
-    reader.read("layers", options.layers);
-    reader.read("width", options.width);
-    reader.read("query_neighbours", options.query_neighbours);
-    reader.read("flow_neighbours", options.flow_neighbours);
-    reader.read("hidden", options.hidden);
-    reader.read("blocks", options.blocks);
-    reader.read("flow_hidden", options.flow_hidden);
-    reader.read("steps", options.steps);
-    reader.finish();
-    return flow_upsampler(options);
+    return flow_upsampler(flow_upsampler_options(config));
 }
 
 Network build_classifier(const Config& config) {

@@ -15,6 +15,8 @@ namespace {
 
 // Queries may lie anywhere, as dense as one likes; more of them for each point would make tiles small.
 constexpr double kLargestQueryRatio = 16;
+// Input points that a point is made of where the network does not know.
+constexpr int64_t kNearestSources = 3;
 
 RunnerOptions runner_options(RunnerOptions options) {
     options.batch = 16;  // patches; of a network that takes queries there is one
@@ -73,8 +75,10 @@ Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options)
     const network::TensorType *points = find_type(program, program.inputs, "points"),
                               *queries = find_type(program, program.inputs, "queries"),
                               *noise = find_type(program, program.inputs, "noise"), *upsampled = output("upsampled"),
-                              *weights = output("weights"), *neighbours = output("neighbours");
+                              *distance = output("distance"), *weights = output("weights"),
+                              *neighbours = output("neighbours");
     takes_queries_ = queries != nullptr;
+    tells_distances_ = queries && !upsampled && distance && *distance == network::points_of(1, 1);
     const bool is_noise =
         !noise || (!queries && upsampled && *noise == rows_of(*upsampled, upsampled->width, noise->channels));
     const bool inputs = points && *points == network::points_of(3) &&
@@ -82,17 +86,18 @@ Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options)
                         (!queries || *queries == network::points_of(3, 1));
     const bool is_made = upsampled && (queries ? *upsampled == network::points_of(3, 1)
                                                : *upsampled == network::rows_of(upsampled->width, 3));
-    if (!inputs || !is_made)
+    if (!inputs || !(is_made || tells_distances_))
         throw Error(
             ErrorCode::bad_argument, Place{runner_->source().path},
             fmt::format(
                 "{} does not upsample clouds: that takes points [B, N, 3], perhaps queries [B, M, 3], and gives "
-                "points named upsampled",
+                "points named upsampled, or of queries their distance",
                 runner_->source().name()),
             "stipple engine inspect shows what it does");
     children_ = queries ? 0 : upsampled->width;
     noise_channels_ = noise ? noise->channels : 0;
-    knows_uncertainty_ = queries && output("uncertainty");
+    knows_uncertainty_ = tells_distances_ || (queries && output("uncertainty"));
+    if (tells_distances_) sources_ = kNearestSources;
     if (weights && neighbours && neighbours->is_index) sources_ = neighbours->width;
 }
 

@@ -35,9 +35,10 @@ struct UpsampleOptions {
 inline constexpr const char* kMidpoints = "midpoints";
 
 /// What makes candidates. A network: of points [B, N, 3], with children upsampled [B, N, R, 3] of each point of a
-/// patch; or of points and queries [B, M, 3], with moved queries upsampled [B, M, 3]. Outputs `neighbours` and
-/// `weights` say of which input points an output is made, for attributes. Of a network with children an input noise
-/// [B, N, R, c] is what temperature adds to. Without a network: the points in the middle
+/// patch; or of points and queries [B, M, 3], with moved queries upsampled [B, M, 3], or with their distance [B, M, 1]
+/// to the surface, down which they are moved (upsample/descend.h). Outputs `neighbours` and `weights` say of which
+/// input points an output is made, for attributes; where distances are told, it is the nearest ones. Of a network with
+/// children an input noise [B, N, R, c] is what temperature adds to. Without a network: the points in the middle
 /// between a point and each of its nearest neighbours, twice as many as the ratio asks for.
 class Upsampler {
 public:
@@ -52,6 +53,8 @@ public:
     const NetworkRunner& runner() const { return *runner_; }
     /// Whether it moves queries; else it makes children.
     bool takes_queries() const { return takes_queries_; }
+    /// Whether it tells distances of queries, and does not move them itself.
+    bool tells_distances() const { return tells_distances_; }
     /// Children of a point; 0 where it takes queries or is no network.
     int64_t children() const { return children_; }
     /// Input points that an output is made of; 0: it does not say.
@@ -64,7 +67,7 @@ public:
 
 private:
     std::optional<NetworkRunner> runner_;
-    bool takes_queries_ = false, knows_uncertainty_ = false;
+    bool takes_queries_ = false, tells_distances_ = false, knows_uncertainty_ = false;
     int64_t children_ = 0, sources_ = 0, noise_channels_ = 0;
 };
 

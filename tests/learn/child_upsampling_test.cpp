@@ -66,19 +66,27 @@ TEST(LearnChildUpsampling, TermsAreThoseOfTheirDefinitions) {
     const torch::Tensor truth = torch::from_blob(const_cast<float*>(&directions[0][0]), {4, 3}).clone();
     const torch::Tensor children = (1.1 * truth).flip(0).to(torch::kFloat32).requires_grad_();
     LossRecipe weights;
-    weights.coverage_weight = 1;
+    weights.coverage_weight = weights.chamfer_weight = 1;
     const ChildTerms terms = child_terms(index, {frames, children, truth, torch::full({1, 1}, 6.0), 2}, weights);
     EXPECT_NEAR(terms.transport.item<double>(), 0.1, 1e-5);
     EXPECT_NEAR(terms.coverage.item<double>(), 0.1, 1e-5);
+    EXPECT_NEAR(terms.chamfer.item<double>(), 0.1, 1e-5);
     EXPECT_NEAR(terms.distance.item<double>(), 0.1, 0.004);  // the mesh lies a little inside of the sphere
     EXPECT_NEAR(terms.nll.item<double>(), 1, 1e-12);         // 6 nats for 6 coordinates
     (terms.transport + terms.distance).backward();
     EXPECT_TRUE(torch::isfinite(children.grad()).all().item<bool>());
     EXPECT_GT(children.grad()[3][0].item<double>(), 0);  // inwards
 
-    weights.transport_weight = weights.distance_weight = weights.coverage_weight = weights.nll_weight = 0;
+    // Three children near one point of the truth: from there the distances are short, to the others long.
+    const torch::Tensor gathered = 1.1 * truth.narrow(0, 0, 1).expand({3, 3});
+    weights.transport_weight = 0;
+    const double far = std::sqrt(1 + 1.1 * 1.1);
+    EXPECT_NEAR(child_terms(index, {frames, gathered, truth, {}, 2}, weights).chamfer.item<double>(),
+                (0.1 + (0.1 + far + far + 2.1) / 4) / 2, 1e-5);
+
+    weights.distance_weight = weights.coverage_weight = weights.nll_weight = weights.chamfer_weight = 0;
     const ChildTerms none = child_terms(index, {frames, children, truth, {}, 2}, weights);
-    for (const torch::Tensor& term : {none.transport, none.distance, none.coverage, none.nll})
+    for (const torch::Tensor& term : {none.transport, none.distance, none.coverage, none.nll, none.chamfer})
         EXPECT_EQ(term.item<double>(), 0);
 }
 

@@ -10,6 +10,9 @@
 #include <signal.h>
 #include <thread>
 
+#include "stipple/geometry/primitives.h"
+#include "stipple/io/format.h"
+#include "stipple/models/registry.h"
 #include "tests/support/clouds.h"
 #include "tests/support/process.h"
 #include "tests/support/reference_classifier.h"
@@ -259,6 +262,36 @@ TEST(TrainProgram, OwnClassesStartFromWeights) {
     const LaunchResult resumed = run_launch(train_launch({"--resume", folder / "killed", "--threads", "1"}));
     EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
     EXPECT_TRUE(read_file(folder / "killed/weights.safetensors") == read_file(folder / "second/weights.safetensors"));
+}
+
+TEST(TrainProgram, UpsamplersHaveASecondStage) {
+    const TemporaryFolder folder;
+    std::filesystem::create_directory(folder / "meshes");
+    io::Warnings warnings;
+    for (const char* name : {"meshes/a.ply", "meshes/b.ply"})
+        io::save(folder / name, geometry::sphere_mesh(2, 2), Overwrite::refuse, {}, warnings);
+    const std::pair<std::string, std::map<std::string, std::string>> started[] = {
+        {"flow-upsampler", {{"layers", "1"}, {"width", "8"}, {"hidden", "8"}, {"blocks", "1"}, {"steps", "1"}}},
+        {"puflow", {{"ratio", "2"}, {"neighbours", "8"}}}};
+    for (const auto& [model, options] : started) {
+        const network::Network network = models::build_model(model, options);
+        const std::string weights = folder / (model + ".safetensors"), run = folder / model;
+        network::save_weights(weights, network::initial_weights(network, 1), network::WeightStorage::f32,
+                              Overwrite::refuse);
+        std::vector<std::string> arguments = {model,      "--init", weights,     "--data", folder / "meshes", "-o", run,
+                                              "--epochs", "1",      "--threads", "1"};
+        for (const char* setting :
+             {"loss.chamfer_weight=1", "schedule.rate=2e-5", "run.batch=2", "run.loader_threads=1", "data.items=4",
+              "data.points=32", "data.held_out=0.5", "data.validation_items=3", "patch.queries=32", "patch.truth=64",
+              "patch.samples=1024", "patch.cloud_min=64", "patch.cloud_max=128", "run.precision=fp32"})
+            arguments.insert(arguments.end(), {"--set", setting});
+        const LaunchResult result = run_launch(train_launch(arguments));
+        ASSERT_EQ(result.exit_code, 0) << result.err;
+        EXPECT_NE(result.err.find("all tensors are taken"), std::string::npos) << result.err;
+        EXPECT_NE(read_file(run + "/metrics.jsonl").find("\"chamfer\":"), std::string::npos);
+        EXPECT_NE(read_file(run + "/config.toml").find("chamfer_weight = 1"), std::string::npos);
+        EXPECT_EQ(models::load_model(run + "/weights.safetensors").network.config, network.config);
+    }
 }
 
 TEST(StudyProgram, PrecisionsSideBySide) {

@@ -8,137 +8,29 @@
 #include <malloc.h>
 #include <torch/torch.h>
 
-#include "stipple/core/rng.h"
 #include "stipple/core/vec3.h"
 #include "stipple/geometry/primitives.h"
 #include "stipple/io/format.h"
 #include "stipple/learn/task.h"
 #include "stipple/learn/train.h"
 #include "stipple/models/registry.h"
+#include "tests/learn/solid_patches.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stipple::learn {
 namespace {
 
-Recipe small_upsampler() {
-    Recipe recipe;
-    recipe.name = "small-upsampler";
-    recipe.task = "upsampling";
-    recipe.model = "flow-upsampler";
-    recipe.options = {{"neighbours", "8"},      {"layers", "2"},  {"width", "16"}, {"query_neighbours", "8"},
-                      {"flow_neighbours", "8"}, {"hidden", "16"}, {"blocks", "2"}, {"flow_hidden", "8"}};
-    recipe.data.points = 96;
-    recipe.data.held_out = 0.5;
-    recipe.data.items = 200;
-    recipe.data.validation_items = 24;
-    recipe.patch.queries = 96;
-    recipe.patch.truth = 48;
-    recipe.patch.samples = 2048;
-    recipe.patch.cloud_min = 192;
-    recipe.patch.cloud_max = 512;
-    recipe.patch.noise_max = 0.03;
-    recipe.patch.midpoint_share = 0.6;
-    recipe.patch.noise_share = 0.5;
-    recipe.optimizer.kind = OptimizerKind::adamw;
-    recipe.schedule = {.kind = ScheduleKind::cosine, .rate = 4e-3, .warmup = 0.1};
-    recipe.run.epochs = 4;
-    recipe.run.batch = 4;
-    recipe.run.average_decay = 0.9;
-    recipe.run.storage = "f32";
-    recipe.run.loader_threads = 1;
-    return recipe;
-}
-
-/// Trained on: a sphere and a torus. Held out: an egg and a thinner torus.
-SurfaceSet round_bodies(const Recipe& recipe) {
-    std::vector<Mesh> meshes;
-    meshes.push_back(geometry::sphere_mesh(1, 4));
-    meshes.push_back(geometry::sphere_mesh(1, 4));
-    for (int64_t i = 0; i < meshes[1].vertices.size(); ++i) meshes[1].vertices.positions.view()(i, 2) *= 0.7f;
-    meshes.push_back(geometry::torus_mesh(1, 0.5));
-    meshes.push_back(geometry::torus_mesh(1, 0.4));
-    return make_surfaces(std::move(meshes), {"sphere", "egg", "torus", "thinner torus"},
-                         {.held_out = recipe.data.held_out,
-                          .pools = recipe.patch.pools,
-                          .samples = recipe.patch.samples,
-                          .seed = recipe.run.seed},
-                         ProgressMode::never);
-}
-
-/// The point of a triangle that is nearest to p, by trying the plane and all edges.
-Vec3d nearest_on_triangle(Vec3d p, Vec3d a, Vec3d b, Vec3d c) {
-    const Vec3d normal = unit(cross(b - a, c - a));
-    const Vec3d foot = p - dot(p - a, normal) * normal;
-    const auto is_left = [&](Vec3d from, Vec3d to) { return dot(cross(to - from, foot - from), normal) >= 0; };
-    if (is_left(a, b) && is_left(b, c) && is_left(c, a)) return foot;
-    Vec3d best = a;
-    const Vec3d corners[] = {a, b, c};
-    for (int edge = 0; edge < 3; ++edge) {
-        const Vec3d from = corners[edge], along = corners[(edge + 1) % 3] - from;
-        const double t = std::clamp(dot(p - from, along) / dot(along, along), 0.0, 1.0);
-        const Vec3d at = from + t * along;
-        if (length(p - at) < length(p - best)) best = at;
-    }
-    return best;
-}
-
-/// In the coordinates of a patch, from all faces of its mesh.
-Vec3d slow_closest(const Mesh& mesh, const PatchFrame& frame, Vec3d p) {
-    const auto turned = [&](Vec3d v, bool is_back) {
-        Vec3d result;
-        for (int row = 0; row < 3; ++row)
-            for (int column = 0; column < 3; ++column)
-                result[row] += double{frame.rotation[is_back ? 3 * column + row : 3 * row + column]} * v[column];
-        return result;
-    };
-    const Vec3d centre = {frame.centre[0], frame.centre[1], frame.centre[2]};
-    const Vec3d x = double{frame.scale} * turned(p, true) + centre;
-    Vec3d best = {INFINITY, 0, 0};
-    for (int64_t face = 0; face < mesh.faces(); ++face) {
-        Vec3d corner[3];
-        for (int i = 0; i < 3; ++i) {
-            const float* row = mesh.vertices.positions.data() + 3 * int64_t{mesh.triangles.view()(face, i)};
-            corner[i] = {row[0], row[1], row[2]};
-        }
-        const Vec3d found = nearest_on_triangle(x, corner[0], corner[1], corner[2]);
-        if (length(found - x) < length(best - x)) best = found;
-    }
-    return turned((1 / double{frame.scale}) * (best - centre), false);
-}
-
-Vec3d row_of_tensor(const torch::Tensor& rows, int64_t i) {
-    const float* row = rows.data_ptr<float>() + 3 * i;
-    return {row[0], row[1], row[2]};
-}
+using test::round_bodies;
+using test::row_of_tensor;
+using test::small_upsampler;
 
 TEST(LearnUpsampling, TermsAreThoseOfASlowComputation) {
-    constexpr int64_t kPatches = 3, kQueries = 20, kTruth = 12;
-    std::vector<Mesh> meshes;
-    meshes.push_back(geometry::cube_mesh(1, 2, 1));
-    meshes.push_back(geometry::sphere_mesh(1, 1));
-    meshes.push_back(geometry::torus_mesh(1, 0.4, 12, 8));
-    PatchOptions options = {.queries = kQueries, .truth = kTruth, .samples = 512, .cloud_min = 64, .cloud_max = 128};
-    const SurfaceSet set =
-        make_surfaces(std::move(meshes), {"box", "ball", "ring"}, {.samples = 512, .seed = 2}, ProgressMode::never);
-    const SurfaceIndex index(set, torch::kCPU);
-    UpsampledBatch batch;
-    batch.frames = torch::zeros({kPatches, kFrameNumbers});
-    batch.queries = torch::zeros({kPatches * kQueries, 3});
-    batch.truth = torch::zeros({kPatches * kTruth, 3});
-    std::vector<PatchFrame> frames;
-    PatchScratch scratch;
-    for (int64_t p = 0; p < kPatches; ++p) {
-        Array<float, 2> points({32, 3});
-        const PatchKey key = {1, 0, p};
-        frames.push_back(make_patch(set.shapes[static_cast<size_t>(p)], options, plan_patch(set.train, options, key),
-                                    key,
-                                    {points.view(),
-                                     {batch.queries.data_ptr<float>() + 3 * p * kQueries, {kQueries, 3}},
-                                     {batch.truth.data_ptr<float>() + 3 * p * kTruth, {kTruth, 3}}},
-                                    scratch));
-        index.write_frame(p, frames.back(), batch.frames.data_ptr<float>() + p * kFrameNumbers);
-    }
+    constexpr int64_t kPatches = test::SolidPatches::kPatches, kQueries = test::SolidPatches::kQueries,
+                      kTruth = test::SolidPatches::kTruth;
+    const test::SolidPatches patches;
+    const SurfaceIndex index(patches.set, torch::kCPU);
+    UpsampledBatch batch = {patches.frames, patches.queries, {}, {}, patches.truth};
     torch::manual_seed(4);
     batch.moved.push_back((batch.queries + 0.3 * torch::randn_like(batch.queries)).set_requires_grad(true));
     batch.moved.push_back((batch.queries + 0.1 * torch::randn_like(batch.queries)).set_requires_grad(true));
@@ -146,11 +38,10 @@ TEST(LearnUpsampling, TermsAreThoseOfASlowComputation) {
     const UpsamplingTerms terms = upsampling_terms(index, batch);
 
     const auto smooth = [](double d) { return std::sqrt(d * d + 0.02 * 0.02) - 0.02; };
-    double vector = 0, distance = 0, coverage = 0, uncertainty = 0, before = 0, after = 0;
+    double vector = 0, distance = 0, coverage = 0, reach = 0, uncertainty = 0, before = 0, after = 0;
     constexpr double kRows = kPatches * kQueries;
     for (int64_t i = 0; i < kPatches * kQueries; ++i) {
-        const auto patch = static_cast<size_t>(i / kQueries);
-        const auto closest = [&](Vec3d p) { return slow_closest(set.shapes[patch].mesh, frames[patch], p); };
+        const auto closest = [&](Vec3d p) { return patches.slow_closest(i / kQueries, p); };
         const Vec3d at[] = {row_of_tensor(batch.queries, i), row_of_tensor(batch.moved[0], i),
                             row_of_tensor(batch.moved[1], i)};
         for (int step = 1; step <= 2; ++step) {
@@ -169,9 +60,16 @@ TEST(LearnUpsampling, TermsAreThoseOfASlowComputation) {
             nearest = std::min(nearest, length(row_of_tensor(batch.truth, i) - row_of_tensor(batch.moved[1], q)));
         coverage += nearest / (kPatches * kTruth);
     }
+    for (int64_t q = 0; q < kPatches * kQueries; ++q) {
+        double nearest = INFINITY;
+        for (int64_t i = q / kQueries * kTruth; i < (q / kQueries + 1) * kTruth; ++i)
+            nearest = std::min(nearest, length(row_of_tensor(batch.truth, i) - row_of_tensor(batch.moved[1], q)));
+        reach += nearest / kRows;
+    }
     EXPECT_NEAR(terms.vector.item<double>(), vector, 1e-5);
     EXPECT_NEAR(terms.distance.item<double>(), distance, 1e-5);
     EXPECT_NEAR(terms.coverage.item<double>(), coverage, 1e-5);
+    EXPECT_NEAR(terms.chamfer.item<double>(), (coverage + reach) / 2, 1e-5);
     EXPECT_NEAR(terms.uncertainty.item<double>(), uncertainty, 1e-4);
     EXPECT_NEAR(terms.before.item<double>(), before, 1e-5);
     EXPECT_NEAR(terms.after.item<double>(), after, 1e-5);
@@ -181,9 +79,8 @@ TEST(LearnUpsampling, TermsAreThoseOfASlowComputation) {
     terms.distance.backward();
     const torch::Tensor gradient = batch.moved[1].grad();
     for (int64_t i = 0; i < kPatches * kQueries; ++i) {
-        const auto patch = static_cast<size_t>(i / kQueries);
         const Vec3d p = row_of_tensor(batch.moved[1], i);
-        const Vec3d offset = p - slow_closest(set.shapes[patch].mesh, frames[patch], p);
+        const Vec3d offset = p - patches.slow_closest(i / kQueries, p);
         const Vec3d expected = (1 / (2 * kRows * std::sqrt(dot(offset, offset) + 0.02 * 0.02))) * offset;
         EXPECT_LT(length(row_of_tensor(gradient, i) - expected), 1e-5);
     }

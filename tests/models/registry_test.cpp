@@ -139,6 +139,8 @@ TEST(Registry, RefusesValuesThatDoNotParse) {
     expect_refused("flow-upsampler", {{"neighbours", "1"}}, "neighbours must be 2 to 128, got 1");
     expect_refused("flow-upsampler", {{"hidden", "30"}}, "hidden must be a multiple of 4, got 30");
     expect_refused("flow-upsampler", {{"steps", "0"}}, "steps must be 1 to 8, got 0");
+    expect_refused("flow-upsampler", {{"refinement", "jump"}},
+                   "refinement must be projection or matching or descent, got \"jump\"");
 }
 
 TEST(Registry, AFileIsAModel) {

@@ -24,10 +24,12 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {"flow-upsampler", {}, 0x7326848c0ab9fe58},
+    {"flow-upsampler", {}, 0x1e921b760f305bee},
     {"flow-upsampler",
      {{"blocks", "0"}, {"steps", "1"}, {"layers", "2"}, {"query_neighbours", "8"}},
-     0xb96201f2515a0db3},
+     0x4e2d2d7734735a8},
+    {"flow-upsampler", {{"refinement", "matching"}, {"steps", "3"}}, 0x2722d97fb3e63cea},
+    {"flow-upsampler", {{"refinement", "descent"}}, 0x623b81d901c65ddc},
     {"pointnet-classifier", {}, 0x14833457ed18ba21},
     {"pointnet-classifier", {{"variant", "tf"}, {"classes", "10"}, {"dropout", "0.5"}}, 0x95175d3c1606a2ae},
     {"pointnet-classifier", {{"input_transform", "false"}, {"feature_transform", "false"}}, 0x69c9e753c0781cac},

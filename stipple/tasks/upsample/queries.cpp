@@ -4,9 +4,11 @@
 #include <cmath>
 #include <numbers>
 
+#include "stipple/core/interrupt.h"
 #include "stipple/core/numeric.h"
 #include "stipple/data/upsampling_points.h"
 #include "stipple/ops/knn.h"
+#include "stipple/tasks/upsample/descend.h"
 #include "stipple/tasks/upsample/frame.h"
 
 namespace stipple::tasks {
@@ -22,6 +24,8 @@ constexpr double kRandomPacking = 0.547 * 4 / std::numbers::pi;
 // Times that the distance of a point's queries is halved, where there are too few of them, until it does not count.
 constexpr int kCloser = 8;
 constexpr uint64_t kSeed = 0x5155;
+// Added to distances, in spacings, before their inverses are weights.
+constexpr float kNearestDistance = 1e-3f;
 
 /// Puts down queries that keep a distance from those of their parent and of its neighbours.
 class Spreader {
@@ -69,6 +73,74 @@ private:
     std::vector<float> room_sq_;            // of each row: the squared distance that its queries keep
     std::vector<std::vector<int32_t>> of_;  // queries of each row
 };
+
+/// Where m places have gone, in the coordinates of the network.
+struct MovedPlaces {
+    Array<float, 2> points;        // [m, 3]
+    Array<float, 2> weights;       // [m * k, 1]
+    Array<int32_t, 2> neighbours;  // [m, k] rows of the points
+    Array<float, 2> uncertainty;   // [m, 1]; empty: the network does not know
+};
+
+/// By a network that moves them.
+MovedPlaces places_by_network(Upsampler& upsampler, const Array<float, 2>& points, const Array<float, 2>& places,
+                              int64_t k) {
+    const int64_t n = points.size(0), m = places.size(0);
+    NetworkRunner& runner = upsampler.runner();
+    engine::Context& context = runner.reserve(std::max(n, m));
+    const Device device = runner.device();
+    const Array<float, 2> points_there = points.to(device), places_there = places.to(device);
+    MovedPlaces moved;
+    moved.points = Array<float, 2>({m, 3}, device);
+    std::vector<engine::Output> outputs = {{"upsampled", moved.points.view()}};
+    if (k > 0) {
+        moved.weights = Array<float, 2>({m * k, 1}, device);
+        moved.neighbours = Array<int32_t, 2>({m, k}, device);
+        outputs.push_back({"weights", moved.weights.view()});
+        outputs.push_back({"neighbours", {}, moved.neighbours.view()});
+    }
+    if (upsampler.knows_uncertainty()) {
+        moved.uncertainty = Array<float, 2>({m, 1}, device);
+        outputs.push_back({"uncertainty", moved.uncertainty.view()});
+    }
+    context.run({ops::Batch::single(n), ops::Batch::single(m)},
+                {{"points", points_there.view()}, {"queries", places_there.view()}}, outputs);
+    moved.points = moved.points.to(Device{});
+    if (k > 0) moved.weights = moved.weights.to(Device{}), moved.neighbours = moved.neighbours.to(Device{});
+    moved.uncertainty = moved.uncertainty.to(Device{});
+    return moved;
+}
+
+/// Down the distances of a network; what is made of which points goes by how near they are.
+MovedPlaces places_by_descent(Upsampler& upsampler, const Array<float, 2>& points, Array<float, 2> places, int64_t k) {
+    const int64_t n = points.size(0), m = places.size(0);
+    NetworkRunner& runner = upsampler.runner();
+    engine::Context& context = runner.reserve(std::max(n, m));
+    const Device device = runner.device();
+    const Array<float, 2> points_there = points.to(device);
+    Array<float, 2> found({m, 1}, device);
+    const std::vector<float> distances = descend(places.view(), [&](View<const float, 2> at, View<float, 1> to) {
+        check_interrupted();
+        Array<float, 2> here({m, 3});
+        std::copy_n(at.data(), 3 * m, here.data());
+        const Array<float, 2> there = here.to(device);
+        context.run({ops::Batch::single(n), ops::Batch::single(m)},
+                    {{"points", points_there.view()}, {"queries", there.view()}}, {{"distance", found.view()}});
+        std::copy_n(found.to(Device{}).data(), m, to.data());
+    });
+    MovedPlaces moved;
+    moved.points = std::move(places);
+    moved.uncertainty = Array<float, 2>({m, 1});
+    std::copy(distances.begin(), distances.end(), moved.uncertainty.data());
+    if (k == 0) return moved;
+    moved.weights = Array<float, 2>({m * k, 1});
+    moved.neighbours = Array<int32_t, 2>({m, k});
+    Array<float, 2> distances_sq({m, k});
+    ops::knn(ops::PointIndex(points.view()), moved.points.view(), moved.neighbours.view(), distances_sq.view());
+    for (int64_t i = 0; i < m * k; ++i)
+        moved.weights.data()[i] = 1 / (std::sqrt(distances_sq.data()[i]) + kNearestDistance);
+    return moved;
+}
 
 }  // namespace
 
@@ -119,43 +191,22 @@ void move_queries(Upsampler& upsampler, const Region& region, const Queries& que
     Array<float, 2> points({n, 3}), places({m, 3});
     for (int64_t i = 0; i < n; ++i) frame.into(rows.data() + 3 * i, points.data() + 3 * i);
     for (int64_t i = 0; i < m; ++i) frame.into(queries.points.data() + 3 * i, places.data() + 3 * i);
-
-    NetworkRunner& runner = upsampler.runner();
-    engine::Context& context = runner.reserve(std::max(n, m));
-    const Device device = runner.device();
-    const Array<float, 2> points_there = points.to(device), places_there = places.to(device);
-    Array<float, 2> made({m, 3}, device), weights, uncertainty;
-    Array<int32_t, 2> neighbours;
-    std::vector<engine::Output> outputs = {{"upsampled", made.view()}};
-    if (k > 0) {
-        weights = Array<float, 2>({m * k, 1}, device);
-        neighbours = Array<int32_t, 2>({m, k}, device);
-        outputs.push_back({"weights", weights.view()});
-        outputs.push_back({"neighbours", {}, neighbours.view()});
-    }
-    if (upsampler.knows_uncertainty()) {
-        uncertainty = Array<float, 2>({m, 1}, device);
-        outputs.push_back({"uncertainty", uncertainty.view()});
-    }
-    context.run({ops::Batch::single(n), ops::Batch::single(m)},
-                {{"points", points_there.view()}, {"queries", places_there.view()}}, outputs);
-    made = made.to(Device{});
-    if (k > 0) weights = weights.to(Device{}), neighbours = neighbours.to(Device{});
-    uncertainty = uncertainty.to(Device{});
+    const MovedPlaces moved = upsampler.tells_distances() ? places_by_descent(upsampler, points, std::move(places), k)
+                                                          : places_by_network(upsampler, points, places, k);
     for (int64_t q = 0; q < m; ++q) {
         float point[3];
-        frame.out_of(made.data() + 3 * q, point);
-        if (upsampler.knows_uncertainty() && !std::isfinite(uncertainty.data()[q])) continue;
+        frame.out_of(moved.points.data() + 3 * q, point);
+        if (upsampler.knows_uncertainty() && !std::isfinite(moved.uncertainty.data()[q])) continue;
         const int64_t before = candidates.size();
         add_candidate(candidates, point, queries.parents[static_cast<size_t>(q)]);
         if (candidates.size() == before) continue;
         for (int64_t j = 0; j < k; ++j) {
             candidates.sources[static_cast<size_t>(before * k + j)] =
-                region.points[static_cast<size_t>(neighbours.data()[q * k + j])];
-            candidates.weights[static_cast<size_t>(before * k + j)] = weights.data()[q * k + j];
+                region.points[static_cast<size_t>(moved.neighbours.data()[q * k + j])];
+            candidates.weights[static_cast<size_t>(before * k + j)] = moved.weights.data()[q * k + j];
         }
         if (upsampler.knows_uncertainty())
-            candidates.uncertainties.push_back(static_cast<float>(uncertainty.data()[q] * frame.unit));
+            candidates.uncertainties.push_back(static_cast<float>(moved.uncertainty.data()[q] * frame.unit));
     }
 }
 
