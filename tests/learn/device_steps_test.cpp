@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <sstream>
 #include <torch/torch.h>
 
 #include "stipple/core/rng.h"
@@ -15,11 +14,13 @@
 #include "stipple/learn/labels.h"
 #include "stipple/learn/train.h"
 #include "stipple/ops/update_rules.h"
+#include "tests/learn/learn.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stipple::learn {
 namespace {
 
+using test::logged;
 using test::read_file;
 using test::TemporaryFolder;
 using test::Where;
@@ -89,19 +90,6 @@ double score(const BoxRun& run, const std::string& name) {
     for (const auto& [key, value] : run.report.scores)
         if (key == name) return value;
     return NAN;
-}
-
-/// Numbers of a field in all lines of one kind of a run's log.
-std::vector<double> logged(const std::string& folder, const std::string& kind, const std::string& field) {
-    std::vector<double> values;
-    const std::string key = "\"" + field + "\":";
-    std::istringstream lines(read_file(folder + "/metrics.jsonl"));
-    for (std::string line; std::getline(lines, line);) {
-        const size_t at = line.find(key);
-        if (line.find("\"kind\":\"" + kind + "\"") != std::string::npos && at != std::string::npos)
-            values.push_back(std::atof(line.c_str() + at + key.size()));
-    }
-    return values;
 }
 
 TEST(DeviceSteps, OptimizerAndAverageAreThoseOfTheHost) {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <sstream>
 
 #include "stipple/core/array.h"
 #include "stipple/core/rng.h"
 #include "stipple/network/builder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stipple::test {
 
@@ -202,6 +205,18 @@ std::vector<Network> networks_of_every_kind() {
     networks.push_back(flow_steps(0, network::swish()));
     networks.push_back(flow_steps(1, network::tanh()));
     return networks;
+}
+
+std::vector<double> logged(const std::string& folder, const std::string& kind, const std::string& field) {
+    std::vector<double> values;
+    const std::string key = "\"" + field + "\":";
+    std::istringstream lines(read_file(folder + "/metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+        const size_t at = line.find(key);
+        if (line.find("\"kind\":\"" + kind + "\"") != std::string::npos && at != std::string::npos)
+            values.push_back(std::atof(line.c_str() + at + key.size()));
+    }
+    return values;
 }
 
 }  // namespace stipple::test

@@ -21,6 +21,9 @@ std::map<std::string, torch::Tensor> random_inputs(const network::Network& netwo
 double difference_from_reference(const network::Network& network, const network::Weights& weights,
                                  const std::vector<ops::Batch>& given, torch::Dtype dtype);
 
+/// Numbers of a field in all lines of one kind of the log of a run: ("step", "loss").
+std::vector<double> logged(const std::string& folder, const std::string& kind, const std::string& field);
+
 /// Small networks, which together have every kind of layer that has gradients or passes them on.
 std::vector<network::Network> networks_of_every_kind();
 
