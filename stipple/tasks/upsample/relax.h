@@ -11,9 +11,10 @@ namespace stipple::tasks {
 /// as evenly as a honeycomb's cells: of points that elimination has chosen on a sphere, the mean squared distance of
 /// the surface to the nearest of them falls by a fifth. The others stay.
 ///
-/// A point moves in the plane of its neighbours at the start, at most half of its distance to the nearest six. Without
-/// a plane (fewer than three neighbours, or all on a line) it moves freely. The same for any number of threads. Up to
-/// six points stay as they are. O(n log n).
+/// A point is pushed by those within two spacings, its mean distance to the nearest six averaged over its surroundings:
+/// points spread from where they are denser than around. It moves in the plane of its neighbours at the start, by half
+/// a spacing at most. Without a plane (fewer than three neighbours, or all on a line) it moves freely. The same for any
+/// number of threads. Up to six points stay as they are. O(n log n).
 void relax(View<float, 2> points, int64_t movable);
 
 }  // namespace stipple::tasks
