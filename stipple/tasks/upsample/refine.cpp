@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stipple/tasks/upsample/frame.h"
+#include "stipple/tasks/upsample/planes.h"
 #include "stipple/tasks/upsample/queries.h"
 #include "stipple/tasks/upsample/relax.h"
 
@@ -45,6 +47,7 @@ void refine_tile(Upsampler& upsampler, const ChosenTiles& of, size_t t, Candidat
     moved.width = chosen.width;
     move_queries(upsampler, {of.cloud, inputs, {}, {}, chosen.width > 0}, queries, moved);
     if (moved.size() != n) return;
+    keep_to_planes(rows_of(of.cloud, inputs).view(), {moved.points.data(), {n, 3}});
     std::copy(moved.points.begin(), moved.points.end(), chosen.points.begin() + 3 * first);
     std::copy(moved.uncertainties.begin(), moved.uncertainties.end(),
               chosen.uncertainties.begin() + (chosen.uncertainties.empty() ? 0 : first));
