@@ -40,7 +40,8 @@ Array<float, 2> points_above(float above) {
 double mean_height(const Array<float, 2>& points) {
     double sum = 0;
     for (int64_t i = 0; i < points.size(0); ++i)
-        sum += std::abs(points.data()[3 * i + 2] - 0.1 * points.data()[3 * i]) / std::sqrt(1.01) / static_cast<double>(points.size(0));
+        sum += std::abs(points.data()[3 * i + 2] - 0.1 * points.data()[3 * i]) / std::sqrt(1.01) /
+               static_cast<double>(points.size(0));
     return sum;
 }
 
@@ -60,7 +61,8 @@ TEST(UpsamplePlanes, GroundOfASweepStaysThin) {
 
 TEST(UpsamplePlanes, EvenPointsAndFewPointsAreLeftAlone) {
     Array<float, 2> even = swept_ground(0.5f);
-    for (int64_t i = 0; i < even.size(0); ++i) even.data()[3 * i] *= 0.1f, even.data()[3 * i + 1] *= 0.1f, even.data()[3 * i + 2] *= 0.1f;
+    for (int64_t i = 0; i < even.size(0); ++i)
+        even.data()[3 * i] *= 0.1f, even.data()[3 * i + 1] *= 0.1f, even.data()[3 * i + 2] *= 0.1f;
     const Array<float, 2> line = swept_ground(0.05f);
     const Array<float, 2> before = points_above(0.03f);
     const View<const float, 2> clouds[] = {even.view(), {line.data(), {2, 3}}, {line.data(), {0, 3}}};

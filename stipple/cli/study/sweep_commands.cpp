@@ -47,9 +47,10 @@ constexpr Sweep kSweeps[] = {
      study::ablation_conditions, false, true, false, true},
 };
 
-/// --stored, or the file of the checkout, or none.
-std::string stored_file(const SweepArguments& arguments) {
+/// --stored; or the file of the checkout, which has variants, measured on the shapes that others publish on; or none.
+std::string stored_file(const Sweep& sweep, const SweepArguments& arguments, const study::StudyPlan& plan) {
     if (!arguments.stored.empty()) return arguments.stored;
+    if (!sweep.is_ablation || !study::are_published_shapes(plan.shapes)) return "";
     for (const std::string& folder : shared_folders("bench/results", "STIPPLE_RESULTS"))
         if (is_file(folder + "/" + study::kStoredResults)) return folder + "/" + study::kStoredResults;
     return "";
@@ -186,7 +187,7 @@ Result run_sweep(const Sweep& sweep, const SweepArguments& arguments, const Argu
     study::Report report{.title = sweep.title, .command = command_line(app, common)};
     require_study_folder(arguments.output, common);
     study::StudyPlan plan = plan_of(sweep, arguments, common, result, report);
-    const std::string stored = stored_file(arguments);
+    const std::string stored = stored_file(sweep, arguments, plan);
     if (!stored.empty()) study::load_stored(stored);  // its mistakes are told before hours are spent
     result.fields["inputs"] = Json::array({arguments.data});
     const int64_t inputs = static_cast<int64_t>(plan.conditions.size() * plan.shapes.size()) * plan.seeds;

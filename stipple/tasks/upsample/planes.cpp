@@ -39,7 +39,8 @@ bool is_on_line(View<const float, 2> inputs, const int32_t* near, int64_t k) {
     }
     for (int64_t j = 0; j < count; ++j)
         for (int a = 0; a < 3; ++a)
-            for (int b = 0; b < 3; ++b) product[a][b] += (inputs(near[j], a) - mean[a]) * (inputs(near[j], b) - mean[b]);
+            for (int b = 0; b < 3; ++b)
+                product[a][b] += (inputs(near[j], a) - mean[a]) * (inputs(near[j], b) - mean[b]);
     for (int a = 0; a < 3; ++a) {
         trace += product[a][a];
         for (int b = 0; b < 3; ++b) square += product[a][b] * product[a][b];
