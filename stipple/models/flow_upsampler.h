@@ -7,7 +7,10 @@
 // unit is the spacing of the input points, so that scale and density do not matter. Queries may be any points near the
 // cloud, in any number: the ratio is free.
 
-#include "stipple/models/common/config.h"
+#include <map>
+#include <string>
+#include <vector>
+
 #include "stipple/network/network.h"
 
 namespace stipple::models {
@@ -33,8 +36,9 @@ struct FlowUpsamplerOptions {
     Refinement refinement = Refinement::projection;  // descent has no flow, and no steps
 };
 
-/// Throws Error{bad_config} for an unknown key and a value that does not parse.
-FlowUpsamplerOptions flow_upsampler_options(const Config& config);
+/// Of a configuration, as weights carry it. Throws Error{bad_config} for an unknown key and a value that does not
+/// parse.
+FlowUpsamplerOptions flow_upsampler_options(const std::map<std::string, std::string>& config);
 
 /// points [B, N, 3] (set 0) and queries [B, M, 3] (set 1), in units of the mean spacing of the points
 ///   -> upsampled [B, M, 3], a moved query each;
