@@ -14,9 +14,9 @@
 
 #include "stipple/data/augment.h"
 #include "stipple/learn/optimizer_options.h"
-#include "stipple/learn/patch_options.h"
 #include "stipple/learn/precision.h"
 #include "stipple/learn/schedule.h"
+#include "stipple/learn/upsampling/patch_options.h"
 
 namespace stipple::learn {
 

@@ -1,8 +1,8 @@
 #include "stipple/learn/task.h"
 
-#include "stipple/learn/labels.h"
-#include "stipple/learn/pair_patches.h"
-#include "stipple/learn/upsampling.h"
+#include "stipple/learn/labels/labels.h"
+#include "stipple/learn/upsampling/pair_patches.h"
+#include "stipple/learn/upsampling/upsampling.h"
 
 namespace stipple::learn {
 

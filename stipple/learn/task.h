@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "stipple/learn/label_data.h"
+#include "stipple/learn/labels/label_data.h"
 #include "stipple/learn/objective.h"
-#include "stipple/learn/surface_patches.h"
+#include "stipple/learn/upsampling/surface_patches.h"
 
 namespace stipple::learn {
 

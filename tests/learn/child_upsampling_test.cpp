@@ -1,6 +1,6 @@
 // Upsampling by children: the terms of its loss, and PU-Flow learning on patches of meshes.
 
-#include "stipple/learn/child_upsampling.h"
+#include "stipple/learn/upsampling/child_upsampling.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "stipple/geometry/primitives.h"
 #include "stipple/learn/train.h"
-#include "stipple/learn/upsampling.h"
+#include "stipple/learn/upsampling/upsampling.h"
 #include "stipple/models/puflow.h"
 #include "stipple/models/registry.h"
 #include "tests/learn/learn.h"

@@ -11,7 +11,7 @@
 #include "stipple/core/rng.h"
 #include "stipple/learn/functions/dropout.h"
 #include "stipple/learn/functions/tensors.h"
-#include "stipple/learn/labels.h"
+#include "stipple/learn/labels/labels.h"
 #include "stipple/learn/train.h"
 #include "stipple/ops/update_rules.h"
 #include "tests/learn/learn.h"

@@ -1,6 +1,6 @@
 // Data sets with labels: what the loop is fed, and that engine and trainer mean the same by a model.
 
-#include "stipple/learn/labels.h"
+#include "stipple/learn/labels/labels.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Pairs of patches from files: what is made of them, their surface, and networks that learn from them.
 
-#include "stipple/learn/pair_patches.h"
+#include "stipple/learn/upsampling/pair_patches.h"
 
 #include <gtest/gtest.h>
 
@@ -11,10 +11,10 @@
 #include "stipple/core/rng.h"
 #include "stipple/core/vec3.h"
 #include "stipple/io/hdf5.h"
-#include "stipple/learn/surface_objective.h"
 #include "stipple/learn/task.h"
 #include "stipple/learn/train.h"
-#include "stipple/learn/upsampling.h"
+#include "stipple/learn/upsampling/surface_objective.h"
+#include "stipple/learn/upsampling/upsampling.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tfrecord_files.h"

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <torch/torch.h>
 
-#include "stipple/learn/distance_upsampling.h"
-#include "stipple/learn/matching_upsampling.h"
 #include "stipple/learn/train.h"
-#include "stipple/learn/upsampling.h"
+#include "stipple/learn/upsampling/distance_upsampling.h"
+#include "stipple/learn/upsampling/matching_upsampling.h"
+#include "stipple/learn/upsampling/upsampling.h"
 #include "stipple/models/registry.h"
 #include "tests/learn/solid_patches.h"
 #include "tests/support/temporary_folder.h"

@@ -1,6 +1,6 @@
 // The surface of dense clouds against shapes that are known, and sets of scans.
 
-#include "stipple/learn/scan_surface.h"
+#include "stipple/learn/upsampling/scan_surface.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "stipple/geometry/primitives.h"
 #include "stipple/geometry/sample_surface.h"
 #include "stipple/io/format.h"
-#include "stipple/learn/surface_patches.h"
+#include "stipple/learn/upsampling/surface_patches.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
 

@@ -5,7 +5,7 @@
 
 #include "stipple/core/vec3.h"
 #include "stipple/learn/recipe.h"
-#include "stipple/learn/surface_index.h"
+#include "stipple/learn/upsampling/surface_index.h"
 
 namespace stipple::test {
 

@@ -1,6 +1,6 @@
 // Patches of meshes: on the surface, in units of spacings, and a function of (seed, epoch, item).
 
-#include "stipple/learn/surface_patches.h"
+#include "stipple/learn/upsampling/surface_patches.h"
 
 #include <gtest/gtest.h>
 

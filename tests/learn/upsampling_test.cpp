@@ -1,6 +1,6 @@
 // Upsampling: the terms of its loss against a slow computation, and a small network that learns to find surfaces.
 
-#include "stipple/learn/upsampling.h"
+#include "stipple/learn/upsampling/upsampling.h"
 
 #include <gtest/gtest.h>
 

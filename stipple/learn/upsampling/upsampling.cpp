@@ -1,15 +1,15 @@
-#include "stipple/learn/upsampling.h"
+#include "stipple/learn/upsampling/upsampling.h"
 
 #include <algorithm>
 #include <torch/torch.h>
 
-#include "stipple/learn/child_upsampling.h"
-#include "stipple/learn/distance_upsampling.h"
 #include "stipple/learn/losses.h"
-#include "stipple/learn/matching_upsampling.h"
 #include "stipple/learn/profiler.h"
-#include "stipple/learn/surface_objective.h"
-#include "stipple/learn/surface_terms.h"
+#include "stipple/learn/upsampling/child_upsampling.h"
+#include "stipple/learn/upsampling/distance_upsampling.h"
+#include "stipple/learn/upsampling/matching_upsampling.h"
+#include "stipple/learn/upsampling/surface_objective.h"
+#include "stipple/learn/upsampling/surface_terms.h"
 #include "stipple/models/registry.h"
 
 namespace stipple::learn {

@@ -1,10 +1,10 @@
-#include "stipple/learn/surface_patches.h"
+#include "stipple/learn/upsampling/surface_patches.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "stipple/core/error.h"
-#include "stipple/learn/patch_cut.h"
+#include "stipple/learn/upsampling/patch_cut.h"
 
 namespace stipple::learn {
 namespace {

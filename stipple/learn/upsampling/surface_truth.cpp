@@ -1,4 +1,4 @@
-#include "stipple/learn/surface_truth.h"
+#include "stipple/learn/upsampling/surface_truth.h"
 
 #include <torch/torch.h>
 

@@ -1,4 +1,4 @@
-#include "stipple/learn/matching_upsampling.h"
+#include "stipple/learn/upsampling/matching_upsampling.h"
 
 #include <cmath>
 #include <numbers>
@@ -6,7 +6,7 @@
 
 #include "stipple/learn/losses.h"
 #include "stipple/learn/profiler.h"
-#include "stipple/learn/surface_terms.h"
+#include "stipple/learn/upsampling/surface_terms.h"
 #include "stipple/models/flow_upsampler.h"
 
 namespace stipple::learn {

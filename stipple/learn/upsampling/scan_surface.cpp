@@ -1,4 +1,4 @@
-#include "stipple/learn/scan_surface.h"
+#include "stipple/learn/upsampling/scan_surface.h"
 
 #include <algorithm>
 #include <array>

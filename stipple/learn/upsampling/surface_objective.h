@@ -8,7 +8,7 @@
 
 #include "stipple/learn/objective.h"
 #include "stipple/learn/recipe.h"
-#include "stipple/learn/surface_index.h"
+#include "stipple/learn/upsampling/surface_index.h"
 
 namespace stipple::learn {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "stipple/learn/surface_objective.h"
+#include "stipple/learn/upsampling/surface_objective.h"
 
 namespace stipple::learn {
 

@@ -17,7 +17,7 @@
 #include "stipple/core/point_cloud.h"
 #include "stipple/core/progress.h"
 #include "stipple/data/data_set.h"
-#include "stipple/learn/patch_options.h"
+#include "stipple/learn/upsampling/patch_options.h"
 
 namespace stipple::learn {
 

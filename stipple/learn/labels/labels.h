@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "stipple/learn/label_data.h"
+#include "stipple/learn/labels/label_data.h"
 #include "stipple/learn/objective.h"
 
 namespace stipple::learn {

@@ -1,4 +1,4 @@
-#include "stipple/learn/labels.h"
+#include "stipple/learn/labels/labels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 
 #include "stipple/core/json_writer.h"
 #include "stipple/data/data_set.h"
-#include "stipple/learn/device_batches.h"
-#include "stipple/learn/label_data.h"
+#include "stipple/learn/labels/device_batches.h"
+#include "stipple/learn/labels/label_data.h"
 #include "stipple/learn/losses.h"
 #include "stipple/learn/profiler.h"
 #include "stipple/metrics/classification.h"

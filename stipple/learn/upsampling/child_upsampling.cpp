@@ -1,4 +1,4 @@
-#include "stipple/learn/child_upsampling.h"
+#include "stipple/learn/upsampling/child_upsampling.h"
 
 #include <algorithm>
 #include <torch/torch.h>

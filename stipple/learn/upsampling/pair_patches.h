@@ -5,7 +5,7 @@
 //   SurfaceSet set = load_pairs("PUGAN_poisson_256_poisson_1024.h5", 0.1, warnings, progress);
 //   make_pair_patch(set.pairs, options, plan_patch(set.train, options, key), key, arrays, scratch);
 
-#include "stipple/learn/surface_patches.h"
+#include "stipple/learn/upsampling/surface_patches.h"
 
 namespace stipple::learn {
 

@@ -5,8 +5,8 @@
 #include <torch/types.h>
 
 #include "stipple/geometry/mesh_index.h"
-#include "stipple/learn/surface_patches.h"
-#include "stipple/learn/surface_truth.h"
+#include "stipple/learn/upsampling/surface_patches.h"
+#include "stipple/learn/upsampling/surface_truth.h"
 
 namespace stipple::learn {
 

@@ -1,10 +1,10 @@
-#include "stipple/learn/distance_upsampling.h"
+#include "stipple/learn/upsampling/distance_upsampling.h"
 
 #include <algorithm>
 #include <torch/torch.h>
 
 #include "stipple/learn/profiler.h"
-#include "stipple/learn/surface_terms.h"
+#include "stipple/learn/upsampling/surface_terms.h"
 #include "stipple/tasks/upsample/descend.h"
 
 namespace stipple::learn {

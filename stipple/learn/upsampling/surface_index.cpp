@@ -1,4 +1,4 @@
-#include "stipple/learn/surface_index.h"
+#include "stipple/learn/upsampling/surface_index.h"
 
 #include <cmath>
 #include <torch/torch.h>

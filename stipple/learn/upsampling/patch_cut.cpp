@@ -1,4 +1,4 @@
-#include "stipple/learn/patch_cut.h"
+#include "stipple/learn/upsampling/patch_cut.h"
 
 #include <algorithm>
 #include <cmath>

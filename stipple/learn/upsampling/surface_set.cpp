@@ -14,8 +14,8 @@
 #include "stipple/geometry/sample_surface.h"
 #include "stipple/io/format.h"
 #include "stipple/io/text.h"
-#include "stipple/learn/scan_surface.h"
-#include "stipple/learn/surface_patches.h"
+#include "stipple/learn/upsampling/scan_surface.h"
+#include "stipple/learn/upsampling/surface_patches.h"
 #include "stipple/ops/farthest_point_sample.h"
 
 namespace stipple::learn {

@@ -1,4 +1,4 @@
-#include "stipple/learn/label_data.h"
+#include "stipple/learn/labels/label_data.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,12 +1,12 @@
-#include "stipple/learn/surface_objective.h"
+#include "stipple/learn/upsampling/surface_objective.h"
 
 #include <algorithm>
 #include <cmath>
 #include <torch/torch.h>
 
 #include "stipple/learn/losses.h"
-#include "stipple/learn/pair_patches.h"
 #include "stipple/learn/profiler.h"
+#include "stipple/learn/upsampling/pair_patches.h"
 
 namespace stipple::learn {
 namespace {

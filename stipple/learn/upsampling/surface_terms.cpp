@@ -1,4 +1,4 @@
-#include "stipple/learn/surface_terms.h"
+#include "stipple/learn/upsampling/surface_terms.h"
 
 #include <torch/torch.h>
 

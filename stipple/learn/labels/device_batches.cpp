@@ -1,4 +1,4 @@
-#include "stipple/learn/device_batches.h"
+#include "stipple/learn/labels/device_batches.h"
 
 #include <algorithm>
 #include <torch/torch.h>

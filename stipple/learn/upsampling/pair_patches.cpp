@@ -1,4 +1,4 @@
-#include "stipple/learn/pair_patches.h"
+#include "stipple/learn/upsampling/pair_patches.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "stipple/core/error.h"
 #include "stipple/core/folder.h"
 #include "stipple/geometry/normals.h"
-#include "stipple/learn/patch_cut.h"
+#include "stipple/learn/upsampling/patch_cut.h"
 
 namespace stipple::learn {
 namespace {

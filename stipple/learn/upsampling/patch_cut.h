@@ -4,7 +4,7 @@
 
 #include "stipple/core/rng.h"
 #include "stipple/core/vec3.h"
-#include "stipple/learn/surface_patches.h"
+#include "stipple/learn/upsampling/surface_patches.h"
 
 namespace stipple::learn {
 
