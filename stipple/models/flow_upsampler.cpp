@@ -317,9 +317,7 @@ FlowUpsamplerOptions flow_upsampler_options(const Config& config) {
     reader.read("blocks", options.blocks);
     reader.read("flow_hidden", options.flow_hidden);
     reader.read("steps", options.steps);
-    auto refinement = static_cast<int64_t>(options.refinement);
-    reader.read("refinement", refinement_names(), refinement);
-    options.refinement = static_cast<Refinement>(refinement);
+    reader.read("refinement", refinement_names(), options.refinement);
     reader.finish();
     return options;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace stipple::models {
@@ -29,6 +30,14 @@ public:
     void read(const std::string& key, std::optional<float>& value);
     /// The position in `words`.
     void read(const std::string& key, const std::vector<std::string>& words, int64_t& value);
+    /// The enumerator at that position.
+    template <class Enum>
+    requires std::is_enum_v<Enum>
+    void read(const std::string& key, const std::vector<std::string>& words, Enum& value) {
+        auto position = static_cast<int64_t>(value);
+        read(key, words, position);
+        value = static_cast<Enum>(position);
+    }
 
     /// After the last read(): throws for a key that was not read, with the nearest one that was.
     void finish() const;

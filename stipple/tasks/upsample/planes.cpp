@@ -65,31 +65,35 @@ Plane plane_of(View<const float, 2> inputs, const int32_t* near, int64_t k, cons
 void keep_to_planes(View<const float, 2> inputs, View<float, 2> points) {
     const int64_t n = inputs.size(0), m = points.size(0), k = std::min(kNeighbours, n);
     if (n < 3 || m == 0) return;
-    Array<float, 2> normals({n, 3});
-    Array<float, 1> shares({n});
-    geometry::estimate_normals(inputs, normals.view(), shares.view(), static_cast<int>(k));
     const ops::PointIndex index(inputs);
     Array<int32_t, 2> near({n, k}), own({m, 1});
     ops::knn(index, inputs, near.view(), {});
-    ops::knn(index, View<const float, 2>(points.data(), {m, 3}), own.view(), {});
     std::vector<uint8_t> on_line(static_cast<size_t>(n));
     parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
             on_line[static_cast<size_t>(i)] = is_on_line(inputs, near.data() + i * k, k);
     });
     // Some neighbourhoods of any cloud look like lines: most of them do in a sweep alone.
-    const auto is_swept = [&](const int32_t* row) {
-        int64_t lines = 0;
-        for (int64_t j = 0; j < k && row[j] >= 0; ++j) lines += on_line[static_cast<size_t>(row[j])];
-        return 2 * lines > k;
-    };
-    std::vector<Plane> planes(static_cast<size_t>(n));
+    std::vector<uint8_t> is_swept(static_cast<size_t>(n));
     parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             const int32_t* row = near.data() + i * k;
-            if (shares.data()[i] < kFlat && is_swept(row))  // not where it is NaN
-                planes[static_cast<size_t>(i)] = plane_of(inputs, row, k, normals.data() + 3 * i);
+            int64_t lines = 0;
+            for (int64_t j = 0; j < k && row[j] >= 0; ++j) lines += on_line[static_cast<size_t>(row[j])];
+            is_swept[static_cast<size_t>(i)] = 2 * lines > k;
         }
+    });
+    if (std::find(is_swept.begin(), is_swept.end(), uint8_t{1}) == is_swept.end()) return;
+
+    Array<float, 2> normals({n, 3});
+    Array<float, 1> shares({n});
+    geometry::estimate_normals(inputs, normals.view(), shares.view(), static_cast<int>(k));
+    ops::knn(index, View<const float, 2>(points.data(), {m, 3}), own.view(), {});
+    std::vector<Plane> planes(static_cast<size_t>(n));
+    parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+            if (is_swept[static_cast<size_t>(i)] && shares.data()[i] < kFlat)  // not where it is NaN
+                planes[static_cast<size_t>(i)] = plane_of(inputs, near.data() + i * k, k, normals.data() + 3 * i);
     });
     parallel_for(m, kGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
