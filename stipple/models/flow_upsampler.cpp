@@ -283,6 +283,14 @@ void share_steps(Network& network) {
     network::validate(network);
 }
 
+void add_decoder(Builder& build, Tensor points, Tensor features, Tensor queries, const FlowUpsamplerOptions& options) {
+    switch (options.refinement) {
+        case Refinement::projection: add_projection(build, points, features, queries, options); break;
+        case Refinement::matching: add_matching(build, points, features, queries, options); break;
+        case Refinement::descent: add_distance(build, points, features, queries, options); break;
+    }
+}
+
 Config config_of(const FlowUpsamplerOptions& options) {
     Config config = {{"neighbours", config_text(options.neighbours)},
                      {"layers", config_text(options.layers)},
@@ -296,6 +304,12 @@ Config config_of(const FlowUpsamplerOptions& options) {
     if (options.refinement != Refinement::projection)  // so that the others read as they always did
         config["refinement"] = refinement_names()[static_cast<size_t>(options.refinement)];
     return config;
+}
+
+Network finished(Builder& build, const FlowUpsamplerOptions& options) {
+    Network network = build.finish(config_of(options));
+    if (options.refinement == Refinement::matching) share_steps(network);
+    return network;
 }
 
 }  // namespace
@@ -327,15 +341,41 @@ Network flow_upsampler(const FlowUpsamplerOptions& options) {
     Builder build("flow-upsampler");
     const Tensor points = build.input("points", network::points_of(3));
     const Tensor queries = build.input("queries", network::points_of(3, 1));
-    const Tensor features = encode(build, points, options);
-    switch (options.refinement) {
-        case Refinement::projection: add_projection(build, points, features, queries, options); break;
-        case Refinement::matching: add_matching(build, points, features, queries, options); break;
-        case Refinement::descent: add_distance(build, points, features, queries, options); break;
-    }
-    Network network = build.finish(config_of(options));
-    if (options.refinement == Refinement::matching) share_steps(network);
-    return network;
+    add_decoder(build, points, encode(build, points, options), queries, options);
+    return finished(build, options);
+}
+
+Network flow_upsampler_encoder(const FlowUpsamplerOptions& options) {
+    check_options(options);
+    Builder build("flow-upsampler");
+    const Tensor points = build.input("points", network::points_of(3));
+    build.output("features", encode(build, points, options));
+    return build.finish(config_of(options));
+}
+
+Network flow_upsampler_decoder(const FlowUpsamplerOptions& options) {
+    check_options(options);
+    Builder build("flow-upsampler");
+    const Tensor points = build.input("points", network::points_of(3));
+    const Tensor features = build.input("features", network::points_of(options.hidden));
+    const Tensor queries = build.input("queries", network::points_of(3, 1));
+    add_decoder(build, points, features, queries, options);
+    return finished(build, options);
+}
+
+Network flow_upsampler_first_step(const FlowUpsamplerOptions& options) {
+    check_options(options);
+    STIPPLE_REQUIRE(options.refinement == Refinement::projection, "flow-upsampler: {} has no first step of its own",
+                    refinement_names()[static_cast<size_t>(options.refinement)]);
+    Builder build("flow-upsampler");
+    const Tensor points = build.input("points", network::points_of(3));
+    const Tensor features = build.input("features", network::points_of(options.hidden));
+    const Tensor queries = build.input("queries", network::points_of(3, 1));
+    const Direction to = direction_of(build, step_name(1), points, features, queries, kNoTime, options);
+    build.output("upsampled", build.add(step_name(1) + ".moved", queries, to.offset));
+    build.output("weights", to.weights);
+    build.output("neighbours", to.neighbours);
+    return build.finish(config_of(options));
 }
 
 Network flow_upsampler_velocity(const FlowUpsamplerOptions& options) {

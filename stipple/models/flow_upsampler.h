@@ -50,6 +50,15 @@ FlowUpsamplerOptions flow_upsampler_options(const std::map<std::string, std::str
 /// Throws Error{bad_argument} for options out of range.
 network::Network flow_upsampler(const FlowUpsamplerOptions& options);
 
+/// The two parts of flow_upsampler(options), for those who move several sets of queries around the same points. Their
+/// parameters are among its own, of the same names.
+/// Encoder: points -> features [B, N, hidden].
+network::Network flow_upsampler_encoder(const FlowUpsamplerOptions& options);
+/// Decoder: points, features [B, N, hidden], queries -> as flow_upsampler.
+network::Network flow_upsampler_decoder(const FlowUpsamplerOptions& options);
+/// Of a projection, the first of its steps alone, which comes most of the way: without uncertainty.
+network::Network flow_upsampler_first_step(const FlowUpsamplerOptions& options);
+
 /// What trains matching: points, queries and their times time [B, M, 1], from 0 where queries start to 1 where they
 /// arrive -> velocity [B, M, 3]; uncertainty [B, M, 1], the distance to the surface that is to be expected of a query
 /// that keeps this velocity until time 1. Its parameters, name and configuration are those of flow_upsampler(options).

@@ -7,6 +7,7 @@
 #include "stipple/data/upsampling_points.h"
 #include "stipple/engine/program.h"
 #include "stipple/geometry/dedupe.h"
+#include "stipple/models/flow_upsampler.h"
 #include "stipple/tasks/upsample/attributes.h"
 #include "stipple/tasks/upsample/run_tiles.h"
 
@@ -22,6 +23,22 @@ RunnerOptions runner_options(RunnerOptions options) {
     options.batch = 16;  // patches; of a network that takes queries there is one
     options.points = 256;
     return options;
+}
+
+/// Whether its encoder and its decoder run for themselves. A calibration is of the whole network.
+bool is_split(const ModelOrEngine& source, const RunnerOptions& options) {
+    const engine::Precision precision = options.precision.value_or(engine::Precision::fp32);
+    return source.model && source.model->network.name == "flow-upsampler" && precision != engine::Precision::int8 &&
+           precision != engine::Precision::fp8;
+}
+
+/// A network whose parameters are among those of a model.
+ModelOrEngine part_of(const ModelOrEngine& whole, network::Network part) {
+    network::Weights weights;
+    weights.metadata = whole.model->weights.metadata;
+    for (const network::Parameter& parameter : network::parameters_of(part))
+        weights.tensors[parameter.name] = whole.model->weights.tensors.at(parameter.name);
+    return {whole.path, models::Model{std::move(part), std::move(weights)}, std::nullopt};
 }
 
 /// The points of both, of the same attributes and origin.
@@ -41,6 +58,7 @@ PointCloud joined(const PointCloud& first, const PointCloud& second) {
 }
 
 PointCloud run_pass(Upsampler& upsampler, const PointCloud& cloud, int64_t count, const UpsampleOptions& options) {
+    upsampler.forget_features();
     const Candidates kept = run_tiles(upsampler, cloud.positions.view(), count, !cloud.attributes.empty(), options);
     PointCloud made(kept.size());
     std::copy(kept.points.begin(), kept.points.end(), made.positions.data());
@@ -68,8 +86,25 @@ std::vector<int64_t> counts_of_passes(const Upsampler& upsampler, int64_t points
 
 }  // namespace
 
-Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options)
-    : runner_(std::in_place, std::move(source), runner_options(std::move(options))) {
+Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options) {
+    compile(std::move(source), runner_options(std::move(options)));
+    check_types();
+}
+
+void Upsampler::compile(ModelOrEngine source, const RunnerOptions& options) {
+    if (!is_split(source, options)) {
+        runner_.emplace(std::move(source), options);
+        return;
+    }
+    const models::Model& model = *source.model;
+    const models::FlowUpsamplerOptions network = models::flow_upsampler_options(model.network.config);
+    encoder_.emplace(part_of(source, models::flow_upsampler_encoder(network)), options);
+    if (network.refinement == models::Refinement::projection && network.steps > 1)
+        first_step_.emplace(part_of(source, models::flow_upsampler_first_step(network)), options);
+    runner_.emplace(part_of(source, models::flow_upsampler_decoder(network)), options);
+}
+
+void Upsampler::check_types() {
     const engine::Program& program = runner_->program();
     const auto output = [&](const char* name) { return find_type(program, program.outputs, name); };
     const network::TensorType *points = find_type(program, program.inputs, "points"),
@@ -81,8 +116,8 @@ Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options)
     tells_distances_ = queries && !upsampled && distance && *distance == network::points_of(1, 1);
     const bool is_noise =
         !noise || (!queries && upsampled && *noise == rows_of(*upsampled, upsampled->width, noise->channels));
-    const bool inputs = points && *points == network::points_of(3) &&
-                        program.inputs.size() == (queries || noise ? 2u : 1u) && is_noise &&
+    const size_t expected = 1 + (queries || noise) + encoder_.has_value();
+    const bool inputs = points && *points == network::points_of(3) && program.inputs.size() == expected && is_noise &&
                         (!queries || *queries == network::points_of(3, 1));
     const bool is_made = upsampled && (queries ? *upsampled == network::points_of(3, 1)
                                                : *upsampled == network::rows_of(upsampled->width, 3));
@@ -99,6 +134,27 @@ Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options)
     knows_uncertainty_ = tells_distances_ || (queries && output("uncertainty"));
     if (tells_distances_) sources_ = kNearestSources;
     if (weights && neighbours && neighbours->is_index) sources_ = neighbours->width;
+}
+
+const Array<float, 2>* Upsampler::features_of(const Array<float, 2>& points) {
+    if (!encoder_) return nullptr;
+    const int64_t n = points.size(0);
+    if (encoded_.size(0) == n && n > 0 && std::equal(points.data(), points.data() + 3 * n, encoded_.data()))
+        return &features_;
+    engine::Context& context = encoder_->reserve(n);
+    const network::TensorType& type = *find_type(encoder_->program(), encoder_->program().outputs, "features");
+    features_ = Array<float, 2>({n, type.channels}, encoder_->device());
+    const Array<float, 2> there = points.to(encoder_->device());
+    context.run(ops::Batch::single(n), {{"points", there.view()}}, {{"features", features_.view()}});
+    encoded_ = points.to(Device{});
+    return &features_;
+}
+
+int64_t Upsampler::memory_bytes() const {
+    int64_t bytes = 0;
+    for (const std::optional<NetworkRunner>* runner : {&runner_, &encoder_, &first_step_})
+        if (*runner) bytes += (*runner)->memory_bytes();
+    return bytes;
 }
 
 double Upsampler::largest_ratio() const {

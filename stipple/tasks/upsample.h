@@ -51,6 +51,15 @@ public:
     bool has_network() const { return runner_.has_value(); }
     NetworkRunner& runner() { return *runner_; }
     const NetworkRunner& runner() const { return *runner_; }
+    /// What moves queries most of the way, where they are to be moved again: the first step of the network, where it
+    /// has several and is a model; else runner().
+    NetworkRunner& first_step() { return first_step_ ? *first_step_ : *runner_; }
+    /// Of `points` [n, 3], on the CPU: what the input "features" of runner() and first_step() takes, [n, channels] on
+    /// their device; null where they have none. Those of the last points are kept until forget_features().
+    const Array<float, 2>* features_of(const Array<float, 2>& points);
+    void forget_features() { encoded_ = {}, features_ = {}; }
+    /// Of all its networks: weights and what runs keep.
+    int64_t memory_bytes() const;
     /// Whether it moves queries; else it makes children.
     bool takes_queries() const { return takes_queries_; }
     /// Whether it tells distances of queries, and does not move them itself.
@@ -66,7 +75,11 @@ public:
     double largest_ratio() const;
 
 private:
-    std::optional<NetworkRunner> runner_;
+    void compile(ModelOrEngine source, const RunnerOptions& options);
+    void check_types();
+
+    std::optional<NetworkRunner> runner_, encoder_, first_step_;
+    Array<float, 2> encoded_, features_;  // the last points, and what they became
     bool takes_queries_ = false, tells_distances_ = false, knows_uncertainty_ = false;
     int64_t children_ = 0, sources_ = 0, noise_channels_ = 0;
 };

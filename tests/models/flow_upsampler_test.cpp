@@ -45,6 +45,49 @@ TEST(FlowUpsampler, HasFewerThanAMillionParameters) {
     EXPECT_GT(trained, 10'000);
 }
 
+TEST(FlowUpsampler, ItsPartsAreTheWhole) {
+    for (const Refinement refinement : {Refinement::projection, Refinement::matching, Refinement::descent}) {
+        const FlowUpsamplerOptions options{.refinement = refinement};
+        const network::Network whole = flow_upsampler(options);
+        const network::Weights weights = test::trained_like_weights(whole, 3);
+        const Array<float, 2> points = wave(kCloudPoints, 1), queries = wave(kQueries, 2);
+        const auto part = [&](const network::Network& network) {
+            network::Weights own;
+            for (const network::Parameter& parameter : parameters_of(network))
+                own.tensors[parameter.name] = weights.tensors.at(parameter.name);
+            return own;
+        };
+        const std::vector<ops::Batch> batches = {ops::Batch::single(kCloudPoints), ops::Batch::single(kQueries)};
+        const network::Network encoder = flow_upsampler_encoder(options), decoder = flow_upsampler_decoder(options);
+        const std::vector<double> encoded =
+            test::run_reference(encoder, part(encoder), {batches[0]}, {{"points", points.view()}})
+                .output("features")
+                .values;
+        Array<float, 2> features({kCloudPoints, options.hidden});
+        std::copy(encoded.begin(), encoded.end(), features.data());
+        const auto decode = [&](const network::Network& network, const Array<float, 2>& from) {
+            return test::run_reference(
+                network, part(network), batches,
+                {{"points", points.view()}, {"features", features.view()}, {"queries", from.view()}});
+        };
+        const bool tells_distance = refinement == Refinement::descent;
+        const char* output = tells_distance ? "distance" : "upsampled";
+        const test::ReferenceRun expected = run(whole, weights, points, queries);
+        const std::vector<double> made = decode(decoder, queries).output(output).values;
+        ASSERT_EQ(made.size(), expected.output(output).values.size());
+        for (size_t i = 0; i < made.size(); ++i) EXPECT_NEAR(made[i], expected.output(output).values[i], 1e-5) << i;
+        if (refinement != Refinement::projection) {
+            EXPECT_THROW(flow_upsampler_first_step(options), Error);
+            continue;
+        }
+        const std::vector<double> first =
+            decode(flow_upsampler_first_step(options), queries).output("upsampled").values;
+        ASSERT_EQ(first.size(), 3u * kQueries);
+        for (size_t i = 0; i < first.size(); ++i)
+            EXPECT_NEAR(first[i], expected.output("moved_1").values[i], 1e-5) << i;
+    }
+}
+
 TEST(FlowUpsampler, DoesNotSeeWhereACloudLies) {
     const network::Network network = flow_upsampler({});
     const network::Weights weights = test::trained_like_weights(network, 3);

@@ -234,7 +234,7 @@ Candidates make_candidates(Upsampler& upsampler, const Region& region, double ra
     if (!upsampler.has_network())
         add_midpoints(region, ratio, has_inputs, candidates);
     else if (upsampler.takes_queries())
-        move_queries(upsampler, region, make_queries(region, ratio, has_inputs), candidates);
+        move_queries(upsampler, region, make_queries(region, ratio, has_inputs), false, candidates);
     else
         add_children(upsampler, region, has_inputs, candidates);
     return candidates;

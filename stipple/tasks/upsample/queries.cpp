@@ -83,10 +83,10 @@ struct MovedPlaces {
 };
 
 /// By a network that moves them.
-MovedPlaces places_by_network(Upsampler& upsampler, const Array<float, 2>& points, const Array<float, 2>& places,
-                              int64_t k) {
+MovedPlaces places_by_network(Upsampler& upsampler, NetworkRunner& runner, const Array<float, 2>& points,
+                              const Array<float, 2>& places, int64_t k) {
     const int64_t n = points.size(0), m = places.size(0);
-    NetworkRunner& runner = upsampler.runner();
+    const Array<float, 2>* features = upsampler.features_of(points);
     engine::Context& context = runner.reserve(std::max(n, m));
     const Device device = runner.device();
     const Array<float, 2> points_there = points.to(device), places_there = places.to(device);
@@ -99,12 +99,13 @@ MovedPlaces places_by_network(Upsampler& upsampler, const Array<float, 2>& point
         outputs.push_back({"weights", moved.weights.view()});
         outputs.push_back({"neighbours", {}, moved.neighbours.view()});
     }
-    if (upsampler.knows_uncertainty()) {
+    if (find_type(runner.program(), runner.program().outputs, "uncertainty")) {
         moved.uncertainty = Array<float, 2>({m, 1}, device);
         outputs.push_back({"uncertainty", moved.uncertainty.view()});
     }
-    context.run({ops::Batch::single(n), ops::Batch::single(m)},
-                {{"points", points_there.view()}, {"queries", places_there.view()}}, outputs);
+    std::vector<engine::Input> inputs = {{"points", points_there.view()}, {"queries", places_there.view()}};
+    if (features) inputs.push_back({"features", features->view()});
+    context.run({ops::Batch::single(n), ops::Batch::single(m)}, inputs, outputs);
     moved.points = moved.points.to(Device{});
     if (k > 0) moved.weights = moved.weights.to(Device{}), moved.neighbours = moved.neighbours.to(Device{});
     moved.uncertainty = moved.uncertainty.to(Device{});
@@ -114,6 +115,7 @@ MovedPlaces places_by_network(Upsampler& upsampler, const Array<float, 2>& point
 /// Down the distances of a network; what is made of which points goes by how near they are.
 MovedPlaces places_by_descent(Upsampler& upsampler, const Array<float, 2>& points, Array<float, 2> places, int64_t k) {
     const int64_t n = points.size(0), m = places.size(0);
+    const Array<float, 2>* features = upsampler.features_of(points);
     NetworkRunner& runner = upsampler.runner();
     engine::Context& context = runner.reserve(std::max(n, m));
     const Device device = runner.device();
@@ -124,8 +126,9 @@ MovedPlaces places_by_descent(Upsampler& upsampler, const Array<float, 2>& point
         Array<float, 2> here({m, 3});
         std::copy_n(at.data(), 3 * m, here.data());
         const Array<float, 2> there = here.to(device);
-        context.run({ops::Batch::single(n), ops::Batch::single(m)},
-                    {{"points", points_there.view()}, {"queries", there.view()}}, {{"distance", found.view()}});
+        std::vector<engine::Input> inputs = {{"points", points_there.view()}, {"queries", there.view()}};
+        if (features) inputs.push_back({"features", features->view()});
+        context.run({ops::Batch::single(n), ops::Batch::single(m)}, inputs, {{"distance", found.view()}});
         std::copy_n(found.to(Device{}).data(), m, to.data());
     });
     MovedPlaces moved;
@@ -182,7 +185,8 @@ Queries make_queries(const Region& region, double ratio, bool has_inputs) {
     return std::move(spread.queries);
 }
 
-void move_queries(Upsampler& upsampler, const Region& region, const Queries& queries, Candidates& candidates) {
+void move_queries(Upsampler& upsampler, const Region& region, const Queries& queries, bool is_rough,
+                  Candidates& candidates) {
     const Array<float, 2> rows = rows_of(region.cloud, region.points);
     Frame frame;
     frame.unit = data::mean_spacing(rows.view());
@@ -191,12 +195,14 @@ void move_queries(Upsampler& upsampler, const Region& region, const Queries& que
     Array<float, 2> points({n, 3}), places({m, 3});
     for (int64_t i = 0; i < n; ++i) frame.into(rows.data() + 3 * i, points.data() + 3 * i);
     for (int64_t i = 0; i < m; ++i) frame.into(queries.points.data() + 3 * i, places.data() + 3 * i);
+    NetworkRunner& runner = is_rough ? upsampler.first_step() : upsampler.runner();
     const MovedPlaces moved = upsampler.tells_distances() ? places_by_descent(upsampler, points, std::move(places), k)
-                                                          : places_by_network(upsampler, points, places, k);
+                                                          : places_by_network(upsampler, runner, points, places, k);
+    const bool knows_uncertainty = moved.uncertainty.elements() > 0;
     for (int64_t q = 0; q < m; ++q) {
         float point[3];
         frame.out_of(moved.points.data() + 3 * q, point);
-        if (upsampler.knows_uncertainty() && !std::isfinite(moved.uncertainty.data()[q])) continue;
+        if (knows_uncertainty && !std::isfinite(moved.uncertainty.data()[q])) continue;
         const int64_t before = candidates.size();
         add_candidate(candidates, point, queries.parents[static_cast<size_t>(q)]);
         if (candidates.size() == before) continue;
@@ -205,7 +211,7 @@ void move_queries(Upsampler& upsampler, const Region& region, const Queries& que
                 region.points[static_cast<size_t>(moved.neighbours.data()[q * k + j])];
             candidates.weights[static_cast<size_t>(before * k + j)] = moved.weights.data()[q * k + j];
         }
-        if (upsampler.knows_uncertainty())
+        if (knows_uncertainty)
             candidates.uncertainties.push_back(static_cast<float>(moved.uncertainty.data()[q] * frame.unit));
     }
 }

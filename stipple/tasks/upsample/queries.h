@@ -18,7 +18,9 @@ struct Queries {
 Queries make_queries(const Region& region, double ratio, bool has_inputs);
 
 /// Appends the queries to the candidates, moved by the network, with what it says about them. Those that are not finite
-/// then are left out. Of the region the points count, and whether sources are asked for.
-void move_queries(Upsampler& upsampler, const Region& region, const Queries& queries, Candidates& candidates);
+/// then are left out. Of the region the points count, and whether sources are asked for. `is_rough`: they will
+/// be moved again, so that the network's first step is enough; it does not say how uncertain they are.
+void move_queries(Upsampler& upsampler, const Region& region, const Queries& queries, bool is_rough,
+                  Candidates& candidates);
 
 }  // namespace stipple::tasks

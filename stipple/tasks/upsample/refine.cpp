@@ -29,7 +29,7 @@ std::vector<float> fixed_near(const ChosenTiles& of, size_t t, std::span<const i
 
 }  // namespace
 
-void refine_tile(Upsampler& upsampler, const ChosenTiles& of, size_t t, Candidates& chosen) {
+void refine_tile(Upsampler& upsampler, const ChosenTiles& of, size_t t, bool is_rough, Candidates& chosen) {
     const float margin = patch_radius(of.index, of.cloud, of.tiles[t].points);
     const std::vector<int32_t> inputs = points_near(of.cloud, of.tiles, t, margin);
     const auto [first, last] = of.chosen[t];
@@ -45,12 +45,12 @@ void refine_tile(Upsampler& upsampler, const ChosenTiles& of, size_t t, Candidat
 
     Candidates moved;
     moved.width = chosen.width;
-    move_queries(upsampler, {of.cloud, inputs, {}, {}, chosen.width > 0}, queries, moved);
+    move_queries(upsampler, {of.cloud, inputs, {}, {}, chosen.width > 0}, queries, is_rough, moved);
     if (moved.size() != n) return;
     keep_to_planes(rows_of(of.cloud, inputs).view(), {moved.points.data(), {n, 3}});
     std::copy(moved.points.begin(), moved.points.end(), chosen.points.begin() + 3 * first);
-    std::copy(moved.uncertainties.begin(), moved.uncertainties.end(),
-              chosen.uncertainties.begin() + (chosen.uncertainties.empty() ? 0 : first));
+    if (!moved.uncertainties.empty() && !chosen.uncertainties.empty())
+        std::copy(moved.uncertainties.begin(), moved.uncertainties.end(), chosen.uncertainties.begin() + first);
     std::copy(moved.sources.begin(), moved.sources.end(), chosen.sources.begin() + chosen.width * first);
     std::copy(moved.weights.begin(), moved.weights.end(), chosen.weights.begin() + chosen.width * first);
 }

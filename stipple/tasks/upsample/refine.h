@@ -16,7 +16,7 @@ struct ChosenTiles {
 };
 
 /// Tile t of the chosen points, in view of those of all others, which stay. Needs an upsampler that takes queries. A
-/// tile whose points the network does not keep finite stays as it was.
-void refine_tile(Upsampler& upsampler, const ChosenTiles& tiles, size_t t, Candidates& chosen);
+/// tile whose points the network does not keep finite stays as it was. `is_rough`: as of move_queries().
+void refine_tile(Upsampler& upsampler, const ChosenTiles& tiles, size_t t, bool is_rough, Candidates& chosen);
 
 }  // namespace stipple::tasks

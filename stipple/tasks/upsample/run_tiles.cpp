@@ -82,7 +82,8 @@ public:
         for (int pass = 1; pass < passes(); ++pass)
             for (size_t t = 0; t < tiles_.size(); ++t) {
                 check_interrupted();
-                refine_tile(upsampler_, {cloud_, index_, tiles_, kept_of_tile_, options_.keeps_input}, t, kept_);
+                refine_tile(upsampler_, {cloud_, index_, tiles_, kept_of_tile_, options_.keeps_input}, t,
+                            pass + 1 < passes(), kept_);
                 advance(t, pass);
             }
         return std::move(kept_);

@@ -130,7 +130,7 @@ Cost measure_cost(const CostSubject& subject, int64_t neighbours, const PointClo
         before = after;
     }
     cost.stage_bytes = before.bytes;
-    cost.network_bytes = upsampler.runner().memory_bytes();
+    cost.network_bytes = upsampler.memory_bytes();
     if (knows_peak) cost.peak_bytes = peak_memory();
     return cost;
 }
