@@ -112,7 +112,7 @@ TEST(LearnChildUpsampling, PuFlowLearnsToCoverASurface) {
 TEST(LearnChildUpsampling, AGraphTrainsAsStepsOneByOne) {
     if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
     const test::TemporaryFolder folder(test::Where::memory);
-    for (const char* family : {"coupling", "mlp"}) {
+    for (const char* family : {"coupling", "mlp", "continuous"}) {
         Recipe recipe = small_puflow();
         recipe.options["family"] = family;
         recipe.run.log_every = 1;

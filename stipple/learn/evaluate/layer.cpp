@@ -354,8 +354,10 @@ Tensor run_layer(const Layer& layer, const std::vector<Tensor>& inputs, const La
 
 bool can_be_recorded(const network::Network& network) {
     for (const Layer& layer : network.layers) switch (layer.kind) {
-            case Kind::rotation:
-            case Kind::flow_step: return false;
+            case Kind::rotation: return false;
+            case Kind::flow_step:  // Newton's iterations end when all points have converged; steps of RK4 are fixed
+                if (layer.options.steps == 0) return false;
+                break;
             case Kind::mix:
                 if (layer.type.channels != 3) return false;
                 break;
