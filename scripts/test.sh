@@ -33,18 +33,24 @@ suite() {  # suite NAME BUILD_FOLDER [ctest options]: each test counts
     if [ "$bad" -gt 0 ]; then grep -E '\*\*\*|Failure|error:|which is|Expected|Actual' "$log" | head -60; fi
     echo "$([ "$bad" -eq 0 ] && echo 'ok   ' || echo 'FAIL ') $name: $((total - bad - absent)) of $total passed ($((SECONDS - begin)) s, $log)"
 }
-program() {  # program NAME PATH: a whole test program in one process; each of its tests counts
-    local name=$1 log="build/test-${1// /-}.log" begin=$SECONDS
-    "$2" --gtest_brief=1 >"$log" 2>&1
-    local status=$? good bad absent
-    good=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$log")
-    bad=$(sed -n 's/^\[  FAILED  \] \([0-9]*\) test.*/\1/p' "$log")
-    absent=$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$log")
-    if [ "$status" -ne 0 ] && [ -z "$bad" ]; then bad=1; fi
-    passed=$((passed + ${good:-0})); failed=$((failed + ${bad:-0})); skipped=$((skipped + ${absent:-0}))
-    if [ "$status" -ne 0 ]; then tail -40 "$log"; fi
-    echo "$([ "$status" -eq 0 ] && echo 'ok   ' || echo 'FAIL ') $name: ${good:-0} passed ($((SECONDS - begin)) s, $log)"
+program() {  # program NAME PATH: a whole test program, one process for each core; each of its tests counts
+    local name=$1 log="build/test-${1// /-}.log" begin=$SECONDS shards status=0 jobs=() good bad absent
+    shards=$(nproc)
+    for ((i = 0; i < shards; ++i)); do
+        GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i OMP_NUM_THREADS=1 "$2" --gtest_brief=1 >"$log.$i" 2>&1 &
+        jobs+=($!)
+    done
+    for job in "${jobs[@]}"; do wait "$job" || status=$?; done
+    cat "$log".[0-9]* >"$log"; rm "$log".[0-9]*
+    good=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$log" | sum)
+    bad=$(sed -n 's/^\[  FAILED  \] \([0-9]*\) test.*/\1/p' "$log" | sum)
+    absent=$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$log" | sum)
+    if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
+    passed=$((passed + good)); failed=$((failed + bad)); skipped=$((skipped + absent))
+    if [ "$status" -ne 0 ]; then tail -60 "$log"; fi
+    echo "$([ "$status" -eq 0 ] && echo 'ok   ' || echo 'FAIL ') $name: $good passed ($((SECONDS - begin)) s, $log)"
 }
+sum() { awk '{ n += $1 } END { print n + 0 }'; }
 build() { cmake --preset "$1" && cmake --build --preset "$@" -j "$(nproc)"; }  # two more, as ninja would: 4 % slower
 build_ci() { cmake --preset ci -DSTIPPLE_BUILD_LEARN="$learn" && cmake --build --preset ci -j "$(nproc)"; }
 
@@ -74,7 +80,7 @@ step "format" format_check
 step "clang-tidy of the parsers" scripts/tidy.sh --quick stipple/io
 if step "build ci" build_ci; then
     suite "tests" build/ci
-    # One process: torch takes half a second to load, for each test if they were run apart.
+    # Few processes: torch takes half a second to load, for each test if they were run apart.
     if [ "$learn" = ON ]; then program "learn" build/ci/bin/learn_test; else skip "learn: no LibTorch here"; fi
 fi
 step "installed package" package_check
@@ -87,7 +93,7 @@ else
     skip "cuda-check: no nvcc here"
 fi
 say "the parsers under sanitizers, then fuzzed, 5 s each (preset fuzz)"
-# They read what strangers wrote. One process: the leak check at its end takes seconds. The other folders: make sanitize.
+# They read what strangers wrote. Few processes: the leak check at its end takes seconds. The other folders: make sanitize.
 if step "build fuzz" build fuzz --target io_test fuzzers; then
     program "sanitized io" build/fuzz/bin/io_test
     while read -r status name; do

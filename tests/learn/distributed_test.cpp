@@ -393,6 +393,8 @@ void run_toys(const std::string& run, int steps, const char* spoiled, const std:
     for (int rank = 0; rank < 2; ++rank) {
         test::Launch launch = as_rank({}, rank, 2, port);
         launch.arguments = {own, "--gtest_filter=DistributedRank.DISABLED_" + test, "--gtest_also_run_disabled_tests"};
+        launch.environment.push_back({"GTEST_TOTAL_SHARDS", "1"});  // it may be a shard itself
+        launch.environment.push_back({"GTEST_SHARD_INDEX", "0"});
         launch.environment.push_back({"STIPPLE_TEST_STEPS", std::to_string(steps)});
         launch.environment.push_back({"STIPPLE_TEST_RUN", run});
         if (*spoiled) launch.environment.push_back({"STIPPLE_TEST_SPOILED", spoiled});
