@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/files.h"
 #include "stipple/core/terminal.h"
@@ -10,29 +12,50 @@ namespace {
 
 struct PictureOptions {
     std::vector<std::string> inputs, captions, color_by;
-    std::string output, from, size = "1024x1024", color_map = "viridis", up = "z", title, unit;
-    std::vector<double> range, inset;
-    double azimuth = 35, elevation = 22, zoom = 1, point_size = 0;
+    std::string output, from, size = "1024x1024", color_map = "viridis", up = "z", view = "auto", title, unit;
+    std::vector<double> range, inset, aim, eye;
+    double azimuth = NAN, elevation = NAN, zoom = 1, point_size = 0;
     int64_t item = -1, columns = 0;
     bool dark = false, flat = false, edges = false, orthographic = false, own_scale = false, scale_bar = false,
-         no_legend = false;
+         no_legend = false, axes = false;
 };
+
+/// Where the sensor of the first scan that knows it stood.
+std::array<double, 3> sensor_of(const std::vector<Mesh>& meshes) {
+    for (const Mesh& mesh : meshes)
+        if (const auto& place = mesh.vertices.facts.viewpoint) return {(*place)[0], (*place)[1], (*place)[2]};
+    throw Error(ErrorCode::bad_argument, "--view sensor: the files do not say where the sensor stood",
+                "--eye X Y Z says it");
+}
+
+void set_viewpoint(const PictureOptions& options, const std::vector<Mesh>& meshes, picture::Viewpoint& viewpoint) {
+    const std::vector<std::string>& names = picture::view_names();
+    const auto view =
+        static_cast<picture::ViewName>(std::find(names.begin(), names.end(), options.view) - names.begin());
+    viewpoint.up = picture::up_axis_by_name(options.up);
+    const auto place = [](const std::vector<double>& given) { return std::array{given[0], given[1], given[2]}; };
+    if (!options.eye.empty())
+        viewpoint.eye = place(options.eye);
+    else
+        set_view(viewpoint, view, view == picture::ViewName::sensor ? sensor_of(meshes) : std::array<double, 3>{});
+    if (!std::isnan(options.azimuth)) viewpoint.azimuth = options.azimuth;
+    if (!std::isnan(options.elevation)) viewpoint.elevation = options.elevation;
+    if (!options.aim.empty()) viewpoint.aim = place(options.aim);
+    viewpoint.zoom = options.zoom;
+    if (options.orthographic) viewpoint.projection = picture::Projection::orthographic;
+}
 
 picture::FigureStyle style_of(const PictureOptions& options, size_t panels) {
     picture::FigureStyle style;
     std::tie(style.panel_width, style.panel_height) = parse_size(options.size);
     style.columns = options.columns;
     style.title = options.title;
-    style.viewpoint.azimuth = options.azimuth;
-    style.viewpoint.elevation = options.elevation;
     STIPPLE_REQUIRE(options.zoom > 0, "--zoom must be above 0, got {}", options.zoom);
-    style.viewpoint.zoom = options.zoom;
-    style.viewpoint.up = options.up == "y" ? picture::UpAxis::y : picture::UpAxis::z;
-    if (options.orthographic) style.viewpoint.projection = picture::Projection::orthographic;
     style.point_radius = options.point_size / 2;
     style.dark = options.dark;
     style.smooth = !options.flat;
     style.edges = options.edges;
+    style.axes = options.axes;
     style.shared_camera = !options.own_scale;
     style.color_map = picture::color_map_by_name(options.color_map);
     style.legend = !options.no_legend;
@@ -63,7 +86,7 @@ bool is_attribute(const std::string& color_by) {
 }
 
 Result run_picture(const PictureOptions& options, const Common& common) {
-    const picture::FigureStyle style = style_of(options, options.inputs.size());
+    picture::FigureStyle style = style_of(options, options.inputs.size());
     require_one_stdin(options.inputs);
     require_free_stdout(options.output, common);
     const size_t dot = options.output.rfind('.');
@@ -86,6 +109,7 @@ Result run_picture(const PictureOptions& options, const Common& common) {
             panel.color_by = options.color_by.size() == 1 ? options.color_by[0] : options.color_by[i];
         panels.push_back(std::move(panel));
     }
+    set_viewpoint(options, meshes, style.viewpoint);
     const picture::Figure figure = picture::draw_figure(panels, style);
     for (size_t i = 0; i < panels.size(); ++i)
         if (is_attribute(panels[i].color_by) && !find(meshes[i].vertices.attributes, panels[i].color_by) &&
@@ -103,7 +127,8 @@ Result run_picture(const PictureOptions& options, const Common& common) {
         const picture::PanelCounts& counts = figure.panels[i];
         result.fields["panels"].push_back({{"points", counts.points}, {"non_finite", counts.nonfinite}});
         const int64_t size = panels[i].cloud ? panels[i].cloud->size() : 0;
-        if (options.zoom <= 1 && counts.points + counts.nonfinite < size)
+        if (options.zoom <= 1 && !style.viewpoint.eye && !style.viewpoint.aim &&
+            counts.points + counts.nonfinite < size)
             result.warnings.push_back(fmt::format("{}: {} stray points, far from all others, are not in the picture",
                                                   options.inputs[i], grouped(size - counts.points - counts.nonfinite)));
         if (counts.nonfinite)
@@ -138,10 +163,15 @@ Command add_picture(Arguments& root, Common& common) {
     app.option("--colormap", options->color_map, "viridis, turbo, magma, inferno, plasma, grey, coolwarm")
         .show_default();
     app.option("--range", options->range, "Values at the ends of the color map").count(2);
-    app.option("--azimuth", options->azimuth, "Degrees about the up axis").show_default();
-    app.option("--elevation", options->elevation, "Degrees above the horizon").show_default();
+    app.option("--view", options->view, "auto goes by the content; sensor: from where a scan was taken")
+        .one_of(picture::view_names())
+        .show_default();
+    app.option("--azimuth", options->azimuth, "Degrees about the up axis, instead of the view's");
+    app.option("--elevation", options->elevation, "Degrees above the horizon, instead of the view's");
+    app.option("--aim", options->aim, "X Y Z that is in the middle of the picture").count(3);
+    app.option("--eye", options->eye, "X Y Z to look from, instead of a view").count(3);
     app.option("--zoom", options->zoom, "Larger than what fits, about the middle").show_default();
-    app.option("--up", options->up, "Up axis: z or y").one_of({"z", "y"}).show_default();
+    app.option("--up", options->up, "Up axis").one_of(picture::up_axis_names()).show_default();
     app.option("--point-size", options->point_size, "Diameter in pixels; 0 chooses by density").show_default();
     app.option("--inset", options->inset, "Zoom: middle x and y and size, fractions of a panel").count(2, 3);
     app.option("--unit", options->unit, "Draw a scale bar with this unit of length");
@@ -152,6 +182,7 @@ Command add_picture(Arguments& root, Common& common) {
     app.flag("--edges", options->edges, "Lines along the triangles");
     app.flag("--orthographic", options->orthographic, "Parallel projection");
     app.flag("--own-scale", options->own_scale, "Each panel fits its own content");
+    app.flag("--axes", options->axes, "Draw the directions of x, y and z");
     app.flag("--scale-bar", options->scale_bar, "Draw a scale bar");
     app.flag("--no-legend", options->no_legend, "No color bar");
     app.footer("Example:\n  stipple picture scan.ply dense.ply --captions input output --color-by z -o both.png");

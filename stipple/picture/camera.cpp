@@ -89,26 +89,182 @@ std::array<Range, Count> ranges_of(const std::vector<Seen>& clouds, const Measur
     return all;
 }
 
-void orient(Camera& camera, const Viewpoint& viewpoint) {
-    const double degree = 3.14159265358979323846 / 180;
-    const double azimuth = viewpoint.azimuth * degree;
-    // At the poles "up" is undefined; stop just short of them.
-    const double elevation = std::clamp(viewpoint.elevation, -89.9, 89.9) * degree;
-    const double c = std::cos(elevation), s = std::sin(elevation);
-    Vec3d world_up, back;
-    if (viewpoint.up == UpAxis::z) {
-        world_up = {0, 0, 1};
-        back = {c * std::cos(azimuth), c * std::sin(azimuth), s};
-    } else {
-        world_up = {0, 1, 0};
-        back = {c * std::sin(azimuth), s, c * std::cos(azimuth)};
-    }
-    camera.forward = -back;
+constexpr double kDegree = 3.14159265358979323846 / 180;
+
+/// The up axis, the direction to the front and the one to the side, a right-handed system.
+std::array<Vec3d, 3> axes_of(UpAxis up) {
+    const Vec3d units[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    const int axis = axis_of(up);
+    const bool is_negative = up == UpAxis::minus_x || up == UpAxis::minus_y || up == UpAxis::minus_z;
+    const Vec3d side = units[(axis + 2) % 3];
+    if (is_negative) return {-units[axis], units[(axis + 1) % 3], -side};
+    return {units[axis], units[(axis + 1) % 3], side};
+}
+
+void look_along(Camera& camera, Vec3d forward, Vec3d world_up) {
+    camera.forward = forward;
     camera.right = normalized(cross(camera.forward, world_up));
     camera.up = cross(camera.right, camera.forward);
 }
 
+/// Angles in degrees.
+void orient(Camera& camera, UpAxis up_axis, double azimuth_angle, double elevation_angle) {
+    const double azimuth = azimuth_angle * kDegree;
+    // At the poles "up" is undefined; stop just short of them.
+    const double elevation = std::clamp(elevation_angle, -89.9, 89.9) * kDegree;
+    const double c = std::cos(elevation), s = std::sin(elevation);
+    const auto [up, front, side] = axes_of(up_axis);
+    look_along(camera, -(front * (c * std::cos(azimuth)) + side * (c * std::sin(azimuth)) + up * s), up);
+}
+
+/// Angles that show content well from above.
+struct Angles {
+    double azimuth = 35, elevation = 22;
+};
+
+Angles choose_angles(const std::vector<Seen>& clouds, UpAxis up_axis) {
+    constexpr double kFlat = 0.25, kSteepest = 60, kLong = 1.3, kTurned = 12;
+    const auto [up, front, side] = axes_of(up_axis);
+    std::vector<double> values[3];  // up, front, side
+    double xx = 0, xy = 0, yy = 0, mean_x = 0, mean_y = 0;
+    for (const Seen& seen : clouds)
+        for_sample(seen.cloud->size(), kMaxSample, [&](int64_t i) {
+            const float* p = seen.cloud->positions.data() + 3 * i;
+            if (!seen.has(p)) return;
+            const Vec3d at = Vec3d{p[0], p[1], p[2]} + seen.offset;
+            values[0].push_back(dot(at, up));
+            values[1].push_back(dot(at, front));
+            values[2].push_back(dot(at, side));
+        });
+    Angles angles;
+    const size_t n = values[0].size();
+    if (n < 3) return angles;
+    for (size_t i = 0; i < n; ++i) mean_x += values[1][i], mean_y += values[2][i];
+    mean_x /= static_cast<double>(n), mean_y /= static_cast<double>(n);
+    for (size_t i = 0; i < n; ++i) {
+        const double x = values[1][i] - mean_x, y = values[2][i] - mean_y;
+        xx += x * x, xy += x * y, yy += y * y;
+    }
+    const auto extent = [&](std::vector<double>& of) {
+        Range middle;
+        for (const double q : {0.02, 0.98}) {
+            const auto at = of.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(n - 1));
+            std::nth_element(of.begin(), at, of.end());
+            middle.add(*at);
+        }
+        return middle.high - middle.low;
+    };
+    const double height = extent(values[0]), wide = std::max(extent(values[1]), extent(values[2]));
+    if (!(height < kFlat * wide)) return angles;
+    angles.elevation += (kSteepest - angles.elevation) * (1 - height / (kFlat * wide));
+    // The longer principal axis across the picture, a little turned so that depth shows: of the two sides that would
+    // do, the one nearer to the usual angle.
+    const double half = std::sqrt((xx - yy) * (xx - yy) / 4 + xy * xy), middle = (xx + yy) / 2;
+    if (!(middle + half > kLong * kLong * (middle - half))) return angles;
+    const double along = std::atan2(2 * xy, xx - yy) / 2 / kDegree;
+    double best = angles.azimuth, least = 360;
+    for (const double across : {along + 90, along - 90}) {
+        const double off = std::remainder(across - angles.azimuth, 360.0);
+        if (std::abs(off) < least) {
+            least = std::abs(off);
+            best = angles.azimuth + off - std::clamp(off, -kTurned, kTurned);
+        }
+    }
+    angles.azimuth = best;
+    return angles;
+}
+
+/// From a place among the content: as wide as the middle 95 % of the points in front of it need, 100 degrees at most,
+/// and these in the middle of the picture unless it is aimed.
+void look_from_eye(Camera& camera, const Viewpoint& viewpoint, const std::vector<Seen>& clouds, Vec3d middle,
+                   double inner_width, double inner_height) {
+    constexpr double kWidest = 2 * 1.19, kLeastShare = 0.02;  // slopes: of 100 degrees, of two
+    const Vec3d eye = to_vec(*viewpoint.eye) - to_vec(camera.origin);
+    const Vec3d target = viewpoint.aim ? to_vec(*viewpoint.aim) - to_vec(camera.origin) : middle;
+    const auto [up, front, side] = axes_of(viewpoint.up);
+    Vec3d forward = target - eye;
+    if (!(length(forward) > 0)) forward = front;
+    forward = normalized(forward);
+    if (std::abs(dot(forward, up)) > 0.999) forward = normalized(forward + front * 0.05);
+    look_along(camera, forward, up);
+    std::vector<double> x, y;
+    Range depths;
+    for (const Seen& seen : clouds)
+        for_sample(seen.cloud->size(), kMaxSample, [&](int64_t i) {
+            const float* p = seen.cloud->positions.data() + 3 * i;
+            if (!seen.has(p)) return;
+            const Vec3d at = Vec3d{p[0], p[1], p[2]} + seen.offset - eye;
+            const double depth = dot(at, camera.forward);
+            if (!(depth > kNear * camera.unit)) return;
+            depths.add(depth / camera.unit);
+            x.push_back(dot(at, camera.right) / depth);
+            y.push_back(dot(at, camera.up) / depth);
+        });
+    const auto range_of = [&](std::vector<double>& values) {
+        Range range;
+        for (const double q : {0.025, 0.975}) {
+            const auto at = values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
+            std::nth_element(values.begin(), at, values.end());
+            range.add(std::clamp(*at, -kWidest / 2, kWidest / 2));
+        }
+        if (viewpoint.aim) range.high = std::max(std::abs(range.low), std::abs(range.high)), range.low = -range.high;
+        return range;
+    };
+    Range across{-0.5, 0.5}, along{-0.5, 0.5};
+    if (!x.empty()) across = range_of(x), along = range_of(y);
+    camera.perspective = true;
+    camera.focal = viewpoint.zoom * std::min(inner_width / std::max(across.high - across.low, kLeastShare),
+                                             inner_height / std::max(along.high - along.low, kLeastShare));
+    camera.center_x -= camera.focal * (across.low + across.high) / 2;
+    camera.center_y += camera.focal * (along.low + along.high) / 2;
+    camera.eye = eye;
+    camera.depth_low = depths.low <= depths.high ? depths.low : 1;
+    camera.depth_high = std::max(depths.high, camera.depth_low + 1e-6);
+}
+
 }  // namespace
+
+const std::vector<std::string>& up_axis_names() {
+    static const std::vector<std::string> names = {"z", "y", "x", "-z", "-y", "-x"};
+    return names;
+}
+
+UpAxis up_axis_by_name(const std::string& name) {
+    const std::vector<std::string>& names = up_axis_names();
+    const auto at = std::find(names.begin(), names.end(), name);
+    STIPPLE_REQUIRE(at != names.end(), "the up axis is z, y, x, -z, -y or -x, got {}", name);
+    return static_cast<UpAxis>(at - names.begin());
+}
+
+int axis_of(UpAxis up) {
+    switch (up) {
+        case UpAxis::x:
+        case UpAxis::minus_x: return 0;
+        case UpAxis::y:
+        case UpAxis::minus_y: return 1;
+        default: return 2;
+    }
+}
+
+Vec3d direction_of(UpAxis up) {
+    return axes_of(up)[0];
+}
+
+const std::vector<std::string>& view_names() {
+    static const std::vector<std::string> names = {"auto", "iso", "top", "front", "side", "sensor"};
+    return names;
+}
+
+void set_view(Viewpoint& viewpoint, ViewName view, const std::array<double, 3>& sensor) {
+    switch (view) {
+        case ViewName::automatic: viewpoint.azimuth = viewpoint.elevation = {}; break;
+        case ViewName::iso: viewpoint.azimuth = 45, viewpoint.elevation = 35.264; break;
+        case ViewName::top: viewpoint.azimuth = -90, viewpoint.elevation = 90; break;
+        case ViewName::front: viewpoint.azimuth = 0, viewpoint.elevation = 0; break;
+        case ViewName::side: viewpoint.azimuth = 90, viewpoint.elevation = 0; break;
+        case ViewName::sensor: viewpoint.eye = sensor; break;
+    }
+}
 
 Camera Camera::cropped(double x, double y, double zoom) const {
     Camera part = *this;
@@ -120,13 +276,16 @@ Camera Camera::cropped(double x, double y, double zoom) const {
 
 Camera fit_camera(const Viewpoint& viewpoint, std::span<const PointCloud* const> clouds, double width, double height,
                   double margin) {
-    STIPPLE_REQUIRE(std::isfinite(viewpoint.azimuth) && std::isfinite(viewpoint.elevation),
+    STIPPLE_REQUIRE(std::isfinite(viewpoint.azimuth.value_or(0)) && std::isfinite(viewpoint.elevation.value_or(0)),
                     "a view angle is not finite");
+    for (const auto& place : {viewpoint.aim, viewpoint.eye})
+        STIPPLE_REQUIRE(
+            !place || (std::isfinite((*place)[0]) && std::isfinite((*place)[1]) && std::isfinite((*place)[2])),
+            "a place to look from or at is not finite");
     STIPPLE_REQUIRE(viewpoint.field_of_view >= 1 && viewpoint.field_of_view <= 150, "a field of view of {} degrees",
                     viewpoint.field_of_view);
     STIPPLE_REQUIRE(viewpoint.zoom > 0 && viewpoint.zoom <= 1e6, "a zoom of {}", viewpoint.zoom);
     Camera camera;
-    orient(camera, viewpoint);
     camera.perspective = viewpoint.projection == Projection::perspective;
     camera.center_x = width / 2;
     camera.center_y = height / 2;
@@ -137,6 +296,10 @@ Camera fit_camera(const Viewpoint& viewpoint, std::span<const PointCloud* const>
         if (seen.empty()) camera.origin = cloud->origin;
         seen.push_back({cloud, camera.offset_of(*cloud), box_without_strays(*cloud)});
     }
+    Angles angles;
+    if (!viewpoint.azimuth || !viewpoint.elevation) angles = choose_angles(seen, viewpoint.up);
+    orient(camera, viewpoint.up, viewpoint.azimuth.value_or(angles.azimuth),
+           viewpoint.elevation.value_or(angles.elevation));
     const auto to_axes = [&](Vec3d p) -> Vec3d {
         return {dot(p, camera.right), dot(p, camera.up), dot(p, camera.forward)};
     };
@@ -160,6 +323,11 @@ Camera fit_camera(const Viewpoint& viewpoint, std::span<const PointCloud* const>
     const double nearest = scaled(z.low, middle.z), farthest = scaled(z.high, middle.z);
 
     const double inner_width = std::max(width - 2 * margin, 1.0), inner_height = std::max(height - 2 * margin, 1.0);
+    if (viewpoint.eye) {
+        const Vec3d centre = camera.right * middle.x + camera.up * middle.y + camera.forward * middle.z;
+        look_from_eye(camera, viewpoint, seen, centre, inner_width, inner_height);
+        return camera;
+    }
     Vec3d eye;  // relative to the middle, camera axes, scene units
     if (camera.perspective) {
         // Each side of the frustum must touch the points: with t its slope, max(x - z t) and max(-x - z t) fix where
@@ -195,6 +363,10 @@ Camera fit_camera(const Viewpoint& viewpoint, std::span<const PointCloud* const>
     camera.depth_high = std::max(farthest - eye.z, camera.depth_low + 1e-6);
     eye = eye * camera.unit + middle;
     camera.eye = camera.right * eye.x + camera.up * eye.y + camera.forward * eye.z;
+    if (viewpoint.aim) {  // sideways, so that the direction stays
+        const Vec3d aim = camera.to_view(to_vec(*viewpoint.aim) - to_vec(camera.origin), {});
+        camera.eye = camera.eye + camera.right * (aim.x * camera.unit) + camera.up * (aim.y * camera.unit);
+    }
     return camera;
 }
 

@@ -2,7 +2,10 @@
 // Cameras: where from (Viewpoint) and, once fitted to what is to be seen, where each point lands (Camera).
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "stipple/core/point_cloud.h"
 #include "stipple/picture/vec.h"
@@ -10,17 +13,38 @@
 namespace stipple::picture {
 
 enum class Projection { orthographic, perspective };
-enum class UpAxis { z, y };
+enum class UpAxis { z, y, x, minus_z, minus_y, minus_x };
+const std::vector<std::string>& up_axis_names();  // "z", "y", "x", "-z", "-y", "-x": in this order
+/// Throws Error{bad_argument} that lists the names.
+UpAxis up_axis_by_name(const std::string& name);
+/// 0 to 2 for x to z.
+int axis_of(UpAxis up);
+Vec3d direction_of(UpAxis up);
 
-/// A direction of view on an orbit, independent of what is seen.
+/// Directions that people name: automatic and iso from the front, the side and above at once, where automatic goes by
+/// what there is to see; sensor from where a scan was taken.
+enum class ViewName { automatic, iso, top, front, side, sensor };
+const std::vector<std::string>& view_names();  // "auto", "iso", "top", "front", "side", "sensor"
+
+/// A direction of view on an orbit.
 struct Viewpoint {
-    double azimuth = 35;    // degrees about the up axis; 0 looks along -x (up z) or -z (up y), that is from its front
-    double elevation = 22;  // degrees above the horizon
+    /// Degrees about the up axis; 0 looks along -x (up z), -z (up y) or -y (up x), that is from its front. Without a
+    /// number 35, but where content is flat and long such that its longer side lies across the picture.
+    std::optional<double> azimuth = {};
+    /// Degrees above the horizon. Without a number 22, but up to 60 where content is flat, as ground is.
+    std::optional<double> elevation = {};
     UpAxis up = UpAxis::z;
     Projection projection = Projection::perspective;
-    double zoom = 1;            // enlarges the middle of what is fitted
-    double field_of_view = 28;  // degrees over the smaller side of the picture, perspective only
+    double zoom = 1;                                // enlarges the middle of what is fitted
+    double field_of_view = 28;                      // degrees over the smaller side of the picture, perspective only
+    std::optional<std::array<double, 3>> aim = {};  // in the middle of the picture, world coordinates
+    /// From here, in world coordinates, towards `aim` or the middle of what there is to see; it may be among it. The
+    /// angles and the field of view do not count then: the picture is as wide as most points need, 100 degrees at most.
+    std::optional<std::array<double, 3>> eye = {};
 };
+
+/// The angles of a view by name, of sensor alone the eye, at `sensor`.
+void set_view(Viewpoint& viewpoint, ViewName view, const std::array<double, 3>& sensor = {});
 
 /// A projected point: pixels from the upper left corner (pixel centres at .5) and depth. Depth is in scene units (the
 /// radius of what the camera was fitted to), grows away from the eye and is positive in front of it.
@@ -68,7 +92,8 @@ inline constexpr double kNear = 1e-3;
 /// margins (with a zoom of 1), whatever the direction and the shape of the picture. Only stray points do not count,
 /// since one of them would shrink all others to a dot: those further from the box of the middle 98 % of their cloud on
 /// each axis than two diagonals of that box, in clouds of 200 points and more. Non-finite points are ignored; without
-/// any finite point, and for a single one, the camera frames a unit ball. Deterministic; O(n).
+/// any finite point, and for a single one, the camera frames a unit ball. Content is flat where its extent along the up
+/// axis is less than a quarter of the wider one across it, of the middle 96 % of points. Deterministic; O(n).
 Camera fit_camera(const Viewpoint& viewpoint, std::span<const PointCloud* const> clouds, double width, double height,
                   double margin);
 

@@ -21,10 +21,26 @@ std::string names_of(const PointCloud& cloud, const Mesh* mesh) {
     return names;
 }
 
+/// Numbers that are not all the same.
+bool has_values(const Attribute* attribute) {
+    if (!attribute || attribute->components() != 1 || attribute->rows() == 0) return false;
+    bool differs = false;
+    const double first = attribute->value(0);
+    for_sample(attribute->rows(), kMaxSample, [&](int64_t i) { differs |= attribute->value(i) != first; });
+    return differs;
+}
+
 }  // namespace
 
-Coloring::Coloring(const PointCloud& cloud, const Mesh* mesh, const std::string& by, Rgb constant)
+std::string automatic_color(const PointCloud& cloud, UpAxis up) {
+    if (find(cloud.attributes, "color")) return "color";
+    if (has_values(find(cloud.attributes, "intensity"))) return "intensity";
+    return std::string(1, "xyz"[axis_of(up)]);
+}
+
+Coloring::Coloring(const PointCloud& cloud, const Mesh* mesh, const std::string& given, Rgb constant, UpAxis up)
     : cloud_(&cloud), mesh_(mesh), constant_(constant) {
+    const std::string by = given.empty() && !mesh ? automatic_color(cloud, up) : given;
     if (by == "constant") return;
     if (!by.empty() && by[0] == '#') {
         constant_ = parse_color(by);

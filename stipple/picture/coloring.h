@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "stipple/core/point_cloud.h"
+#include "stipple/picture/camera.h"
 #include "stipple/picture/color_map.h"
 
 namespace stipple::picture {
@@ -21,13 +22,14 @@ enum class ColorKind { constant, rgb, scalar, axis, depth, normal, category };
 
 class Coloring {
 public:
-    /// `by` is "" (the attribute color if there is one, else `constant`), "constant", "#rrggbb", "x", "y", "z", "depth"
-    /// or the name of an attribute of the vertices or, for a mesh, of the faces. color (uint8 or uint16, 3 or 4
+    /// `by` is "" (the attribute color if there is one, else of a cloud what automatic_color() names, of a mesh
+    /// `constant`), "constant", "#rrggbb", "x", "y", "z", "depth" or the name of an attribute of the vertices or, for a
+    /// mesh, of the faces. color (uint8 or uint16, 3 or 4
     /// components) is shown as it is, 8-bit values in uint16 as color_maximum() tells, normal as colour, integers named
     /// label, class, classification or part by category, anything else through the colour map: its first component, or
     /// the length of a vector. Throws Error{bad_argument} that lists the names when there is no such attribute. Keeps
     /// pointers to cloud and mesh.
-    Coloring(const PointCloud& cloud, const Mesh* mesh, const std::string& by, Rgb constant);
+    Coloring(const PointCloud& cloud, const Mesh* mesh, const std::string& by, Rgb constant, UpAxis up = UpAxis::z);
 
     ColorKind kind() const { return kind_; }
     bool needs_range() const { return kind_ == ColorKind::scalar || kind_ == ColorKind::axis; }
@@ -57,6 +59,10 @@ private:
     float rgb_scale_ = 1;
     Rgb constant_;
 };
+
+/// What a cloud is coloured by where nobody says it: its colours, else its intensities where they differ, else its
+/// height, the name of the up axis.
+std::string automatic_color(const PointCloud& cloud, UpAxis up);
 
 /// The range that holds all but the lowest and highest 2 %; (0, 1) for no values, and a unit range about a single one.
 /// Reorders values.

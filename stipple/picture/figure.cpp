@@ -21,7 +21,9 @@ constexpr int64_t kMaxSamples = int64_t{1} << 27;  // of a view: 1 GiB of keys
 /// What colours some panels: an attribute by its values or by its labels, with one scale for all of them.
 struct ColorGroup {
     std::string name;
-    bool ranged = false;  // else labels
+    bool ranged = false;          // else labels
+    std::optional<size_t> owner;  // the panel, of different scenes side by side that nobody asked to compare
+    bool has_legend = false;
     std::vector<double> values;
     ColorScale scale;
 };
@@ -30,7 +32,7 @@ struct Prepared {
     std::unique_ptr<Coloring> cloud_color, mesh_color;
     std::vector<Vec3f> normals;
     Camera camera;
-    double splat_radius = 0;  // scene units
+    SplatSizes splats;
     std::optional<size_t> group;
 };
 
@@ -77,6 +79,11 @@ public:
         }
         if (style_.inset) draw_insets(figure.image);
         for (size_t i = 0; i < panels_.size(); ++i) draw_caption(figure.image, i);
+        for (size_t i = 0; i < panels_.size() && style_.axes; ++i) {
+            const auto [x, y] = corner_of(i);
+            draw_axes(figure.image, static_cast<double>(x), static_cast<double>(y + style_.panel_height),
+                      prepared_[i].camera, layout_.text);
+        }
         draw_title_and_legend(figure.image);
         return figure;
     }
@@ -124,7 +131,7 @@ private:
             const auto make = [&](const PointCloud& cloud, const Mesh* mesh, const std::string& by, Rgb constant) {
                 std::unique_ptr<Coloring> color;
                 try {
-                    color = std::make_unique<Coloring>(cloud, mesh, by, constant);
+                    color = std::make_unique<Coloring>(cloud, mesh, by, constant, style_.viewpoint.up);
                     found = true;
                 } catch (const Error& error) {
                     if (!by.empty() && by[0] == '#') throw;
@@ -133,7 +140,11 @@ private:
                 }
                 const bool labelled = color->kind() == ColorKind::category;
                 if (!color->needs_range() && !labelled) return color;
-                prepared.group = group_of(by, color->needs_range());
+                const std::string name = by.empty() ? automatic_color(cloud, style_.viewpoint.up) : by;
+                const bool is_own = by.empty() && !style_.shared_camera;
+                prepared.group = group_of(name, color->needs_range(), is_own ? std::optional<size_t>(i) : std::nullopt);
+                // Heights that nobody asked for are plain to see.
+                if (!by.empty() || color->kind() != ColorKind::axis) groups_[*prepared.group].has_legend = true;
                 ColorGroup& group = groups_[*prepared.group];
                 if (labelled) {
                     if (group.scale.labels.empty()) group.scale.labels = style_.labels;
@@ -159,10 +170,11 @@ private:
         if (style_.range) std::tie(plain_.low, plain_.high) = *style_.range;
     }
 
-    size_t group_of(const std::string& name, bool ranged) {
+    /// `owner`: the only panel that it is for.
+    size_t group_of(const std::string& name, bool ranged, std::optional<size_t> owner) {
         for (size_t i = 0; i < groups_.size(); ++i)
-            if (groups_[i].name == name && groups_[i].ranged == ranged) return i;
-        groups_.push_back({name, ranged, {}, plain_});
+            if (groups_[i].name == name && groups_[i].ranged == ranged && groups_[i].owner == owner) return i;
+        groups_.push_back({name, ranged, owner, false, {}, plain_});
         return groups_.size() - 1;
     }
 
@@ -204,10 +216,16 @@ private:
                 Prepared& prepared = prepared_[i];
                 const Camera& camera = prepared.camera;
                 const double given = panel.point_radius > 0 ? panel.point_radius : style_.point_radius;
-                prepared.splat_radius =
-                    given > 0 ? given / camera.pixels_per_unit(camera.depth_middle())
-                              : choose_splat_radius(*panel.cloud, camera, style_.panel_width, style_.panel_height);
-                overhang = std::max(overhang, splat_pixels(camera, prepared.splat_radius, camera.depth_low));
+                prepared.splats = {};
+                if (given > 0)
+                    prepared.splats.radius = given / camera.pixels_per_unit(camera.depth_middle());
+                else
+                    prepared.splats = choose_splat_sizes(*panel.cloud, camera, style_.panel_width, style_.panel_height);
+                const std::vector<float>& factors = prepared.splats.factors;
+                const float largest = factors.empty() ? 1 : *std::max_element(factors.begin(), factors.end());
+                overhang = std::max(
+                    overhang,
+                    splat_pixels(camera, prepared.splats.radius * static_cast<double>(largest), camera.depth_low));
             }
             // A zoom cuts in any case, and points as large as the picture leave no room to give.
             if (overhang <= margin_ || style_.viewpoint.zoom > 1 || margin_ >= 0.3 * side || round == 3) return;
@@ -218,7 +236,7 @@ private:
 
     // === Layout
     bool has_legend(const ColorGroup& group) const {
-        return style_.legend && (group.ranged || !group.scale.labels.empty());
+        return style_.legend && group.has_legend && (group.ranged || !group.scale.labels.empty());
     }
     bool has_one_legend() const { return groups_.size() == 1 && has_legend(groups_[0]); }
 
@@ -314,10 +332,12 @@ private:
         if (panel.cloud) {
             input.cloud = panel.cloud;
             input.cloud_color = prepared.cloud_color.get();
-            // Enlarged points overlap less, so that an inset shows more than a blur.
-            input.splat_radius = prepared.splat_radius * std::pow(zoom, -0.4);
-            const SplatCounts drawn = draw_splats(visibility, *panel.cloud, camera, input.splat_radius);
-            if (!panel.mesh) close_pinholes(visibility, camera, input.splat_radius);
+            if (zoom == 1)
+                input.splats = prepared.splats;
+            else  // enlarged points overlap less, so that an inset shows more than a blur
+                input.splats.radius = prepared.splats.radius * std::pow(zoom, -0.4);
+            const SplatCounts drawn = draw_splats(visibility, *panel.cloud, camera, input.splats);
+            if (!panel.mesh) close_pinholes(visibility, camera, input.splats.radius);
             counts.points = drawn.drawn;
             counts.nonfinite = drawn.nonfinite;
             const ColorKind kind = prepared.cloud_color->kind();

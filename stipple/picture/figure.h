@@ -21,7 +21,7 @@ struct Panel {
     const Mesh* mesh = nullptr;
     std::string caption = {};
     std::string color_by = {};      // see Coloring: "", "constant", "#rrggbb", "x", "depth", an attribute
-    Rgb cloud_color{94, 141, 196};  // where nothing else gives a colour
+    Rgb cloud_color{94, 141, 196};  // of color_by "constant", and where an attribute is missing
     Rgb mesh_color{205, 203, 198};
     double point_radius = 0;  // pixels; 0 takes the figure's
 };
@@ -64,6 +64,7 @@ struct FigureStyle {
     bool edges = false;            // meshes: lines along the triangles
     double light = 1;              // 0 shows bare colours; true colours are lit weakly in any case
     double occlusion = 1;          // darkening of corners and behind outlines
+    bool axes = false;             // directions of x, y and z, in a corner of each panel
     bool scale_bar = false;        // exact for orthographic views, for perspective ones at the middle depth
     std::string length_unit = {};  // written on it
     std::optional<Inset> inset = {};

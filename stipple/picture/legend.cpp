@@ -136,4 +136,18 @@ void draw_scale_bar(Image& image, const Rect& where, double units_per_pixel, con
               fmt::format("{:g}{}{}", length, unit.empty() ? "" : " ", unit), text);
 }
 
+void draw_axes(Image& image, double x, double y, const Camera& camera, double text_size) {
+    const double arm = 2 * text_size, line = std::max(1.5, text_size / 8);
+    const double cx = x + arm + text_size, cy = y - arm - text_size;
+    const Vec3d units[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    const Rgb colors[3] = {{204, 62, 54}, {58, 146, 72}, {52, 102, 196}};
+    for (const int axis : {0, 1, 2}) {
+        const double dx = dot(units[axis], camera.right) * arm, dy = -dot(units[axis], camera.up) * arm;
+        draw_line(image, cx, cy, cx + dx, cy + dy, line, colors[axis], 1);
+        const TextStyle text{0.9 * text_size, colors[axis], Align::center, true, false};
+        const double away = 1 + 0.5 * text_size / std::max(std::hypot(dx, dy), 0.5 * text_size);
+        draw_text(image, cx + dx * away, cy + dy * away + 0.3 * text_size, std::string(1, "xyz"[axis]), text);
+    }
+}
+
 }  // namespace stipple::picture

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "stipple/picture/camera.h"
 #include "stipple/picture/canvas.h"
 #include "stipple/picture/coloring.h"
 
@@ -38,5 +39,9 @@ void draw_labels(Image& image, const Rect& where, const ColorScale& scale, const
 /// A bar of a round length of at most `where.width` pixels, its length written above.
 void draw_scale_bar(Image& image, const Rect& where, double units_per_pixel, const std::string& unit,
                     const LegendStyle& style);
+
+/// The directions of x, y and z as the middle of the picture sees them, in the corner whose lowest left pixel is (x,
+/// y).
+void draw_axes(Image& image, double x, double y, const Camera& camera, double text_size);
 
 }  // namespace stipple::picture

@@ -154,5 +154,73 @@ TEST(Camera, NothingToSeeIsStillACamera) {
     EXPECT_THROW(fit({std::nan("")}, cloud_of({}), 100, 100, 5), Error);
 }
 
+TEST(Camera, EveryUpAxisPointsUp) {
+    const PointCloud cloud = cloud_of({{0, 0, 0}, {1, 2, 3}, {-2, 1, 0.5f}});
+    for (const std::string& name : up_axis_names()) {
+        Viewpoint viewpoint;
+        viewpoint.azimuth = 20, viewpoint.elevation = 10;
+        viewpoint.up = up_axis_by_name(name);
+        const Camera camera = fit(viewpoint, cloud, 100, 80, 5);
+        const double along[3] = {camera.up.x, camera.up.y, camera.up.z};
+        EXPECT_NEAR(along[axis_of(viewpoint.up)], (name[0] == '-' ? -1 : 1) * std::cos(10 * 3.14159265358979 / 180),
+                    1e-9)
+            << name;
+        // Right-handed: nothing is mirrored.
+        EXPECT_NEAR(dot(cross(camera.right, camera.up), camera.forward), -1, 1e-9) << name;
+    }
+    EXPECT_THROW(up_axis_by_name("w"), Error);
+}
+
+TEST(Camera, FlatContentIsSeenFromHigherUpAndAcross) {
+    PointCloud ground(4000), ball(4000);
+    const Rng rng(5);
+    for (int64_t i = 0; i < ground.size(); ++i) {
+        float *g = ground.positions.data() + 3 * i, *b = ball.positions.data() + 3 * i;
+        // 60 by 20 by 1, its longer side turned by 30 degrees.
+        const float u = 60 * rng.uniform(static_cast<uint64_t>(6 * i)),
+                    v = 20 * rng.uniform(static_cast<uint64_t>(6 * i + 1));
+        g[0] = 0.8660254f * u - 0.5f * v, g[1] = 0.5f * u + 0.8660254f * v;
+        g[2] = rng.uniform(static_cast<uint64_t>(6 * i + 2));
+        for (int c = 0; c < 3; ++c) b[c] = rng.uniform(static_cast<uint64_t>(6 * i + 3 + c));
+    }
+    const Camera low = fit({}, ball, 300, 200, 5), high = fit({}, ground, 300, 200, 5);
+    EXPECT_NEAR(-low.forward.z, std::sin(22 * 3.14159265358979 / 180), 1e-9);
+    EXPECT_GT(-high.forward.z, std::sin(50 * 3.14159265358979 / 180));
+    EXPECT_GT(std::abs(dot(high.right, Vec3d{0.8660254, 0.5, 0})), std::cos(15 * 3.14159265358979 / 180));
+    Viewpoint given;
+    given.azimuth = 35, given.elevation = 22;
+    EXPECT_NEAR(-fit(given, ground, 300, 200, 5).forward.z, -low.forward.z, 1e-9);
+}
+
+TEST(Camera, AimIsInTheMiddleAndAnEyeStaysWhereItIs) {
+    PointCloud cloud(500);
+    for (int64_t i = 0; i < 3 * cloud.size(); ++i)
+        cloud.positions.data()[i] = 10 * Rng(6).uniform(static_cast<uint64_t>(i));
+    cloud.origin = {1000, 2000, 0};
+    Viewpoint viewpoint;
+    viewpoint.aim = {{1002, 2009, 3}};
+    viewpoint.zoom = 4;
+    for (const Projection projection : {Projection::perspective, Projection::orthographic}) {
+        viewpoint.projection = projection;
+        const Camera camera = fit(viewpoint, cloud, 120, 90, 5);
+        const Projected at = camera.project({2, 9, 3}, camera.offset_of(cloud));
+        EXPECT_NEAR(at.x, 60, 1e-6);
+        EXPECT_NEAR(at.y, 45, 1e-6);
+    }
+    Viewpoint inside;
+    inside.eye = {{1005, 2005, 5}};
+    inside.aim = {{1010, 2005, 5}};
+    const Camera camera = fit(inside, cloud, 120, 90, 5);
+    EXPECT_NEAR(camera.eye.x + camera.origin[0], 1005, 1e-9);
+    EXPECT_NEAR(camera.forward.x, 1, 1e-9);
+    const Projected ahead = camera.project({10, 5, 5}, camera.offset_of(cloud));
+    EXPECT_NEAR(ahead.x, 60, 1e-6);
+    EXPECT_NEAR(ahead.y, 45, 1e-6);
+    EXPECT_GT(ahead.depth, 0);
+    EXPECT_LT(camera.project({0, 5, 5}, camera.offset_of(cloud)).depth, 0);
+    inside.eye = {{NAN, 0, 0}};
+    EXPECT_THROW(fit(inside, cloud, 120, 90, 5), Error);
+}
+
 }  // namespace
 }  // namespace stipple::picture

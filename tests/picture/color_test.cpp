@@ -131,5 +131,22 @@ TEST(Text, FitsWidthsAndSurvivesAnyBytes) {
     draw_text(image, 1e30, -1e30, "far", style);
 }
 
+TEST(Coloring, WithoutAWishByColourThenIntensityThenHeight) {
+    PointCloud cloud = cloud_of({{0, 1, 2}, {3, 4, 5}});
+    EXPECT_EQ(automatic_color(cloud, UpAxis::z), "z");
+    EXPECT_EQ(automatic_color(cloud, UpAxis::minus_y), "y");
+    add_attribute<float>(cloud, "intensity", 1, {0.5f, 0.5f});  // tells nothing
+    EXPECT_EQ(automatic_color(cloud, UpAxis::x), "x");
+    cloud.attributes.clear();
+    add_attribute<float>(cloud, "intensity", 1, {0.5f, 0.6f});
+    EXPECT_EQ(automatic_color(cloud, UpAxis::z), "intensity");
+    EXPECT_EQ(Coloring(cloud, nullptr, "", {1, 2, 3}).kind(), ColorKind::scalar);
+    add_attribute<uint8_t>(cloud, "color", 3, {1, 2, 3, 4, 5, 6});
+    EXPECT_EQ(automatic_color(cloud, UpAxis::z), "color");
+    Mesh mesh;
+    mesh.vertices = cloud_of({{0, 0, 0}});
+    EXPECT_EQ(Coloring(mesh.vertices, &mesh, "", {1, 2, 3}).kind(), ColorKind::constant);
+}
+
 }  // namespace
 }  // namespace stipple::picture

@@ -373,13 +373,14 @@ TEST(Figure, NoPointIsCutOffAtTheEdge) {
         const Figure figure = draw_figure({&panel, 1}, style);
         EXPECT_EQ(figure.panels[0].points, n) << seed;
         const Camera& camera = figure.cameras[0];
-        const double radius = style.point_radius > 0
-                                  ? style.point_radius / camera.pixels_per_unit(camera.depth_middle())
-                                  : choose_splat_radius(cloud, camera, style.panel_width, style.panel_height);
+        SplatSizes sizes;
+        sizes.radius = style.point_radius / camera.pixels_per_unit(camera.depth_middle());
+        if (style.point_radius == 0) sizes = choose_splat_sizes(cloud, camera, style.panel_width, style.panel_height);
         double beyond = -1;
         for (int64_t i = 0; i < n; ++i) {
             const float* p = cloud.positions.data() + 3 * i;
             const Projected at = camera.project({p[0], p[1], p[2]}, camera.offset_of(cloud));
+            const double radius = sizes.radius * static_cast<double>(sizes.factor_at(at.x, at.y));
             const double r = splat_pixels(camera, radius, at.depth);
             beyond = std::max({beyond, r - at.x, r - at.y, at.x + r - static_cast<double>(style.panel_width),
                                at.y + r - static_cast<double>(style.panel_height)});

@@ -8,7 +8,7 @@
 namespace stipple::cli {
 
 void add_up(Arguments& app, std::string& up) {
-    app.option("--up", up, "Up axis of the picture: z or y").one_of({"z", "y"}).show_default();
+    app.option("--up", up, "Up axis of the picture").one_of(picture::up_axis_names()).show_default();
 }
 
 Image draw_values(const std::vector<const PointCloud*>& clouds, const std::vector<std::string>& captions,
@@ -31,7 +31,7 @@ Image draw_values(const std::vector<const PointCloud*>& clouds, const std::vecto
     picture::FigureStyle style;
     style.panel_width = style.panel_height = panels.size() == 1 ? 900 : 420;
     style.shared_camera = false;
-    style.viewpoint.up = how.up == "y" ? picture::UpAxis::y : picture::UpAxis::z;
+    style.viewpoint.up = picture::up_axis_by_name(how.up);
     style.legend_title = how.title;
     style.color_map = how.is_signed ? picture::ColorMap::coolwarm : picture::ColorMap::viridis;
     style.range = {how.is_signed ? -high : 0.0, high};

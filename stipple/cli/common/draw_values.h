@@ -10,7 +10,7 @@ struct ValuePicture {
     std::string attribute;   // of every cloud
     std::string title;       // of the colour bar
     bool is_signed = false;  // colours about 0 instead of from 0
-    std::string up = "z";    // "z" or "y"
+    std::string up = "z";    // as picture::up_axis_names()
 };
 
 /// --up.

@@ -79,7 +79,7 @@ Image draw_sheet(const data::DataSet& set, const std::vector<int64_t>& items, co
     style.panel_width = style.panel_height = arguments.size;
     style.columns = arguments.columns;
     style.shared_camera = false;
-    style.viewpoint.up = arguments.up == "y" ? picture::UpAxis::y : picture::UpAxis::z;
+    style.viewpoint.up = picture::up_axis_by_name(arguments.up);
     style.legend = false;
     if (!set.parts.empty() && !arguments.only.empty()) {  // all panels have the same parts
         const data::PartCategory& category =

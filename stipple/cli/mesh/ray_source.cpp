@@ -37,8 +37,9 @@ picture::Camera placed_camera(const RayOptions& options, const Mesh& mesh, doubl
     const double length = std::sqrt(dot(forward, forward));
     STIPPLE_REQUIRE(length > 0 && std::isfinite(length), "--eye and --look-at are the same place, or not finite");
     camera.forward = forward * (1 / length);
-    Vec3d above = options.up == "y" ? Vec3d{0, 1, 0} : Vec3d{0, 0, 1};
-    if (std::abs(dot(above, camera.forward)) > 1 - 1e-9) above = {1, 0, 0};  // looks along the up axis itself
+    Vec3d above = picture::direction_of(picture::up_axis_by_name(options.up));
+    if (std::abs(dot(above, camera.forward)) > 1 - 1e-9)
+        above = {above.y, above.z, above.x};  // looks along the up axis itself
     const Vec3d right = cross(camera.forward, above);
     camera.right = right * (1 / std::sqrt(dot(right, right)));
     camera.up = cross(camera.right, camera.forward);
@@ -52,7 +53,7 @@ picture::Camera orbit_camera(const RayOptions& options, const Mesh& mesh, double
     picture::Viewpoint viewpoint;
     viewpoint.azimuth = options.azimuth;
     viewpoint.elevation = options.elevation;
-    viewpoint.up = options.up == "y" ? picture::UpAxis::y : picture::UpAxis::z;
+    viewpoint.up = picture::up_axis_by_name(options.up);
     viewpoint.field_of_view = options.field_of_view;
     const PointCloud* clouds[] = {&mesh.vertices};
     return picture::fit_camera(viewpoint, clouds, width, height, 0.04 * std::min(width, height));

@@ -46,7 +46,7 @@ Image mesh_and_samples(const Mesh& mesh, const PointCloud& cloud, const MeshSamp
         {.cloud = &cloud, .caption = fmt::format("{}, {} points", options.method, grouped(cloud.size()))}};
     picture::FigureStyle style;
     style.panel_width = style.panel_height = 768;
-    style.viewpoint.up = options.up == "y" ? picture::UpAxis::y : picture::UpAxis::z;
+    style.viewpoint.up = picture::up_axis_by_name(options.up);
     return picture::draw_figure(panels, style).image;
 }
 

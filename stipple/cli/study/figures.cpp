@@ -127,7 +127,7 @@ picture::FigureStyle grid_style(const FigureSource& source, int64_t columns) {
     picture::FigureStyle style;
     style.columns = columns;
     style.panel_width = style.panel_height = source.size > 0 ? source.size : 300;
-    style.viewpoint.up = source.up == "y" ? picture::UpAxis::y : picture::UpAxis::z;
+    style.viewpoint.up = picture::up_axis_by_name(source.up);
     return style;
 }
 

@@ -74,7 +74,7 @@ Image draw_scans(std::vector<ShownScan>& scans, const RealArguments& arguments, 
     style.columns = static_cast<int64_t>(scans.size());
     style.shared_camera = false;  // scans of different size
     style.panel_width = style.panel_height = arguments.size > 0 ? arguments.size : 400;
-    style.viewpoint.up = arguments.up == "y" ? picture::UpAxis::y : picture::UpAxis::z;
+    style.viewpoint.up = picture::up_axis_by_name(arguments.up);
     return picture::draw_figure(panels, style).image;
 }
 

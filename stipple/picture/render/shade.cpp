@@ -45,7 +45,7 @@ public:
         depth_scale_ = static_cast<float>(1 / (camera.depth_high - camera.depth_low));
         if (in_.cloud) {
             offset_ = camera.offset_of(*in_.cloud);
-            const double pixels = splat_pixels(camera, in_.splat_radius, camera.depth_middle());
+            const double pixels = splat_pixels(camera, in_.splats.radius, camera.depth_middle());
             ball_ = ball_of(pixels);
             const Attribute* normals = find(in_.cloud->attributes, "normal");
             if (normals && normals->components() == 3 && normals->dtype() == DType::f32 &&
@@ -168,7 +168,8 @@ private:
             const float* p = in_.cloud->positions.data() + 3 * index;
             const Vec3d view = in_.camera->to_view({p[0], p[1], p[2]}, offset_);
             const Projected at = in_.camera->project_view(view);
-            const double r = splat_pixels(*in_.camera, in_.splat_radius, view.z), s = static_cast<double>(samples_);
+            const double radius = in_.splats.radius * static_cast<double>(in_.splats.factor_at(at.x, at.y));
+            const double r = splat_pixels(*in_.camera, radius, view.z), s = static_cast<double>(samples_);
             const auto dx = static_cast<float>(((static_cast<double>(sx) + 0.5) / s - at.x) / r);
             const auto dy = static_cast<float>(((static_cast<double>(sy) + 0.5) / s - at.y) / r);
             const float dz = std::sqrt(std::max(0.f, 1 - dx * dx - dy * dy));

@@ -12,6 +12,7 @@
 #include "stipple/core/image.h"
 #include "stipple/picture/camera.h"
 #include "stipple/picture/coloring.h"
+#include "stipple/picture/render/splat.h"
 #include "stipple/picture/render/visibility.h"
 
 namespace stipple::picture {
@@ -23,7 +24,7 @@ struct ShadeInput {
 
     const PointCloud* cloud = nullptr;  // what its keys are of; null when there is none
     const Coloring* cloud_color = nullptr;
-    double splat_radius = 0;  // as drawn
+    SplatSizes splats;  // as drawn
 
     const Mesh* mesh = nullptr;
     const Coloring* mesh_color = nullptr;

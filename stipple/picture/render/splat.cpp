@@ -46,13 +46,13 @@ struct TileRange {
 
 class Splatter {
 public:
-    Splatter(Visibility& target, const PointCloud& cloud, const Camera& camera, double radius)
+    Splatter(Visibility& target, const PointCloud& cloud, const Camera& camera, const SplatSizes& sizes)
         : target_(target),
           cloud_(cloud),
           camera_(camera),
           transform_(camera, camera.offset_of(cloud)),
-          radius_(radius),
-          bump_(0.25f + 0.75f * ball_of(splat_pixels(camera, radius, camera.depth_middle()))),
+          sizes_(sizes),
+          bump_(0.25f + 0.75f * ball_of(splat_pixels(camera, sizes.radius, camera.depth_middle()))),
           width_(static_cast<float>(target.sample_width())),
           height_(static_cast<float>(target.sample_height())) {}
 
@@ -66,8 +66,9 @@ public:
     }
 
 private:
-    float radius_at(float depth) const {
-        return static_cast<float>(splat_pixels(camera_, radius_, depth) * static_cast<double>(target_.samples));
+    float radius_at(const Projected& at) const {
+        const double radius = sizes_.radius * static_cast<double>(sizes_.factor_at(at.x, at.y));
+        return static_cast<float>(splat_pixels(camera_, radius, at.depth) * static_cast<double>(target_.samples));
     }
 
     // False when the point is not in the picture.
@@ -82,7 +83,7 @@ private:
         const Projected at = camera_.project_view(view);
         const double scale = static_cast<double>(target_.samples);
         splat = {static_cast<float>(at.x * scale), static_cast<float>(at.y * scale), static_cast<float>(view.z),
-                 radius_at(static_cast<float>(view.z)), static_cast<uint32_t>(i)};
+                 radius_at(at), static_cast<uint32_t>(i)};
         const float r = splat.radius;
         return splat.x > -r && splat.x < width_ + r && splat.y > -r && splat.y < height_ + r;
     }
@@ -176,11 +177,28 @@ private:
     const PointCloud& cloud_;
     const Camera& camera_;
     Transform transform_;
-    double radius_;
+    const SplatSizes& sizes_;
     float bump_;  // height of a splat in radii: ripples on a surface would be lit
     float width_, height_;
     std::vector<Splat> splats_, sorted_;
 };
+
+/// Of cells with fewer points than usual, the roots of how many times fewer. Cells at a rim are as full as those beside
+/// them.
+std::vector<float> thin_factors(const std::vector<int32_t>& count, int64_t cells_x, int64_t cells_y, double usual) {
+    constexpr double kLargest = 1.5;
+    std::vector<float> factors(count.size(), 1);
+    for (int64_t y = 0; y < cells_y; ++y)
+        for (int64_t x = 0; x < cells_x; ++x) {
+            int32_t most = 1;
+            for (int64_t v = std::max<int64_t>(0, y - 1); v <= std::min(cells_y - 1, y + 1); ++v)
+                for (int64_t u = std::max<int64_t>(0, x - 1); u <= std::min(cells_x - 1, x + 1); ++u)
+                    most = std::max(most, count[static_cast<size_t>(v * cells_x + u)]);
+            factors[static_cast<size_t>(y * cells_x + x)] =
+                static_cast<float>(std::clamp(std::sqrt(usual / most), 1.0, kLargest));
+        }
+    return factors;
+}
 
 }  // namespace
 
@@ -191,7 +209,7 @@ Visibility::Visibility(int64_t width_, int64_t height_, int64_t samples_)
                  [&](int64_t begin, int64_t end) { std::fill(data + begin, data + end, kNothing); });
 }
 
-double choose_splat_radius(const PointCloud& cloud, const Camera& camera, int64_t width, int64_t height) {
+SplatSizes choose_splat_sizes(const PointCloud& cloud, const Camera& camera, int64_t width, int64_t height) {
     constexpr int64_t kMaxSample = 50'000;
     constexpr double kLayers = 2;          // a closed surface is seen twice, its front and its back
     constexpr double kClosed = 1.3;        // spacings: leaves a hole in 200 samples of a random cloud
@@ -210,7 +228,9 @@ double choose_splat_radius(const PointCloud& cloud, const Camera& camera, int64_
             seen.push_back(at);
     });
     const double fallback = 0.0105 * side;
-    if (seen.empty()) return fallback / camera.pixels_per_unit(camera.depth_middle());
+    SplatSizes sizes;
+    sizes.radius = fallback / camera.pixels_per_unit(camera.depth_middle());
+    if (seen.empty()) return sizes;
 
     // Cells large enough for about eight points each, were the points spread over a third of the picture.
     const double area = static_cast<double>(width * height);
@@ -241,16 +261,23 @@ double choose_splat_radius(const PointCloud& cloud, const Camera& camera, int64_
     // A surface that faces the camera is seen thinner than one at a slant: the low ranks are its front. The outskirts
     // of a scan are thinner still and do not count.
     const double usual = spacing(0.5);
+    const double usual_count = cell / usual * (cell / usual) * kLayers / static_cast<double>(step);
     const double even = std::clamp(kClosedEven * std::min(spacing(0.12), 1.4 * usual), kClosedPixels,
                                    std::max(kClosedPixels, 2 * most));
     const double closed = std::min(kClosed * std::min(spacing(0.06), 1.9 * usual), even);
     const double apart = std::min(kApart * spacing(0.3), most);
-    return std::clamp(std::max(apart, closed), 0.8, fallback) / camera.pixels_per_unit(*middle);
+    sizes.radius = std::clamp(std::max(apart, closed), 0.8, fallback) / camera.pixels_per_unit(*middle);
+    // Balls of different sizes would look like points of different importance.
+    if (ball_of(splat_pixels(camera, sizes.radius, *middle)) > 0) return sizes;
+    sizes.cell = cell;
+    sizes.cells_x = cells_x;
+    sizes.factors = thin_factors(count, cells_x, cells_y, usual_count);
+    return sizes;
 }
 
-SplatCounts draw_splats(Visibility& target, const PointCloud& cloud, const Camera& camera, double radius) {
+SplatCounts draw_splats(Visibility& target, const PointCloud& cloud, const Camera& camera, const SplatSizes& sizes) {
     STIPPLE_REQUIRE(cloud.size() < int64_t{kIsTriangle}, "a picture of {} points", cloud.size());
-    return Splatter(target, cloud, camera, radius).draw();
+    return Splatter(target, cloud, camera, sizes).draw();
 }
 
 }  // namespace stipple::picture
