@@ -23,6 +23,7 @@ Command add_evaluate(Arguments& root, Common& common);
 Command add_data(Arguments& root, Common& common);
 Command add_engine(Arguments& root, Common& common);
 Command add_studies(Arguments& root, Common& common);
+Command add_completion(Arguments& root, Common& common);
 
 /// For the help, and for who has no stipple-learn.
 Command add_train_elsewhere(Arguments& root, Common& common);

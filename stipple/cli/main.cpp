@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
     const AddCommand commands[] = {add_info,    add_convert,  add_sample,  add_normals,         add_clean,
                                    add_mesh,    add_metrics,  add_picture, add_register,        add_classify,
                                    add_segment, add_upsample, add_data,    add_train_elsewhere, add_evaluate,
-                                   add_weights, add_engine,   add_bench,   add_studies};
+                                   add_weights, add_engine,   add_bench,   add_studies,         add_completion};
     return run_program(argc, argv,
                        {.name = "stipple",
                         .version = STIPPLE_VERSION,

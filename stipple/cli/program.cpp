@@ -207,8 +207,15 @@ int run(int argc, char** argv, const Program& program) {
 int run_program(int argc, char** argv, const Program& program) {
     occupy_standard_streams();
     install_signal_handlers();
+    // `stipple help mesh sample` is `stipple mesh sample --help`.
+    std::vector<char*> words(argv, argv + argc);
+    std::string help = "--help";
+    if (argc > 1 && std::strcmp(argv[1], "help") == 0) {
+        words.erase(words.begin() + 1);
+        words.push_back(help.data());
+    }
     try {
-        return run(argc, argv, program);
+        return run(static_cast<int>(words.size()), words.data(), program);
     } catch (const ClosedPipe&) {
         return 141;  // as a shell reports a program that a closed pipe ended; nothing is wrong and nothing is said
     } catch (const Error& error) {  // standard output itself failed

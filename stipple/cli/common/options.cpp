@@ -2,9 +2,65 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
+#include <cmath>
+
 #include "stipple/core/nearest_name.h"
 
 namespace stipple::cli {
+namespace {
+
+/// What other programs call the same thing.
+constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
+    {"align", "register"},
+    {"cat", "merge"},
+    {"chamfer", "metrics"},
+    {"clip", "crop"},
+    {"cluster", "clusters"},
+    {"concat", "merge"},
+    {"cut", "crop"},
+    {"dbscan", "clusters"},
+    {"decimate", "sample"},
+    {"denoise", "clean"},
+    {"densify", "upsample"},
+    {"downsample", "sample"},
+    {"draw", "picture"},
+    {"header", "info"},
+    {"icp", "register"},
+    {"join", "merge"},
+    {"outliers", "clean"},
+    {"poisson", "mesh surface"},
+    {"ransac", "planes"},
+    {"reconstruct", "mesh surface"},
+    {"render", "picture"},
+    {"rotate", "transform"},
+    {"simplify", "mesh simplify"},
+    {"subsample", "sample"},
+    {"thin", "sample"},
+    {"tile", "split"},
+    {"translate", "transform"},
+    {"view", "picture"},
+    {"voxel", "sample"},
+    {"voxelise", "sample"},
+    {"voxelize", "sample"},
+};
+
+/// 1e6 and 2.5e3 become the whole numbers that they are.
+std::string write_out(std::string& text) {
+    if (text.find_first_of("eE") == std::string::npos) return "";
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) return "";
+    if (std::abs(value) < 9e15 && value == std::floor(value)) text = std::to_string(static_cast<int64_t>(value));
+    return "";
+}
+
+Option whole(CLI::Option* option) {
+    option->transform(CLI::Validator(write_out, ""));
+    return Option(option);
+}
+
+}  // namespace
 
 // ---- Option
 
@@ -66,6 +122,31 @@ std::string Option::name() const {
     return option_->get_lnames().empty() ? option_->get_name() : option_->get_lnames()[0];
 }
 
+std::vector<std::string> Option::switches() const {
+    std::vector<std::string> names;
+    for (const std::string& name : option_->get_snames()) names.push_back("-" + name);
+    for (const std::string& name : option_->get_lnames()) names.push_back("--" + name);
+    return names;
+}
+
+std::string Option::description() const {
+    return option_->get_description();
+}
+
+std::vector<std::string> Option::words() const {
+    // CLI11 keeps them in the name of the type: "TEXT:{z,y}".
+    const std::string type = option_->get_type_name();
+    const size_t begin = type.find('{'), end = type.find('}');
+    std::vector<std::string> words;
+    if (begin == std::string::npos || end == std::string::npos) return words;
+    for (size_t at = begin + 1; at < end;) {
+        const size_t next = std::min(type.find(',', at), end);
+        words.push_back(type.substr(at, next - at));
+        at = next + 1;
+    }
+    return words;
+}
+
 bool Option::is_positional() const {
     return option_->get_positional();
 }
@@ -118,8 +199,8 @@ void Option::mark_required() const {
 // ---- Arguments: declaration
 
 Arguments::Arguments(const std::string& description, const std::string& program, const std::string& version)
-    : owned_(std::make_unique<CLI::App>(description, program)), app_(owned_.get()) {
-    app_->set_version_flag("--version", fmt::format("{} {}", program, version));
+    : owned_(std::make_unique<CLI::App>(description, program)), app_(owned_.get()), version_(version) {
+    app_->set_version_flag("-V,--version", fmt::format("{} {}", program, version));
     app_->require_subcommand(0, 1);
     app_->fallthrough();
 }
@@ -141,15 +222,15 @@ Option Arguments::option(const std::string& name, std::string& value, const std:
 }
 
 Option Arguments::option(const std::string& name, int& value, const std::string& help) {
-    return Option(app_->add_option(name, value, help));
+    return whole(app_->add_option(name, value, help));
 }
 
 Option Arguments::option(const std::string& name, int64_t& value, const std::string& help) {
-    return Option(app_->add_option(name, value, help));
+    return whole(app_->add_option(name, value, help));
 }
 
 Option Arguments::option(const std::string& name, uint64_t& value, const std::string& help) {
-    return Option(app_->add_option(name, value, help));
+    return whole(app_->add_option(name, value, help));
 }
 
 Option Arguments::option(const std::string& name, float& value, const std::string& help) {
@@ -165,7 +246,7 @@ Option Arguments::option(const std::string& name, std::vector<std::string>& valu
 }
 
 Option Arguments::option(const std::string& name, std::vector<int64_t>& values, const std::string& help) {
-    return Option(app_->add_option(name, values, help));
+    return whole(app_->add_option(name, values, help));
 }
 
 Option Arguments::option(const std::string& name, std::vector<double>& values, const std::string& help) {
@@ -204,7 +285,7 @@ std::optional<Arguments::End> Arguments::parse(int argc, char** argv, const std:
 /// CLI11's words, made to name what was meant; `extras`: they are about arguments that are left.
 Error Arguments::usage_error(const std::string& words, bool extras) {
     const Arguments& command = named();
-    std::string message = words, near;
+    std::string message = words, near, synonym;
     const std::vector<std::string> rest = app_->remaining(true);
     if (extras && !rest.empty()) {
         std::vector<std::string> names;
@@ -217,10 +298,12 @@ Error Arguments::usage_error(const std::string& words, bool extras) {
             message = fmt::format("unknown {} command {}", command.path(' '), rest[0]);
             if (&command == this) message = fmt::format("unknown command {}", rest[0]);
             for (const auto& known : command.commands_) names.push_back(known->app_->get_name());
+            for (const auto& [word, meant] : kSynonyms)
+                if (&command == this && rest[0] == word) synonym = meant;
         } else {
             message = fmt::format("unexpected argument {}", rest[0]);
         }
-        near = nearest_name(rest[0].substr(0, rest[0].find('=')), names);
+        near = synonym.empty() ? nearest_name(rest[0].substr(0, rest[0].find('=')), names) : synonym;
     }
     if (constexpr std::string_view kWords = "Could not convert: "; message.rfind(kWords, 0) == 0)
         message = message.substr(kWords.size()) + ": not a valid value";
@@ -248,6 +331,18 @@ std::string Arguments::help() const {
     std::string text = app_->help(above);
     while (!text.empty() && text.back() == '\n') text.pop_back();
     return text + "\n";
+}
+
+std::string Arguments::name() const {
+    return app_->get_name();
+}
+
+std::string Arguments::description() const {
+    return app_->get_description();
+}
+
+std::string Arguments::version() const {
+    return root().version_;
 }
 
 std::string Arguments::path(char separator) const {

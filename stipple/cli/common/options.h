@@ -50,6 +50,11 @@ public:
     bool given() const;
     /// Without dashes; of a positional one as the help shows it.
     std::string name() const;
+    /// With dashes: "-o", "--output"; none of a positional one.
+    std::vector<std::string> switches() const;
+    std::string description() const;
+    /// Those of one_of().
+    std::vector<std::string> words() const;
     bool is_positional() const;
     bool is_flag() const;
     bool is_number() const;
@@ -81,7 +86,7 @@ public:
     /// A command below this one.
     Arguments& command(const std::string& name, const std::string& description);
 
-    /// "--name", "-n,--name"; "NAME" is a positional one.
+    /// "--name", "-n,--name"; "NAME" is a positional one. Whole numbers may be written as 1e6.
     Option option(const std::string& name, std::string& value, const std::string& help);
     Option option(const std::string& name, int& value, const std::string& help);
     Option option(const std::string& name, int64_t& value, const std::string& help);
@@ -110,6 +115,10 @@ public:
     bool is_named() const;
     std::string help() const;
 
+    std::string name() const;
+    std::string description() const;
+    /// Of the program.
+    std::string version() const;
     /// The words that choose a command, below the program's own name: "mesh sample" for ' ', "mesh.sample" for '.'.
     std::string path(char separator) const;
     /// "stipple mesh sample --help"
@@ -125,6 +134,7 @@ private:
     std::unique_ptr<CLI::App> owned_;  // of the program
     CLI::App* app_ = nullptr;
     Arguments* parent_ = nullptr;
+    std::string version_;  // of the program
     std::vector<std::unique_ptr<Arguments>> commands_;
 };
 
