@@ -2,6 +2,7 @@
 
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/files.h"
+#include "stipple/cli/common/orient.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/geometry/normals.h"
 #include "stipple/picture/figure.h"
@@ -12,7 +13,7 @@ namespace {
 struct NormalsOptions {
     InputFile input;
     OutputFile output;
-    std::string orient = "mst", picture;
+    std::string orient = "auto", picture;
     std::vector<double> viewpoint;
     double radius = 0;
     int k = 16;
@@ -24,10 +25,8 @@ void require_orientation(const NormalsOptions& options) {
     STIPPLE_REQUIRE(options.radius >= 0 && std::isfinite(options.radius) &&
                         (options.radius == 0 || static_cast<float>(options.radius) > 0),
                     "--radius must be above 0, or 0 for none, got {}", options.radius);
-    STIPPLE_REQUIRE(options.viewpoint.empty() || options.orient == "viewpoint",
+    STIPPLE_REQUIRE(options.viewpoint.empty() || options.orient == "viewpoint" || options.orient == "auto",
                     "--viewpoint is for --orient viewpoint");
-    STIPPLE_REQUIRE(!options.viewpoint.empty() || options.orient != "viewpoint",
-                    "--orient viewpoint needs --viewpoint X Y Z");
     for (const double x : options.viewpoint) STIPPLE_REQUIRE(std::isfinite(x), "--viewpoint must be finite, got {}", x);
 }
 
@@ -35,6 +34,7 @@ struct Found {
     Array<float, 2> normals;
     Array<float, 1> curvatures;
     int64_t missing = 0;  // points without a normal
+    std::string orient;   // none, mst or viewpoint
 };
 
 Found normals_of(const PointCloud& cloud, const NormalsOptions& options, Device device) {
@@ -44,13 +44,19 @@ Found normals_of(const PointCloud& cloud, const NormalsOptions& options, Device 
     Array<float, 2> normals({n, 3}, device);
     Array<float, 1> curvatures({n}, device);
     geometry::estimate_normals(points.view(), normals.view(), curvatures.view(), options.k, radius);
-    if (options.orient == "viewpoint") {
+    Found found{.normals = normals.to({}), .curvatures = curvatures.to({}), .orient = options.orient};
+    if (!options.viewpoint.empty()) {
         std::array<double, 3> viewpoint{};
-        for (int axis = 0; axis < 3; ++axis) viewpoint[axis] = options.viewpoint[axis] - cloud.origin[axis];
-        geometry::orient_towards(points.view(), normals.view(), viewpoint);
+        for (size_t axis = 0; axis < 3; ++axis) viewpoint[axis] = options.viewpoint[axis] - cloud.origin[axis];
+        geometry::orient_towards(cloud.positions.view(), found.normals.view(), viewpoint);
+        found.orient = "viewpoint";
+    } else if (options.orient == "mst") {
+        geometry::orient_consistently(cloud.positions.view(), found.normals.view(), options.k);
+    } else if (options.orient != "none") {
+        STIPPLE_REQUIRE(options.orient == "auto" || cloud.facts.viewpoint,
+                        "--orient viewpoint needs --viewpoint X Y Z: the file does not say where its sensor stood");
+        found.orient = orient_normals(cloud, found.normals.view(), options.k);
     }
-    Found found{normals.to({}), curvatures.to({})};
-    if (options.orient == "mst") geometry::orient_consistently(cloud.positions.view(), found.normals.view(), options.k);
     for (const float curvature : found.curvatures.span()) found.missing += std::isnan(curvature);
     return found;
 }
@@ -96,17 +102,17 @@ Result run_normals(const NormalsOptions& options, const Common& common) {
     result.fields["without_normal"] = found.missing;
     result.fields["k"] = options.k;
     result.fields["radius"] = options.radius > 0 ? Json(options.radius) : Json();
-    result.fields["orient"] = options.orient;
+    result.fields["orient"] = found.orient;
     save_output(mesh, options.output, format,
                 fmt::format("normals of {} points, {}", grouped(n),
-                            options.orient == "none" ? "not oriented" : "oriented by " + options.orient),
+                            found.orient == "none" ? "not oriented" : "oriented by " + found.orient),
                 common, result);
     save_picture(
         options.picture, [&] { return before_and_after(before, cloud, options); }, common, result);
     if (!common.table.empty()) {
         const Table table{
             {"file", "format", "points", "without_normal", "orient", "written"},
-            {{options.output.path, io::info_of(format).name, n, found.missing, options.orient, !common.dry_run}}};
+            {{options.output.path, io::info_of(format).name, n, found.missing, found.orient, !common.dry_run}}};
         result.text = format_table(table, common.table);
     }
     return result;
@@ -121,11 +127,12 @@ Command add_normals(Arguments& root, Common& common) {
     Option output = add_output(app, options->output);
     app.option("--k", options->k, "Nearest points that tell a normal, itself among them, 3 to 128").show_default();
     app.option("--radius", options->radius, "Of those only the ones within it; 0: all").show_default();
-    app.option("--orient", options->orient, "mst: outwards, neighbours agree; viewpoint: towards it")
-        .one_of({"none", "mst", "viewpoint"})
+    app.option("--orient", options->orient, "auto: viewpoint where it is known, else mst: outwards, neighbours agree")
+        .one_of({"auto", "none", "mst", "viewpoint"})
         .show_default()
-        .text("none|mst|viewpoint");
-    app.option("--viewpoint", options->viewpoint, "Where the scanner stood, in the file's coordinates")
+        .text("auto|none|mst|viewpoint");
+    app.option("--viewpoint", options->viewpoint,
+               "Where the scanner stood, in the file's coordinates; PCD and KITTI know it")
         .count(3)
         .text("X Y Z");
     app.flag("--curvature", options->curvature, "Also an attribute curvature, 0 flat to 1/3");
@@ -134,7 +141,8 @@ Command add_normals(Arguments& root, Common& common) {
     add_input_format(app, options->input);
     app.footer(
         "Example:\n  stipple normals scan.ply -o normals.ply --picture normals.png\n"
-        "  stipple normals sweep.bin --orient viewpoint --viewpoint 0 0 0 -o sweep.ply");
+        "  stipple normals sweep.bin -o sweep.ply\n  stipple normals scan.las --viewpoint 512030 5403210 180 -o "
+        "scan.ply");
     return {&app, [options, &common] { return run_normals(*options, common); }, {input, output}};
 }
 

@@ -1,6 +1,7 @@
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/network_options.h"
+#include "stipple/cli/common/orient.h"
 #include "stipple/cli/common/profile_report.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/core/interrupt.h"
@@ -45,7 +46,7 @@ void add_normals(PointCloud& cloud) {
     if (find(cloud.attributes, "normal")) return;
     Attribute normals("normal", DType::f32, cloud.size(), 3);
     geometry::estimate_normals(cloud.positions.view(), normals.as<float>(), {});
-    geometry::orient_consistently(cloud.positions.view(), normals.as<float>());
+    orient_normals(cloud, normals.as<float>());
     cloud.attributes.push_back(std::move(normals));
 }
 

@@ -30,6 +30,7 @@ Mesh with_rows(int64_t n, const ByteReader& reader) {
         reader.fail(fmt::format("{} points, the limit is {}", n, reader.limits().max_points));
     Mesh mesh;
     mesh.vertices = PointCloud(n);
+    mesh.vertices.facts.viewpoint = {{0, 0, 0, 1, 0, 0, 0}};  // sweeps are about their sensor
     mesh.vertices.attributes.emplace_back("intensity", DType::f32, n, 1);
     return mesh;
 }

@@ -159,7 +159,7 @@ TEST_F(CliNormals, RefusesWhatMakesNoSense) {
     fails({"--radius", "1e-60"}, "--radius must be above 0");
     fails({"--orient", "up"}, "--orient");
     fails({"--orient", "viewpoint"}, "--orient viewpoint needs --viewpoint X Y Z");
-    fails({"--viewpoint", "1", "2", "3"}, "--viewpoint is for --orient viewpoint");
+    fails({"--orient", "mst", "--viewpoint", "1", "2", "3"}, "--viewpoint is for --orient viewpoint");
     fails({"--orient", "viewpoint", "--viewpoint", "1", "2"}, "--viewpoint");
     fails({"--orient", "viewpoint", "--viewpoint", "1", "2", "inf"}, "--viewpoint must be finite");
     fails({"--picture", folder / "a.jpg"}, "PNG");
@@ -171,6 +171,39 @@ TEST_F(CliNormals, RefusesWhatMakesNoSense) {
     expect_entries({"a.ply"});
     write_file(out, "mine");
     fails({}, "n.ply: exists already", 4);
+}
+
+TEST_F(CliNormals, FaceTheSensorThatTheFileKnows) {
+    // A ball seen from a place on its own x axis, in PCD; and about the origin, as sweeps are, in KITTI.
+    Mesh ball;
+    ball.vertices = PointCloud(2000);
+    for (int64_t i = 0; i < ball.vertices.size(); ++i) {
+        const double z = 1 - (2 * static_cast<double>(i) + 1) / 2000, r = std::sqrt(1 - z * z),
+                     a = 2.4 * static_cast<double>(i);
+        const double at[3] = {r * std::cos(a), r * std::sin(a), z};
+        for (int c = 0; c < 3; ++c) ball.vertices.positions.data()[3 * i + c] = static_cast<float>(at[c]);
+    }
+    const auto facing = [&](const std::string& input, const std::array<double, 3>& sensor) {
+        const LaunchResult result = stipple({"normals", input, "-o", folder / "n.ply", "--overwrite"});
+        expect_success(result);
+        EXPECT_TRUE(contains(result.out, "oriented by viewpoint")) << result.out;
+        io::Warnings warnings;
+        const Mesh made = io::load(folder / "n.ply", {}, warnings);
+        const Attribute& normals = *find(made.vertices.attributes, "normal");
+        int64_t right = 0;
+        for (int64_t i = 0; i < made.vertices.size(); ++i) {
+            double along = 0;
+            for (int c = 0; c < 3; ++c)
+                along += normals.value(i, c) * (sensor[static_cast<size_t>(c)] - made.vertices.world(i, c));
+            right += along >= 0;
+        }
+        return right;
+    };
+    save_as("sweep.bin", ball);
+    EXPECT_EQ(facing(folder / "sweep.bin", {0, 0, 0}), 2000);
+    ball.vertices.facts.viewpoint = {{5, 0, 0, 1, 0, 0, 0}};
+    save_as("scan.pcd", ball);
+    EXPECT_EQ(facing(folder / "scan.pcd", {5, 0, 0}), 2000);
 }
 
 }  // namespace

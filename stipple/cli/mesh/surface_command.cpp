@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "stipple/cli/common/orient.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/mesh/commands.h"
 #include "stipple/geometry/normals.h"
@@ -33,9 +34,10 @@ Array<float, 2> normals_of(const PointCloud& cloud, const MeshSurfaceOptions& op
     Array<float, 2> estimated({cloud.size(), 3}, device);
     geometry::estimate_normals(points.view(), estimated.view(), {}, options.k);
     normals = estimated.to(Device{});
-    geometry::orient_consistently(cloud.positions.view(), normals.view(), options.k);
-    result.warnings.push_back(fmt::format("{}: has no normals: estimated from {} neighbours and turned outwards",
-                                          options.input.path, options.k));
+    const bool faces_sensor = orient_normals(cloud, normals.view(), options.k) == "viewpoint";
+    result.warnings.push_back(fmt::format("{}: has no normals: estimated from {} neighbours and turned {}",
+                                          options.input.path, options.k,
+                                          faces_sensor ? "towards the sensor" : "outwards"));
     return normals;
 }
 
