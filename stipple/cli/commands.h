@@ -16,6 +16,7 @@ Command add_crop(Arguments& root, Common& common);
 Command add_transform(Arguments& root, Common& common);
 Command add_merge(Arguments& root, Common& common);
 Command add_split(Arguments& root, Common& common);
+Command add_filter(Arguments& root, Common& common);
 Command add_bench(Arguments& root, Common& common);
 Command add_mesh(Arguments& root, Common& common);
 Command add_metrics(Arguments& root, Common& common);

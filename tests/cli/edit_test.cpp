@@ -203,6 +203,29 @@ TEST_F(CliEdit, MergeKeepsPointsOriginsAndSources) {
     expect_error(stipple({"merge", a, b, "-o", folder / "f.xyz", "--source-id", "from"}), 2, "f.xyz");
 }
 
+TEST_F(CliEdit, FilterKeepsWhatIsTrue) {
+    const std::string input = survey("a.ply");
+    const LaunchResult result =
+        stipple({"filter", input, "label == 2 && x > 500000.1", "-o", folder / "b.ply", "--json"});
+    expect_success(result);
+    const PointCloud chosen = read(folder / "b.ply");
+    EXPECT_EQ(json_of(result)["kept"], chosen.size());
+    ASSERT_GT(chosen.size(), 0);
+    for (int64_t i = 0; i < chosen.size(); ++i) {
+        EXPECT_EQ(find(chosen.attributes, "label")->value(i), 2);
+        EXPECT_GT(chosen.world(i, 0), 500000.1);
+    }
+    expect_success(
+        stipple({"filter", input, "label == 2 && x > 500000.1", "--invert", "-o", folder / "c.ply", "--json"}));
+    EXPECT_EQ(read(folder / "c.ply").size() + chosen.size(), 100);
+    const LaunchResult wrong = stipple({"filter", input, "lable == 2", "-o", folder / "d.ply"});
+    EXPECT_EQ(wrong.exit_code, 2);
+    EXPECT_EQ(wrong.err, "stipple: " + input +
+                             ": column 1: no attribute \"lable\", did you mean label?; there are x, y, z, label\n"
+                             "  hint: lable == 2\n        ^\n");
+    expect_error(stipple({"filter", input, "-o", folder / "d.ply"}), 2, "an expression is missing");
+}
+
 TEST_F(CliEdit, SplitMakesFilesThatMergeAgain) {
     const std::string input = survey("a.ply");
     const LaunchResult by = stipple({"split", input, "--by", "label", "-o", folder / "parts/"});
