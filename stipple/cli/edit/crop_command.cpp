@@ -89,7 +89,8 @@ Command add_crop(Arguments& root, Common& common) {
     add_output_format(app, options->output);
     add_input_format(app, options->input);
     app.footer(
-        "Coordinates are those of the world, as `stipple info` shows them. Of several shapes, what lies in all.\n\n"
+        "Coordinates are those of the world, as `stipple info` shows them.\n"
+        "Of several shapes, what lies in all of them.\n\n"
         "Example:\n  stipple crop scan.las --box 636000 849000 0 636100 849100 500 -o part.las\n"
         "  stipple crop scan.ply --polygon field.txt --outside -o rest.ply");
     return {&app, [options, &common] { return run_crop(*options, common); }, {input, output}};

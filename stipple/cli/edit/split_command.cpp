@@ -131,8 +131,8 @@ Command add_split(Arguments& root, Common& common) {
     add_output_format(app, options->output);
     add_input_format(app, options->input);
     app.footer(
-        "Files are named after the input: scan_label2.las, scan_637000_851000.las (lower left corner of the tile),\n"
-        "scan_0001.las. Without --format they have the format of the input.\n\n"
+        "Files are named after the input: scan_label2.las, scan_637000_851000.las (the lower left corner\n"
+        "of the tile), scan_0001.las. Without --format they have the format of the input.\n\n"
         "Example:\n  stipple split scan.las --tile 100 -o tiles/\n"
         "  stipple split scan.las --by label -o classes/ --format ply");
     return {&app, [options, &common] { return run_split(*options, common); }, {input, output}};
