@@ -12,13 +12,31 @@ namespace stipple::geometry {
 /// What becomes of an attribute that some clouds have and others lack.
 enum class MissingAttributes { refuse, fill, drop };
 
+/// What one of the clouds holds, gathered from its pieces.
+struct CloudSchema {
+    struct Column {
+        std::string name;
+        DType dtype;
+        int64_t components;
+        double maximum = 1;  // of a colour: color_maximum of what was seen
+    };
+    std::string name;  // what messages call it: its file
+    int64_t points = 0;
+    std::vector<Column> columns;
+
+    /// A piece; all pieces have the same attributes. O(columns), and the values of a colour.
+    void add(const PointCloud& piece);
+    /// Of its colour; 1 without one.
+    double color_maximum() const;
+};
+
 /// The attributes of the clouds together.
 struct MergePlan {
     struct Column {
         std::string name;
         DType dtype;
         int64_t components;
-        bool full_range = false;  // a colour whose values go to color_full(dtype), whatever the cloud's own maximum
+        bool full_range = false;  // a colour that is scaled to the whole range of its type
     };
     std::vector<Column> columns;
 };
@@ -28,12 +46,9 @@ struct MergePlan {
 /// float32 become float32, any other mixture float64. Colours of different ranges (8 bits, 16 bits, 0 to 1) become
 /// float32 where one is, else uint16 to 65535, scaled by their maxima (color_maximum).
 ///
-/// names  what messages call the clouds: their files
-///
 /// A cloud without points has no say. Throws Error{bad_argument} for different numbers of components, and where
 /// `missing` is refuse for an attribute that a cloud lacks.
-MergePlan plan_merge(std::span<const PointCloud* const> clouds, std::span<const std::string> names,
-                     MissingAttributes missing);
+MergePlan plan_merge(std::span<const CloudSchema> clouds, MissingAttributes missing);
 
 /// One cloud, or a piece of it, with exactly the columns of the plan: values converted, what it lacks filled with 0
 /// (integers), NaN (floats) or false. `color_maximum` is that of the whole cloud, as a piece may be dark.

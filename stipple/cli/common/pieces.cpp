@@ -16,6 +16,14 @@ void warn_of_faces(const Mesh& piece, const std::string& path, Result& result) {
         result.warnings.push_back(fmt::format("{}: the {} faces are left out", path, grouped(piece.faces())));
 }
 
+void extend(Bounds& all, const Bounds& more) {
+    for (size_t axis = 0; axis < 3 && more.finite > 0; ++axis) {
+        all.min[axis] = all.finite ? std::min(all.min[axis], more.min[axis]) : more.min[axis];
+        all.max[axis] = all.finite ? std::max(all.max[axis], more.max[axis]) : more.max[axis];
+    }
+    all.finite += more.finite;
+}
+
 CloudOutput::CloudOutput(OutputFile file, const Common& common, std::string_view product)
     : file_(std::move(file)), common_(common), format_(require_output(file_, common, product)) {}
 

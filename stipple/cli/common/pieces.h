@@ -29,6 +29,9 @@ private:
 /// A warning that counts the faces that a command for points leaves out, if there are any.
 void warn_of_faces(const Mesh& piece, const std::string& path, Result& result);
 
+/// The bounds of two pieces together.
+void extend(Bounds& all, const Bounds& more);
+
 /// A file that is written in pieces.
 class CloudOutput {
 public:

@@ -40,38 +40,35 @@ Result run_merge(const MergeOptions& options, const Common& common) {
     std::vector<CloudInput> inputs;
     for (const std::string& path : options.inputs) inputs.emplace_back(InputFile{path, options.from}, common, result);
     // Two rounds: what all files hold, then their points.
-    std::vector<const PointCloud*> clouds;
-    std::vector<double> maxima;
+    std::vector<geometry::CloudSchema> schemas;
     Bounds all;
+    std::optional<std::array<double, 3>> origin;
     bool same_origin = true;
-    for (CloudInput& input : inputs)
+    for (CloudInput& input : inputs) {
+        schemas.push_back({input.path(), 0, {}});
         input.for_each([&](const Mesh& piece) {
             const PointCloud& cloud = piece.vertices;
             STIPPLE_REQUIRE(options.source_id.empty() || !find(cloud.attributes, options.source_id),
                             "has an attribute {} already: choose another name for --source-id", options.source_id);
-            clouds.push_back(&cloud);
-            const Attribute* color = find(cloud.attributes, "color");
-            maxima.push_back(color ? color_maximum(*color) : 1);
-            same_origin = same_origin && cloud.origin == clouds[0]->origin;
-            const Bounds bounds = bounds_of(cloud);
-            for (size_t axis = 0; axis < 3 && bounds.finite > 0; ++axis) {
-                all.min[axis] = all.finite ? std::min(all.min[axis], bounds.min[axis]) : bounds.min[axis];
-                all.max[axis] = all.finite ? std::max(all.max[axis], bounds.max[axis]) : bounds.max[axis];
-            }
-            all.finite += bounds.finite;
+            schemas.back().add(cloud);
+            if (!origin) origin = cloud.origin;
+            same_origin = same_origin && cloud.origin == *origin;
+            extend(all, bounds_of(cloud));
         });
+    }
     const auto missing = options.missing == "fill"   ? geometry::MissingAttributes::fill
                          : options.missing == "drop" ? geometry::MissingAttributes::drop
                                                      : geometry::MissingAttributes::refuse;
-    const geometry::MergePlan plan = geometry::plan_merge(clouds, options.inputs, missing);
+    const geometry::MergePlan plan = geometry::plan_merge(schemas, missing);
     Table table{{"source", "file", "points"}, {}};
     result.fields["files"] = Json::array();
     for (size_t source = 0; source < inputs.size(); ++source) {
         int64_t points = 0;
         inputs[source].for_each([&](const Mesh& piece) {
             Mesh part;
-            part.vertices = geometry::fitted(piece.vertices, plan, maxima[source]);
+            part.vertices = geometry::fitted(piece.vertices, plan, schemas[source].color_maximum());
             part.triangles = piece.triangles.clone();
+            for (const Attribute& attribute : piece.face_attributes) part.face_attributes.push_back(attribute.clone());
             if (!options.source_id.empty())
                 part.vertices.attributes.push_back(source_ids(options.source_id, piece.vertices.size(), source));
             points += piece.vertices.size();

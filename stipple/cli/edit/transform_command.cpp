@@ -75,13 +75,7 @@ AffineTransform centring(CloudInput& input, const AffineTransform& before) {
     input.for_each([&](const Mesh& piece) {
         // Of the points after the first matrix: a box that is turned has another middle.
         const bool is_moved = !(before == AffineTransform{});
-        const Bounds bounds =
-            is_moved ? bounds_of(geometry::transformed(piece, before).vertices) : bounds_of(piece.vertices);
-        for (size_t axis = 0; axis < 3 && bounds.finite > 0; ++axis) {
-            all.min[axis] = all.finite ? std::min(all.min[axis], bounds.min[axis]) : bounds.min[axis];
-            all.max[axis] = all.finite ? std::max(all.max[axis], bounds.max[axis]) : bounds.max[axis];
-        }
-        all.finite += bounds.finite;
+        extend(all, is_moved ? bounds_of(geometry::transformed(piece, before).vertices) : bounds_of(piece.vertices));
     });
     AffineTransform shift;
     for (size_t axis = 0; axis < 3 && all.finite > 0; ++axis)

@@ -59,6 +59,12 @@ Result run_planes(const PlanesOptions& options, const Common& common) {
     result.fields["seconds"] = elapsed.count();
     result.fields["planes"] = Json::array();
     int64_t in_planes = 0;
+    // Coordinates of maps are large: a normal of six digits would be off by decimetres there.
+    const Bounds bounds = bounds_of(cloud);
+    double largest = 0;
+    for (size_t axis = 0; axis < 3; ++axis)
+        largest = std::max({largest, std::abs(bounds.min[axis]), std::abs(bounds.max[axis])});
+    const int digits = largest > 1e4 ? 11 : 6;
     for (size_t i = 0; i < found.planes.size(); ++i) {
         const geometry::PlaneSegment& plane = found.planes[i];
         const geometry::Vector3& n = plane.normal;
@@ -66,8 +72,9 @@ Result run_planes(const PlanesOptions& options, const Common& common) {
             {{"plane", i}, {"points", plane.points}, {"normal", n}, {"offset", plane.offset}, {"rms", plane.rms}});
         table.rows.push_back({i, plane.points, n[0], n[1], n[2], plane.offset, plane.rms});
         in_planes += plane.points;
-        result.text += fmt::format("plane {}: {:.6g} x {:+.6g} y {:+.6g} z {:+.9g} = 0   {} points, rms {:.4g}\n", i,
-                                   n[0], n[1], n[2], plane.offset, grouped(plane.points), plane.rms);
+        result.text +=
+            fmt::format("plane {}: {:.{}g} x {:+.{}g} y {:+.{}g} z {:+.{}g} = 0   {} points, rms {:.4g}\n", i, n[0],
+                        digits, n[1], digits, n[2], digits, plane.offset, digits + 3, grouped(plane.points), plane.rms);
     }
     if (found.planes.empty())
         result.warnings.push_back(fmt::format("{}: no plane has {} points within {}", options.input.path,

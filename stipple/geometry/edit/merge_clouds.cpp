@@ -109,40 +109,55 @@ Attribute filled(const MergePlan::Column& column, int64_t rows) {
 
 }  // namespace
 
-MergePlan plan_merge(std::span<const PointCloud* const> clouds, std::span<const std::string> names,
-                     MissingAttributes missing) {
-    STIPPLE_REQUIRE(clouds.size() == names.size(), "{} clouds and {} names", clouds.size(), names.size());
+void CloudSchema::add(const PointCloud& piece) {
+    points += piece.size();
+    for (const Attribute& attribute : piece.attributes) {
+        auto column = std::find_if(columns.begin(), columns.end(), [&](auto& c) { return c.name == attribute.name(); });
+        if (column == columns.end()) {
+            columns.push_back({attribute.name(), attribute.dtype(), attribute.components()});
+            column = columns.end() - 1;
+        }
+        if (column->name == "color") column->maximum = std::max(column->maximum, stipple::color_maximum(attribute));
+    }
+}
+
+double CloudSchema::color_maximum() const {
+    for (const Column& column : columns)
+        if (column.name == "color") return column.maximum;
+    return 1;
+}
+
+MergePlan plan_merge(std::span<const CloudSchema> clouds, MissingAttributes missing) {
+    const auto find_column = [](const auto& columns, const std::string& name) {
+        const auto at = std::find_if(columns.begin(), columns.end(), [&](auto& c) { return c.name == name; });
+        return at == columns.end() ? nullptr : &*at;
+    };
     MergePlan plan;
     std::vector<std::string> dropped;
-    for (size_t first = 0; first < clouds.size(); ++first) {
-        if (clouds[first]->size() == 0) continue;
-        for (const Attribute& like : clouds[first]->attributes) {
-            const bool is_known =
-                std::any_of(plan.columns.begin(), plan.columns.end(), [&](auto& c) { return c.name == like.name(); });
-            if (is_known || std::find(dropped.begin(), dropped.end(), like.name()) != dropped.end()) continue;
-            MergePlan::Column column{like.name(), like.dtype(), like.components()};
-            double maximum = like.name() == "color" ? color_maximum(like) : 1;
+    for (const CloudSchema& first : clouds) {
+        if (first.points == 0) continue;
+        for (const CloudSchema::Column& like : first.columns) {
+            if (find_column(plan.columns, like.name)) continue;
+            if (std::find(dropped.begin(), dropped.end(), like.name) != dropped.end()) continue;
+            MergePlan::Column column{like.name, like.dtype, like.components};
             bool is_everywhere = true, same_range = true;
-            for (size_t i = 0; i < clouds.size(); ++i) {
-                if (clouds[i]->size() == 0) continue;
-                const Attribute* other = find(clouds[i]->attributes, like.name());
+            for (const CloudSchema& cloud : clouds) {
+                if (cloud.points == 0) continue;
+                const CloudSchema::Column* other = find_column(cloud.columns, like.name);
                 is_everywhere = is_everywhere && other;
-                if (!other) {
-                    if (missing == MissingAttributes::refuse)
-                        throw Error(
-                            ErrorCode::bad_argument,
-                            fmt::format("{} has the attribute {}, {} has not", names[first], like.name(), names[i]),
-                            "--missing fill puts 0 or NaN there, --missing drop leaves it out");
-                    continue;
-                }
-                STIPPLE_REQUIRE(other->components() == like.components(), "{} is {} x {} in {}, {} x {} in {}",
-                                like.name(), name_of(like.dtype()), like.components(), names[first],
-                                name_of(other->dtype()), other->components(), names[i]);
-                column.dtype = common_type(column.dtype, other->dtype());
-                if (like.name() == "color") same_range = same_range && color_maximum(*other) == maximum;
+                if (!other && missing == MissingAttributes::refuse)
+                    throw Error(ErrorCode::bad_argument,
+                                fmt::format("{} has the attribute {}, {} has not", first.name, like.name, cloud.name),
+                                "--missing fill puts 0 or NaN there, --missing drop leaves it out");
+                if (!other) continue;
+                STIPPLE_REQUIRE(other->components == like.components, "{} is {} x {} in {}, {} x {} in {}", like.name,
+                                stipple::name_of(like.dtype), like.components, first.name,
+                                stipple::name_of(other->dtype), other->components, cloud.name);
+                column.dtype = common_type(column.dtype, other->dtype);
+                same_range = same_range && other->maximum == like.maximum;
             }
             if (!is_everywhere && missing == MissingAttributes::drop) {
-                dropped.push_back(like.name());
+                dropped.push_back(like.name);
                 continue;
             }
             if (!same_range) {

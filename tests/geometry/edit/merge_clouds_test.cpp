@@ -23,9 +23,10 @@ PointCloud with_column(const std::string& name, const std::vector<T>& values, in
 }
 
 MergePlan plan_of(const PointCloud& a, const PointCloud& b, MissingAttributes missing = MissingAttributes::refuse) {
-    const PointCloud* clouds[] = {&a, &b};
-    const std::string names[] = {"a.ply", "b.ply"};
-    return geometry::plan_merge(clouds, names, missing);
+    geometry::CloudSchema schemas[2] = {{"a.ply", 0, {}}, {"b.ply", 0, {}}};
+    schemas[0].add(a);
+    schemas[1].add(b);
+    return geometry::plan_merge(schemas, missing);
 }
 
 template <class A, class B>
@@ -71,6 +72,18 @@ TEST(GeometryMergeClouds, ColoursOfDifferentRangesMeet) {
     EXPECT_FLOAT_EQ(static_cast<float>(geometry::fitted(bytes, real, 255).attributes[0].value(0, 1)), 0.2f);
     EXPECT_EQ(geometry::fitted(dim, plan_of(dim, words), 255).attributes[0].value(0, 2), 65535);
     EXPECT_FALSE(plan_of(dim, bytes).columns[0].full_range);  // both to 255: values stay
+}
+
+TEST(GeometryMergeClouds, PiecesTellTheirCloud) {
+    const PointCloud dark = with_column<uint16_t>("color", {0, 51, 255}, 3),
+                     bright = with_column<uint16_t>("color", {0, 0, 300}, 3);
+    geometry::CloudSchema schema{"a.las", 0, {}};
+    schema.add(dark);
+    EXPECT_EQ(schema.color_maximum(), 255);
+    schema.add(bright);
+    EXPECT_EQ(schema.color_maximum(), 65535);
+    EXPECT_EQ(schema.points, 2);
+    EXPECT_EQ(schema.columns.size(), 1u);
 }
 
 TEST(GeometryMergeClouds, WhatIsMissing) {
