@@ -17,7 +17,7 @@ struct SampleOptions {
     OutputFile output;
     std::string method = "fps", keep = "centroid", picture;
     int64_t count = 0, start = 0;
-    double ratio = 0, voxel = 0, radius = 0;
+    double ratio = 0, voxel = 0, radius = 0, spacing = 0;
     int k = 16, dimension = 2;
     bool progressive = false;
 };
@@ -34,6 +34,7 @@ void require_own_options(const SampleOptions& options, SampleMethod method) {
                  {options.voxel != defaults.voxel, "voxel", SampleMethod::voxel},
                  {options.keep != defaults.keep, "keep", SampleMethod::voxel},
                  {options.radius != defaults.radius, "radius", SampleMethod::poisson},
+                 {options.spacing != defaults.spacing, "spacing", SampleMethod::spacing},
                  {options.progressive, "progressive", SampleMethod::poisson},
                  {options.k != defaults.k, "k", SampleMethod::inverse_density},
                  {options.dimension != defaults.dimension, "dimension", SampleMethod::inverse_density}};
@@ -44,7 +45,10 @@ void require_own_options(const SampleOptions& options, SampleMethod method) {
 
 SampleSettings settings_of(const SampleOptions& options, const Common& common) {
     SampleSettings settings;
-    settings.method = tasks::sample_method_by_name(options.method);
+    // --spacing alone says how: it is the one method that it belongs to.
+    const bool by_spacing = options.spacing != 0 && options.method == SampleOptions().method;
+    settings.method = by_spacing ? SampleMethod::spacing : tasks::sample_method_by_name(options.method);
+    settings.spacing = options.spacing;
     settings.seed = common.seed;
     settings.start = options.start;
     settings.voxel = options.voxel;
@@ -59,8 +63,14 @@ SampleSettings settings_of(const SampleOptions& options, const Common& common) {
         STIPPLE_REQUIRE(options.voxel != 0, "--method voxel needs --voxel SIZE");
         STIPPLE_REQUIRE(options.voxel > 0 && std::isfinite(options.voxel), "--voxel must be above 0, got {}",
                         options.voxel);
+    } else if (settings.method == SampleMethod::spacing) {
+        STIPPLE_REQUIRE(options.count == 0 && options.ratio == 0, "--spacing takes no count: the distance decides");
+        STIPPLE_REQUIRE(options.spacing != 0, "--method spacing needs --spacing D");
+        STIPPLE_REQUIRE(options.spacing > 0 && std::isfinite(options.spacing), "--spacing must be above 0, got {}",
+                        options.spacing);
     } else {
-        STIPPLE_REQUIRE((options.count == 0) != (options.ratio == 0), "how many points? Give -n COUNT or --ratio R");
+        STIPPLE_REQUIRE((options.count == 0) != (options.ratio == 0),
+                        "how many points? Give -n COUNT, --ratio R or --spacing D");
         STIPPLE_REQUIRE(options.ratio >= 0 && options.ratio <= 1, "--ratio must be above 0, to 1, got {}",
                         options.ratio);
     }
@@ -102,6 +112,7 @@ Result run_sample(const SampleOptions& options, const Common& common) {
     result.fields["method"] = method;
     result.fields["sampled"] = points;
     if (settings.method == SampleMethod::voxel) result.fields["voxel"] = settings.voxel;
+    if (settings.method == SampleMethod::spacing) result.fields["spacing"] = settings.spacing;
     save_output(sampled, options.output, format,
                 fmt::format("{} of {} points by {}", grouped(points), grouped(cloud.size()), method), common, result);
     save_picture(
@@ -124,7 +135,7 @@ Command add_sample(Arguments& root, Common& common) {
     Option output = add_output(app, options->output);
     app.option("-n,--count", options->count, "Points wanted").from_zero();
     app.option("--ratio", options->ratio, "Points wanted, of those there are: 0.1");
-    app.option("--method", options->method, "random, fps, voxel, poisson, inverse-density").show_default();
+    app.option("--method", options->method, "random, fps, voxel, poisson, inverse-density, spacing").show_default();
     app.option("--voxel", options->voxel, "voxel: edge of a cell, one point for each");
     app.option("--keep", options->keep, "voxel: centroid, or the point nearest to the middle")
         .one_of({"centroid", "nearest"})
@@ -133,6 +144,7 @@ Command add_sample(Arguments& root, Common& common) {
     app.option("--start", options->start, "fps: the first point, from 0").from_zero().show_default();
     app.option("--radius", options->radius, "poisson: of the discs; 0 chooses").show_default();
     app.flag("--progressive", options->progressive, "poisson: in an order whose beginnings are spread too");
+    app.option("--spacing", options->spacing, "spacing: no two points within it, however many that leaves").text("D");
     app.option("--k", options->k, "inverse-density: neighbours that tell density, 1 to 127").show_default();
     app.option("--dimension", options->dimension, "inverse-density: 1, 2 surface, 3 solid").show_default();
     app.option("--picture", options->picture, "Draw input and result side by side into this .png");

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "stipple/io/byte_source.h"
+#include "stipple/tasks/small_files.h"
 
 namespace stipple::tasks {
 namespace {
@@ -101,15 +101,7 @@ PoseError pose_error(const RigidTransform& found, const RigidTransform& truth, c
 }
 
 RigidTransform load_transform(const std::string& path) {
-    io::FileSource source(path);
-    std::string text;
-    char block[4096];
-    constexpr size_t kMost = 65536;
-    while (const int64_t count = source.read(reinterpret_cast<std::byte*>(block), sizeof block)) {
-        text.append(block, static_cast<size_t>(count));
-        if (text.size() > kMost)
-            throw Error(ErrorCode::bad_file, Place{path}, "too long for a transform of 4 x 4 numbers");
-    }
+    const std::string text = load_text(path, 65536, "a transform of 4 x 4 numbers");
     try {
         return geometry::parse_transform(text);
     } catch (const Error& error) {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "stipple/core/parallel.h"
+#include "stipple/geometry/dedupe.h"
 #include "stipple/ops/farthest_point_sample.h"
 #include "stipple/ops/inverse_density.h"
 #include "stipple/ops/poisson_disk.h"
@@ -28,7 +29,8 @@ constexpr Name kNames[] = {{SampleMethod::random, "random"},
                            {SampleMethod::fps, "fps"},
                            {SampleMethod::voxel, "voxel"},
                            {SampleMethod::poisson, "poisson"},
-                           {SampleMethod::inverse_density, "inverse-density"}};
+                           {SampleMethod::inverse_density, "inverse-density"},
+                           {SampleMethod::spacing, "spacing"}};
 
 /// Elimination takes time with the square of n / m, and more than this adds little to what it chooses.
 constexpr int64_t kPoissonCandidates = 10;
@@ -70,6 +72,7 @@ Indices choose(const PointCloud& cloud, const SampleSettings& settings, Device d
             break;
         }
         case SampleMethod::random:
+        case SampleMethod::spacing:
         case SampleMethod::voxel: STIPPLE_ASSERT(false);
     }
     return indices.to(Device{});
@@ -175,6 +178,11 @@ std::string_view name_of(SampleMethod method) {
 }
 
 PointCloud sample_cloud(const PointCloud& cloud, const SampleSettings& settings, Device device) {
+    if (settings.method == SampleMethod::spacing) {
+        const auto spacing = static_cast<float>(settings.spacing);
+        STIPPLE_REQUIRE(spacing > 0 && std::isfinite(spacing), "spacing must be above 0, got {}", settings.spacing);
+        return geometry::dedupe_points(cloud, spacing);
+    }
     if (settings.method == SampleMethod::voxel) return sample_by_voxels(cloud, settings, device);
     const int64_t most = kPoissonCandidates * settings.count;
     if (settings.method == SampleMethod::poisson && cloud.size() > most)

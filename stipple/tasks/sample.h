@@ -9,16 +9,17 @@
 
 namespace stipple::tasks {
 
-enum class SampleMethod { random, fps, voxel, poisson, inverse_density };
+enum class SampleMethod { random, fps, voxel, poisson, inverse_density, spacing };
 
 struct SampleSettings {
     SampleMethod method = SampleMethod::fps;
-    int64_t count = 0;         // points wanted; voxel: none
+    int64_t count = 0;         // points wanted; voxel and spacing: none
     uint64_t seed = 0;         // random, inverse-density, and thinning before poisson
     int64_t start = 0;         // fps
     double voxel = 0;          // edge of a cell
     bool nearest = false;      // voxel: a point of each cell instead of the mean of its points
     double radius = 0;         // poisson; 0: from the cloud
+    double spacing = 0;        // that points keep from each other
     bool progressive = false;  // poisson
     int k = 16;                // inverse-density
     int dimension = 2;         // inverse-density

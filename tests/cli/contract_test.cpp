@@ -205,9 +205,12 @@ TEST_F(CliContract, Version) {
 }
 
 TEST_F(CliContract, HelpFitsAScreenAndShowsAnExample) {
-    for (const std::string command : {"", "info", "convert", "picture", "bench", "evaluate"}) {
+    for (const std::string command :
+         {"", "info", "convert", "picture", "bench", "evaluate", "sample", "crop", "transform", "merge", "split",
+          "filter", "planes", "clusters", "ground", "distance", "stats", "mesh simplify"}) {
         std::vector<std::string> arguments = {"--help"};
-        if (!command.empty()) arguments.insert(arguments.begin(), command);
+        std::istringstream words(command);
+        for (std::string word; words >> word;) arguments.insert(arguments.end() - 1, word);
         const LaunchResult result = stipple(arguments);
         expect_success(result);
         const std::vector<std::string> lines = lines_of(result.out);

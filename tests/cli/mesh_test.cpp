@@ -29,7 +29,7 @@ protected:
     std::string cube() const { return file("cube.off", cube_off()); }
 };
 
-constexpr const char* kCommands[] = {"info", "sample", "watertight", "distance", "rays", "surface"};
+constexpr const char* kCommands[] = {"info", "sample", "watertight", "distance", "rays", "surface", "simplify"};
 
 TEST_F(CliMesh, TheGroupListsItsCommands) {
     const LaunchResult result = stipple({"mesh"});

@@ -110,17 +110,20 @@ void recentre(PointCloud& cloud) {
     }
 }
 
+void require_finite_faces(const Mesh& mesh, const std::string& path) {
+    const float* positions = mesh.vertices.positions.data();
+    for (const int32_t corner : mesh.triangles.span())
+        for (int axis = 0; axis < 3; ++axis)
+            if (!std::isfinite(positions[3 * static_cast<int64_t>(corner) + axis]))
+                throw Error(ErrorCode::bad_file, Place{path}, fmt::format("vertex {} of a face is not finite", corner));
+}
+
 Mesh load_faces(const InputFile& input, const Common& common, Result& result) {
     Mesh mesh = load_with_progress(input.path, input.from, input.item, common, result.warnings);
     if (mesh.faces() == 0)
         throw Error(ErrorCode::bad_file, Place{input.path},
                     fmt::format("has {} points but no faces: a mesh is wanted", grouped(mesh.vertices.size())));
-    const float* positions = mesh.vertices.positions.data();
-    for (const int32_t corner : mesh.triangles.span())
-        for (int axis = 0; axis < 3; ++axis)
-            if (!std::isfinite(positions[3 * static_cast<int64_t>(corner) + axis]))
-                throw Error(ErrorCode::bad_file, Place{input.path},
-                            fmt::format("vertex {} of a face is not finite", corner));
+    require_finite_faces(mesh, input.path);
     recentre(mesh.vertices);
     return mesh;
 }

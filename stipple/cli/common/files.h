@@ -51,6 +51,9 @@ PointCloud load_points(const InputFile& input, const Common& common, Result& res
 /// of float32 leave it in the positions, where new points between them would be rounded to what float32 has there.
 void recentre(PointCloud& cloud);
 
+/// Throws Error{bad_file} for a face with a corner that is not finite.
+void require_finite_faces(const Mesh& mesh, const std::string& path);
+
 /// A mesh whose faces have finite corners, recentred. Throws Error{bad_file} for a file without faces, and for a corner
 /// that is not finite.
 Mesh load_faces(const InputFile& input, const Common& common, Result& result);

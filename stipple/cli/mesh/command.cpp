@@ -15,6 +15,7 @@ Command add_mesh(Arguments& root, Common& common) {
         add_mesh_distance(app, common),
         add_mesh_rays(app, common),
         add_mesh_surface(app, common),
+        add_mesh_simplify(app, common),
     };
     // clang-format on
     return group;

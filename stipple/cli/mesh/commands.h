@@ -12,6 +12,7 @@ Command add_mesh_watertight(Arguments& group, Common& common);
 Command add_mesh_distance(Arguments& group, Common& common);
 Command add_mesh_rays(Arguments& group, Common& common);
 Command add_mesh_surface(Arguments& group, Common& common);
+Command add_mesh_simplify(Arguments& group, Common& common);
 
 /// What was counted, for people and for --json.
 std::vector<std::pair<std::string, std::string>> check_pairs(const Mesh& mesh, const geometry::MeshCheck& check);

@@ -4,6 +4,7 @@
 
 #include "stipple/core/box.h"
 #include "stipple/core/parallel.h"
+#include "stipple/geometry/affine_transform.h"
 #include "stipple/geometry/registration/small_linear.h"
 #include "stipple/io/text.h"
 #include "stipple/ops/common/require.h"
@@ -146,34 +147,8 @@ std::string to_text(const RigidTransform& transform) {
 }
 
 RigidTransform parse_transform(std::string_view text) {
-    std::vector<double> numbers;
-    while (!text.empty()) {
-        const size_t line_end = std::min(text.find('\n'), text.size());
-        std::string line(text.substr(0, line_end));
-        text.remove_prefix(std::min(line_end + 1, text.size()));
-        line = line.substr(0, line.find('#'));
-        for (char& c : line)
-            if (c == ',') c = ' ';
-        std::string_view rest = line;
-        for (std::string_view word = io::next_word(rest); !word.empty(); word = io::next_word(rest)) {
-            double value = 0;
-            if (!io::parse_number(word, value))
-                bad_text(fmt::format("expected a number of a transform, found \"{}\"", word));
-            numbers.push_back(value);
-            if (numbers.size() > 16) bad_text("a transform has 16 numbers (or 12), found more");
-        }
-    }
-    if (numbers.size() != 16 && numbers.size() != 12)
-        bad_text(fmt::format("a transform has 16 numbers (or 12), found {}", numbers.size()));
-    RigidTransform transform;
-    for (int row = 0; row < 3; ++row) {
-        for (int column = 0; column < 3; ++column) transform.rotation[row][column] = numbers[4 * row + column];
-        transform.translation[row] = numbers[4 * row + 3];
-    }
-    if (!is_finite(transform.translation)) bad_text("the translation of a transform is not finite");
-    if (numbers.size() == 16)
-        for (int i = 0; i < 4; ++i)
-            if (numbers[12 + i] != (i == 3 ? 1 : 0)) bad_text("the last row of a transform must be 0 0 0 1");
+    const AffineTransform read = parse_affine(text);
+    RigidTransform transform{read.linear, read.translation};
     try {
         transform.rotation = nearest_rotation(transform.rotation);
     } catch (const Error& error) {

@@ -119,7 +119,7 @@ TEST(GeometryRigidTransform, BadTextIsNamed) {
     EXPECT_EQ(error("1 0 0 nan 0 1 0 0 0 0 1 0"), "the translation of a transform is not finite");
     EXPECT_EQ(error("2 0 0 0 0 1 0 0 0 0 1 0"), "not a rigid transform: not a rotation, R R^T differs from 1 by 3");
     EXPECT_EQ(error("1 0 0 0 0 1 0 0 0 0 -1 0"), "not a rigid transform: a reflection, not a rotation");
-    EXPECT_EQ(error("1 0 0 0 0 inf 0 0 0 0 1 0"), "not a rigid transform: a number is not finite");
+    EXPECT_EQ(error("1 0 0 0 0 inf 0 0 0 0 1 0"), "a number of a transform is not finite");
 }
 
 TEST(GeometryRigidTransform, CloudsMoveWithTheirOriginsNormalsAndGaps) {

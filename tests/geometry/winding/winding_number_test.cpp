@@ -99,7 +99,7 @@ std::vector<Shape> shapes() {
     return all;
 }
 
-double extent_of(const Mesh& mesh) {
+double winding_extent(const Mesh& mesh) {
     double extent = 0;
     for (float x : mesh.vertices.positions.span()) extent = std::max(extent, std::abs(double{x}));
     return extent;
@@ -107,7 +107,7 @@ double extent_of(const Mesh& mesh) {
 
 TEST_P(GeometryWinding, EqualsTheSumOverAllTriangles) {
     for (const auto& [name, mesh] : shapes()) {
-        const auto reach = static_cast<float>(1.5 * extent_of(mesh));
+        const auto reach = static_cast<float>(1.5 * winding_extent(mesh));
         const Array<float, 2> queries = uniform_points(300, -reach, reach);
         const Mesh on_device = upload(mesh);
         const WindingIndex index(on_device);

@@ -1,0 +1,40 @@
+#include "stipple/cli/common/labels.h"
+
+#include "stipple/picture/figure.h"
+
+namespace stipple::cli {
+
+void put_attribute(Attributes& attributes, Attribute attribute) {
+    if (Attribute* old = find(attributes, attribute.name()))
+        *old = std::move(attribute);
+    else
+        attributes.push_back(std::move(attribute));
+}
+
+Attribute label_attribute(const std::string& name, std::span<const int32_t> labels) {
+    Attribute attribute(name, DType::i32, static_cast<int64_t>(labels.size()), 1);
+    std::copy(labels.begin(), labels.end(), attribute.as<int32_t>().data());
+    return attribute;
+}
+
+Image draw_labels(const PointCloud& cloud, std::span<const int32_t> labels, const std::string& caption,
+                  const std::string& up) {
+    PointCloud painted;
+    painted.positions = cloud.positions.clone();
+    painted.origin = cloud.origin;
+    Attribute color("color", DType::u8, cloud.size(), 3);
+    const View<uint8_t, 2> rgb = color.as<uint8_t>();
+    for (int64_t i = 0; i < cloud.size(); ++i) {
+        const int32_t label = labels[static_cast<size_t>(i)];
+        const picture::Rgb c = label < 0 ? picture::Rgb{205, 205, 205} : picture::category_color(label);
+        rgb(i, 0) = c.r, rgb(i, 1) = c.g, rgb(i, 2) = c.b;
+    }
+    painted.attributes.push_back(std::move(color));
+    const picture::Panel panels[] = {{.cloud = &painted, .caption = caption, .color_by = "color"}};
+    picture::FigureStyle style;
+    style.panel_width = 640, style.panel_height = 480;
+    style.viewpoint.up = up == "y" ? picture::UpAxis::y : picture::UpAxis::z;
+    return picture::draw_figure(panels, style).image;
+}
+
+}  // namespace stipple::cli
