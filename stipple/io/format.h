@@ -7,6 +7,7 @@
 // off.
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,8 @@ struct ReadOptions {
 struct WriteOptions {
     bool ascii = false;       // PLY, PCD, STL: text instead of binary
     bool compressed = false;  // PCD: binary_compressed; other formats ignore it
+    /// LAS: coordinate = integer * scale + offset; those of the file that the points come from, or chosen.
+    std::optional<std::array<double, 3>> scale = {}, offset = {};
 };
 
 struct FormatInfo {
