@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "stipple/cli/commands.h"
@@ -12,7 +13,7 @@ struct ConvertOptions {
     std::vector<std::string> inputs;
     std::string output, format, from;
     int64_t item = -1;
-    bool ascii = false, compressed = false, drop_nonfinite = false;
+    bool ascii = false, compressed = false, drop_nonfinite = false, keep_16_bit = false;
     std::vector<double> scale, offset, shift;
 };
 
@@ -89,7 +90,8 @@ Result run_convert(const ConvertOptions& options, const Common& common) {
     for (const double value : scale.value_or(std::array<double, 3>{1, 1, 1}))
         STIPPLE_REQUIRE(value > 0, "--scale {} is not above 0", value);
     for (const std::string& path : output_paths(options)) {
-        outputs.push_back({path, options.format, options.ascii, options.compressed, scale, offset});
+        outputs.push_back(
+            {path, options.format, options.ascii, options.compressed, scale, offset, options.keep_16_bit});
         formats.push_back(require_output(outputs.back(), common));
         STIPPLE_REQUIRE((!scale && !offset) || formats.back() == io::Format::las,
                         "--scale and --offset are for LAS, {} is {}", path, io::info_of(formats.back()).name);
@@ -117,7 +119,18 @@ Result run_convert(const ConvertOptions& options, const Common& common) {
                 result.warnings.push_back(fmt::format("{}: {} of {} points not finite, dropped", options.inputs[i],
                                                       grouped(before - mesh.vertices.size()), grouped(before)));
         }
-        if (shift) shift_origin(mesh.vertices, *shift);
+        if (shift && formats[i] == io::Format::pcd) {  // which remembers it
+            const double worst = move_origin(mesh.vertices, {0 - (*shift)[0], 0 - (*shift)[1], 0 - (*shift)[2]});
+            double told = 0;  // half a unit of the file tells points apart
+            if (mesh.vertices.facts.grid)
+                told = 0.5 * *std::min_element(mesh.vertices.facts.grid->scale.begin(),
+                                               mesh.vertices.facts.grid->scale.end());
+            if (worst > told)
+                result.warnings.push_back(fmt::format(
+                    "{}: with this --shift float32 rounds coordinates by up to {:.3g}", outputs[i].path, worst));
+        } else if (shift) {
+            shift_origin(mesh.vertices, *shift);
+        }
         std::string what = fmt::format("{} points", grouped(mesh.vertices.size()));
         if (mesh.faces() > 0) what += fmt::format(", {} faces", grouped(mesh.faces()));
         save_output(mesh, outputs[i], formats[i], what, common, result);
@@ -141,6 +154,8 @@ Command add_convert(Arguments& root, Common& common) {
     app.flag("--ascii", options->ascii, "Text instead of binary (PLY, PCD, STL)");
     app.flag("--compressed", options->compressed, "Compressed binary (PCD)");
     app.flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
+    app.flag("--keep-16-bit", options->keep_16_bit,
+             "Colors of 16 bits stay so (PLY, PCD, XYZRGB), not 8 bits as usual");
     app.option("--scale", options->scale, "LAS: unit of the integers, for all axes or each; that of the input")
         .count(1, 3)
         .text("S [S S]");

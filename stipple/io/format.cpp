@@ -215,7 +215,11 @@ Mesh load_from(ByteReader& reader, const std::string& path, const ReadOptions& o
     if (used) *used = info->format;
     if (options.item > 0 && info->format != Format::npy && info->format != Format::hdf5)
         throw Error(ErrorCode::bad_file, fmt::format("item {} of a file that holds 1 cloud", options.item));
-    if (info->parse) return info->parse(reader, options, warnings);
+    if (info->parse) {
+        ReadOptions told = options;
+        told.named = options.named || format;
+        return info->parse(reader, told, warnings);
+    }
     if (path == "-") throw Error(ErrorCode::bad_file, "HDF5 cannot be read from standard input", "give its path");
     return load_hdf5_cloud(path, options, warnings);
 }

@@ -129,6 +129,7 @@ io::WriteOptions OutputFile::writing() const {
     io::WriteOptions options{ascii, compressed};
     options.scale = scale;
     options.offset = offset;
+    options.keep_16_bit = keep_16_bit;
     return options;
 }
 

@@ -19,6 +19,7 @@ struct OutputFile {
     std::string path, format;
     bool ascii = false, compressed = false;
     std::optional<std::array<double, 3>> scale = {}, offset = {};  // LAS
+    bool keep_16_bit = false;                                      // colors
 
     io::WriteOptions writing() const;
 };
