@@ -25,9 +25,10 @@ namespace stipple::io {
 struct StreamOptions {
     ReadOptions reading = {};
     int64_t chunk_points = int64_t{1} << 16;
-    bool attributes = true;          // LAS: false leaves all but the positions (and the records) out
-    bool las_records = false;        // LAS: adds the attribute kLasRecord; other formats have none
-    const Format* format = nullptr;  // else told by content and name, as load() does
+    bool attributes = true;              // LAS: false leaves all but the positions (and the records) out
+    std::vector<std::string> only = {};  // LAS: of the attributes those of these names alone; empty: all
+    bool las_records = false;            // LAS: adds the attribute kLasRecord; other formats have none
+    const Format* format = nullptr;      // else told by content and name, as load() does
 };
 
 class CloudReader {

@@ -154,6 +154,73 @@ TEST(LasKeep, SelectedPointsKeepTheirRecords) {
     EXPECT_TRUE(warnings.empty());
 }
 
+/// The chunks of a file, put together again.
+Mesh joined_chunks(const std::string& path, const io::StreamOptions& options) {
+    io::Warnings warnings;
+    const auto reader = io::CloudReader::open(path, options, warnings);
+    MemorySink sink;
+    const auto writer = io::CloudWriter::open(sink, io::Format::npz, {}, warnings);
+    EXPECT_EQ(io::copy_cloud(*reader, *writer), reader->points());
+    return parse(io::info_of(io::Format::npz).parse, sink.bytes());
+}
+
+TEST(LasKeep, ChunksAreTheWhole) {
+    const TemporaryFolder folder;
+    Mesh own = dyadic_cloud(77);
+    auto& a = own.vertices.attributes;
+    a.push_back(make_attribute<uint8_t>("color", 77, 3, [](int64_t i) { return static_cast<uint8_t>(i); }));
+    a.push_back(make_attribute<float>("intensity", 77, 1, [](int64_t i) { return static_cast<float>(i) / 9; }));
+    a.push_back(make_attribute<int64_t>("label", 77, 1, [](int64_t i) { return i % 30; }));
+    for (const Bytes& bytes : {foreign(2, 3, 77), foreign(4, 8, 77), write(io::write_las, own)}) {
+        write_bytes(folder / "in.las", bytes);
+        const Mesh whole = parse(io::parse_las, bytes);
+        for (const int64_t chunk : {1, 10, 77}) {
+            io::StreamOptions options;
+            options.chunk_points = chunk;
+            const Mesh found = joined_chunks(folder / "in.las", options);
+            ASSERT_EQ(found.vertices.attributes.size(), whole.vertices.attributes.size());
+            for (size_t k = 0; k < whole.vertices.attributes.size(); ++k)
+                EXPECT_TRUE(found.vertices.attributes[k] == whole.vertices.attributes[k])
+                    << whole.vertices.attributes[k].name();
+            for (int64_t i = 0; i < 77; ++i)
+                for (int axis = 0; axis < 3; ++axis)
+                    ASSERT_NEAR(found.vertices.world(i, axis), whole.vertices.world(i, axis), 1e-5);
+            options.only = {"label", "nothing"};
+            const Mesh labels = joined_chunks(folder / "in.las", options);
+            ASSERT_EQ(labels.vertices.attributes.size(), 1u);
+            EXPECT_TRUE(labels.vertices.attributes[0] == *find(whole.vertices.attributes, "label"));
+        }
+    }
+}
+
+TEST(LasKeep, OtherFormatsAreHandedOutInChunks) {
+    const TemporaryFolder folder;
+    io::Warnings warnings;
+    Mesh mesh = dyadic_cloud(30);
+    mesh.vertices.attributes.push_back(
+        make_attribute<float>("f", 30, 2, [](int64_t i) { return static_cast<float>(i); }));
+    for (const char* name : {"a.ply", "a.pcd", "a.npz"}) {
+        io::save(folder / name, mesh, Overwrite::refuse, {}, warnings);
+        io::StreamOptions options;
+        options.chunk_points = 7;
+        options.las_records = true;  // which is nothing to them
+        expect_equal(joined_chunks(folder / name, options), mesh);
+    }
+    // Into LAS without a grid: gathered, and written as a whole is.
+    io::StreamOptions options;
+    options.chunk_points = 7;
+    const auto reader = io::CloudReader::open(folder / "a.ply", options, warnings);
+    const auto writer = io::CloudWriter::open(folder / "a.las", Overwrite::refuse, {}, warnings);
+    EXPECT_EQ(io::copy_cloud(*reader, *writer), 30);
+    expect_equal(parse(io::parse_las, read_bytes(folder / "a.las")), mesh);
+    try {
+        io::CloudReader::open(folder / "missing.las", options, warnings);
+        ADD_FAILURE();
+    } catch (const Error& error) {
+        expect_contains(error.what(), "missing.las");
+    }
+}
+
 TEST(LasKeep, NoPointsAreAFileToo) {
     const TemporaryFolder folder;
     const Bytes bytes = talkative(4, 6, 0);

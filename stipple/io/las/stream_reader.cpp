@@ -18,6 +18,13 @@ StreamReader::StreamReader(const std::string& path, std::unique_ptr<ByteSource> 
     // Records that are kept drop nothing.
     Warnings unsaid;
     columns_ = file_columns(header_, records_, options.las_records ? unsaid : warnings);
+    if (!options.only.empty()) {
+        const auto unwanted = [&](const Column& column) {
+            return std::find(options.only.begin(), options.only.end(), column.name) == options.only.end();
+        };
+        std::erase_if(columns_, unwanted);
+        std::erase_if(records_.extra, [&](const ExtraColumn& extra) { return unwanted(extra.column); });
+    }
     standard_ = columns_.size() - records_.extra.size();
     if (!options.attributes) columns_.clear();
     if (reader_.remaining() && header_.evlrs > 0 && header_.first_evlr >= header_.points_end()) {
