@@ -100,7 +100,10 @@ Result run_convert(const ConvertOptions& options, const Common& common) {
     result.fields["inputs"] = options.inputs;
     Table table{{"file", "format", "points", "faces", "written"}, {}};
     for_each_input(options.inputs.size(), "files", result, [&](size_t i) {
-        if (formats[i] == io::Format::las && outputs[i].path != "-" && io::is_las(options.inputs[i], options.from)) {
+        // What standard input holds is seen when it is read; a cloud of another format is gathered then.
+        const bool piped = options.inputs[i] == "-" && options.item < 0 && !options.drop_nonfinite;
+        if (formats[i] == io::Format::las && outputs[i].path != "-" &&
+            (piped || io::is_las(options.inputs[i], options.from))) {
             const int64_t points = stream_las(options.inputs[i], options, outputs[i], common, result);
             report_output(outputs[i], formats[i], points, 0, fmt::format("{} points", grouped(points)), common, result);
             table.rows.push_back({outputs[i].path, io::info_of(formats[i]).name, points, 0, !common.dry_run});

@@ -25,9 +25,13 @@ TEST_F(CliLas, FromLasToLasNothingChanges) {
     const std::string las = scan();
     expect_success(stipple({"convert", las, "-o", folder / "same.las"}));
     EXPECT_TRUE(content("same.las") == content("scan.las"));
-    // Through a pipe it is read whole, and says the same.
+    // By standard input, a file or a pipe, and from another format.
     expect_success(shell("$S convert - -o piped.las < scan.las", {.arguments = {}, .folder = folder.path()}));
     EXPECT_TRUE(content("piped.las") == content("scan.las"));
+    expect_success(shell("cat scan.las | $S convert - -o cat.las", {.arguments = {}, .folder = folder.path()}));
+    EXPECT_TRUE(content("cat.las") == content("scan.las"));
+    expect_success(shell("$S convert - --from csv -o csv.las < scan.csv", {.arguments = {}, .folder = folder.path()}));
+    EXPECT_TRUE(content("csv.las") == content("scan.las"));
     const LaunchResult dry = stipple({"convert", las, "-o", folder / "dry.las", "--dry-run"});
     EXPECT_TRUE(contains(dry.out, "would write")) << report(dry);
     expect_error(stipple({"convert", las, "-o", folder / "same.las"}), 4, "exists already");

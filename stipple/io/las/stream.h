@@ -32,7 +32,7 @@ private:
     std::array<double, 3> origin_ = {};
     Buffer bytes_;
     int64_t done_ = 0;
-    bool began_ = false, coarse_ = false;
+    bool began_ = false, coarse_ = false, extended_later_ = false;
 };
 
 class StreamWriter {

@@ -27,12 +27,13 @@ StreamReader::StreamReader(const std::string& path, std::unique_ptr<ByteSource> 
     }
     standard_ = columns_.size() - records_.extra.size();
     if (!options.attributes) columns_.clear();
-    if (reader_.remaining() && header_.evlrs > 0 && header_.first_evlr >= header_.points_end()) {
+    // Standard input has one place for all who read it: its extended records must wait, as those of a pipe.
+    if (reader_.remaining() && path != "-" && header_.evlrs > 0 && header_.first_evlr >= header_.points_end()) {
         FileSource again(path, header_.first_evlr);
         ByteReader behind(again, options.reading.limits);
         read_extended(behind, header_.first_evlr, header_, records_, warnings);
-    } else if (reader_.remaining()) {
-        read_extended(reader_, reader_.offset(), header_, records_, warnings);  // which warns
+    } else {
+        extended_later_ = header_.evlrs > 0;
     }
     facts_ = facts_of(header_, records_);
 }
@@ -84,7 +85,7 @@ void StreamReader::finish_chunk(PointCloud& chunk, const IntBounds& bounds) {
         if (raw.rows() > 0) std::memcpy(raw.data(), bytes_.data(), static_cast<size_t>(raw.rows() * header_.record));
         chunk.attributes.push_back(std::move(raw));
     }
-    if (done_ == header_.count && !reader_.remaining() && header_.evlrs > 0) {
+    if (done_ == header_.count && extended_later_) {
         read_extended(reader_, reader_.offset(), header_, records_, warnings_);
         facts_ = facts_of(header_, records_);
     }
