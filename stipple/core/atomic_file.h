@@ -13,7 +13,7 @@ namespace stipple {
 
 enum class Overwrite { refuse, allow };
 
-class AtomicFile : public ByteSink {
+class AtomicFile : public RewritableSink {
 public:
     /// Throws Error{cannot_write} when `path` exists (and may not be overwritten), is a folder, or its folder is
     /// missing or read-only. Nothing is written at `path` before commit().
@@ -24,6 +24,7 @@ public:
 
     using ByteSink::write;
     void write(const void* data, int64_t bytes) override;
+    void rewrite(int64_t offset, const void* data, int64_t bytes) override;
 
     /// Makes the file appear. Throws Error{cannot_write}; then nothing has appeared, unless it was the folder that the
     /// disk refused to flush: then the file is there, whole, and may be gone after a power failure.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -17,9 +18,19 @@ public:
     void write(std::string_view text) { write(text.data(), static_cast<int64_t>(text.size())); }
 };
 
-class MemorySink : public ByteSink {
+/// A sink whose beginning can be corrected when the end is known, as counts in a header must be.
+class RewritableSink : public ByteSink {
+public:
+    /// Replaces bytes that were written before, which must be there.
+    virtual void rewrite(int64_t offset, const void* data, int64_t bytes) = 0;
+};
+
+class MemorySink : public RewritableSink {
 public:
     using ByteSink::write;
+    void rewrite(int64_t offset, const void* data, int64_t bytes) override {
+        std::memcpy(bytes_.data() + offset, data, static_cast<size_t>(bytes));
+    }
     void write(const void* data, int64_t bytes) override {
         const auto* begin = static_cast<const std::byte*>(data);
         bytes_.insert(bytes_.end(), begin, begin + bytes);

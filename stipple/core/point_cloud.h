@@ -6,6 +6,7 @@
 // carry origin, attributes and facts along.
 
 #include <array>
+#include <span>
 
 #include "stipple/core/attribute.h"
 #include "stipple/core/file_facts.h"
@@ -53,8 +54,26 @@ Bounds bounds_of(const PointCloud& cloud);
 /// The cloud without its points of non-finite position, order kept.
 PointCloud drop_nonfinite(const PointCloud& cloud);
 
+/// Adds a vector to the world coordinates without touching a position: the origin moves, and with it the grid and the
+/// viewpoint of the facts. The coordinate system, which is not true any more, is forgotten.
+void shift_origin(PointCloud& cloud, const std::array<double, 3>& by);
+
+/// The same points about another origin: positions change, places do not, except for what float32 rounds there. Returns
+/// the largest change of a place along an axis. CPU only.
+double move_origin(PointCloud& cloud, const std::array<double, 3>& origin);
+
 /// The origin that keeps coordinates within `min`..`max` precise in float32: on each axis the rounded middle where the
 /// coordinates are large for their extent (more than 8 times), else 0. Whole numbers, so that decimal text stays short.
 std::array<double, 3> choose_origin(const std::array<double, 3>& min, const std::array<double, 3>& max);
+
+/// The same by a sample of the points, x y z after x y z, all finite; 0 without any. What counts on each axis is the
+/// range that holds all but the outermost fiftieth on either side, so that a few strays (points at 0 in a cloud of
+/// UTM coordinates) cost no digits, and the extent of that axis alone, because longitude, latitude and metres stand
+/// beside each other. The origin is the middle of that range, rounded to a power of ten of at most the extent, not
+/// above 1 and not below 1e-6.
+std::array<double, 3> choose_origin(std::span<const double> sample);
+
+/// So many points are sample enough.
+inline constexpr int64_t kOriginSample = 4096;
 
 }  // namespace stipple

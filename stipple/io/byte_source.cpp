@@ -31,7 +31,7 @@ int64_t MemorySource::read(std::byte* to, int64_t capacity) {
     return static_cast<int64_t>(count);
 }
 
-FileSource::FileSource(const std::string& path) {
+FileSource::FileSource(const std::string& path, int64_t begin) {
     if (path == "-") {
         fd_ = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
         if (fd_ < 0) throw Error(ErrorCode::bad_file, Place{path}, "standard input is closed");
@@ -56,6 +56,7 @@ FileSource::FileSource(const std::string& path) {
         throw Error(ErrorCode::bad_file, Place{path}, refusal);
     }
     if (S_ISREG(status.st_mode)) {
+        if (begin > 0) ::lseek(fd_, begin, SEEK_SET);
         // Standard input may stand inside a file that the shell has read from.
         const off_t at = ::lseek(fd_, 0, SEEK_CUR);
         size_ = status.st_size - (at > 0 ? at : 0);

@@ -40,7 +40,8 @@ private:
 /// unreadable, a folder or a device.
 class FileSource : public ByteSource {
 public:
-    explicit FileSource(const std::string& path);
+    /// `begin`: where to start in a regular file; size() counts from there.
+    explicit FileSource(const std::string& path, int64_t begin = 0);
     ~FileSource() override;
     FileSource(const FileSource&) = delete;
     FileSource& operator=(const FileSource&) = delete;

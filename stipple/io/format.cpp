@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "stipple/io/common/conversion.h"
+#include "stipple/io/common/load.h"
 #include "stipple/io/hdf5.h"
 #include "stipple/io/kitti.h"
 #include "stipple/io/las.h"
@@ -120,28 +121,11 @@ private:
 
 Mesh load_unnamed(const std::string& path, const ReadOptions& options, Warnings& warnings, const Format* format,
                   Format* used) {
-    const std::string extension = extension_of(path);
-    if (!format && path != "-") refuse_extension(path, extension);
+    if (!format && path != "-") refuse_extension(path, extension_of(path));
     FileSource file(path);
     ProgressSource source(file, options);
     ByteReader reader(source, options.limits);
-    if (reader.at_end()) throw Error(ErrorCode::bad_file, "empty");
-    const FormatInfo* info = nullptr;
-    if (format) {
-        info = &info_of(*format);
-    } else {
-        const auto head = reader.peek(64);
-        info = recognise({reinterpret_cast<const char*>(head.data()), head.size()});
-        if (!info && path == "-")
-            throw Error(ErrorCode::bad_file, "the format of standard input cannot be told", "name it with --from");
-        if (!info) info = &info_of(format_by_extension(path));
-    }
-    if (used) *used = info->format;
-    if (options.item > 0 && info->format != Format::npy && info->format != Format::hdf5)
-        throw Error(ErrorCode::bad_file, fmt::format("item {} of a file that holds 1 cloud", options.item));
-    if (info->parse) return info->parse(reader, options, warnings);
-    if (path == "-") throw Error(ErrorCode::bad_file, "HDF5 cannot be read from standard input", "give its path");
-    return load_hdf5_cloud(path, options, warnings);
+    return load_from(reader, path, options, warnings, format, used);
 }
 
 /// "PLY": as messages name a format.
@@ -215,9 +199,34 @@ Format format_by_content(std::span<const std::byte> head) {
     return info->format;
 }
 
-Mesh load(const std::string& path, const ReadOptions& options, Warnings& warnings, const Format* format, Format* used) {
+Mesh load_from(ByteReader& reader, const std::string& path, const ReadOptions& options, Warnings& warnings,
+               const Format* format, Format* used) {
+    if (reader.at_end()) throw Error(ErrorCode::bad_file, "empty");
+    const FormatInfo* info = nullptr;
+    if (format) {
+        info = &info_of(*format);
+    } else {
+        const auto head = reader.peek(64);
+        info = recognise({reinterpret_cast<const char*>(head.data()), head.size()});
+        if (!info && path == "-")
+            throw Error(ErrorCode::bad_file, "the format of standard input cannot be told", "name it with --from");
+        if (!info) info = &info_of(format_by_extension(path));
+    }
+    if (used) *used = info->format;
+    if (options.item > 0 && info->format != Format::npy && info->format != Format::hdf5)
+        throw Error(ErrorCode::bad_file, fmt::format("item {} of a file that holds 1 cloud", options.item));
+    if (info->parse) {
+        ReadOptions told = options;
+        told.named = options.named || format;
+        return info->parse(reader, told, warnings);
+    }
+    if (path == "-") throw Error(ErrorCode::bad_file, "HDF5 cannot be read from standard input", "give its path");
+    return load_hdf5_cloud(path, options, warnings);
+}
+
+void rethrow_for(const std::string& path) {
     try {
-        return load_unnamed(path, options, warnings, format, used);
+        throw;
     } catch (const Error& error) {
         if (error.code() == ErrorCode::interrupted || error.code() == ErrorCode::terminated) throw;
         // A size in a header that overflows is the file's fault here, not the caller's.
@@ -228,6 +237,14 @@ Mesh load(const std::string& path, const ReadOptions& options, Warnings& warning
         throw Error(ErrorCode::out_of_memory, Place{path}, "out of memory while reading");
     } catch (const std::length_error&) {
         throw Error(ErrorCode::out_of_memory, Place{path}, "out of memory while reading");
+    }
+}
+
+Mesh load(const std::string& path, const ReadOptions& options, Warnings& warnings, const Format* format, Format* used) {
+    try {
+        return load_unnamed(path, options, warnings, format, used);
+    } catch (...) {
+        rethrow_for(path);
     }
 }
 
@@ -244,6 +261,11 @@ Mesh load_mesh(const std::string& path, const ReadOptions& options, Warnings& wa
 void write(const Mesh& mesh, ByteSink& sink, Format format, const WriteOptions& options, Warnings& warnings) {
     const FormatInfo& info = info_of(format);
     STIPPLE_REQUIRE(info.write, "{} is written to a path alone", info.name);
+    if (format != Format::las && find(mesh.vertices.attributes, kLasRecord)) {
+        Mesh others = mesh.clone();
+        std::erase_if(others.vertices.attributes, [](const Attribute& a) { return a.name() == kLasRecord; });
+        return write(others, sink, format, options, warnings);
+    }
     info.write(mesh, sink, options, warnings);
     warn_facts(mesh.vertices.facts, info, warnings);
 }

@@ -7,6 +7,7 @@
 // off.
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,12 +27,19 @@ using Warnings = std::vector<std::string>;
 struct ReadOptions {
     Limits limits = {};
     std::function<void(int64_t done, int64_t total)> on_progress = {};  // bytes; total 0 when unknown
+    bool named =
+        false;          // the format was named by the user: formats without a mark of their own (KITTI) do not doubt it
     int64_t item = -1;  // which cloud of a file that holds many (HDF5, NPY of rank 3); -1: the file must hold one
 };
 
 struct WriteOptions {
     bool ascii = false;       // PLY, PCD, STL: text instead of binary
     bool compressed = false;  // PCD: binary_compressed; other formats ignore it
+    /// PLY, PCD, XYZRGB: colors of 16 bits stay what they are. Else these formats, OBJ, OFF and PTS write 8 bits, as
+    /// others expect: the high bytes, or the values where none exceeds 255 (color_maximum()).
+    bool keep_16_bit = false;
+    /// LAS: coordinate = integer * scale + offset; those of the file that the points come from, or chosen.
+    std::optional<std::array<double, 3>> scale = {}, offset = {};
 };
 
 struct FormatInfo {

@@ -1,6 +1,7 @@
 #include "stipple/io/kitti.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -37,12 +38,43 @@ Mesh with_rows(int64_t n, const ByteReader& reader) {
 
 [[noreturn]] void fail_size(const ByteReader& reader, int64_t bytes) {
     reader.fail(
-        fmt::format("{} bytes are no whole number of points of {} bytes (x y z intensity in float32)", bytes, kRow));
+        fmt::format("{} bytes are no whole number of points of {} bytes (x y z intensity in float32)", bytes, kRow),
+        bytes % 20 == 0 ? "nuScenes has five numbers a point, which is not read" : "");
+}
+
+/// Float32 bits that are a coordinate of a scanner in metres; pictures, weights and text are not.
+bool is_usual(float value) {
+    const float size = std::abs(value);
+    return size <= 1e7f && (size >= 1e-30f || size == 0);
+}
+
+/// See the header.
+void doubt(const PointCloud& cloud, Warnings& warnings) {
+    const float* p = cloud.positions.data();
+    const float* intensity = cloud.attributes[0].as<float>().data();
+    int64_t odd = 0, misplaced = 0, first = -1;
+    for (int64_t i = 0; i < cloud.size(); ++i) {
+        const bool placed = is_usual(p[3 * i]) && is_usual(p[3 * i + 1]) && is_usual(p[3 * i + 2]);
+        if (placed && is_usual(intensity[i]) && intensity[i] >= 0 && intensity[i] <= 65535) continue;
+        if (first < 0) first = i;
+        ++odd;
+        misplaced += !placed;
+    }
+    if (odd == 0) return;
+    const std::string found = fmt::format("point {} is {:g} {:g} {:g} with intensity {:g}", first, p[3 * first],
+                                          p[3 * first + 1], p[3 * first + 2], intensity[first]);
+    if (misplaced > cloud.size() / 2)
+        throw Error(ErrorCode::bad_file, Place{{}, {}, kRow * first},
+                    fmt::format("does not look like KITTI (x y z intensity in float32): {}, as odd as {} of {} points",
+                                found, odd, cloud.size()),
+                    "--from kitti reads it nevertheless");
+    warnings.push_back(
+        fmt::format("KITTI: {} of {} points have odd numbers: {}; is it KITTI?", odd, cloud.size(), found));
 }
 
 }  // namespace
 
-Mesh parse_kitti(ByteReader& reader, const ReadOptions&, Warnings&) {
+Mesh parse_kitti(ByteReader& reader, const ReadOptions& options, Warnings& warnings) {
     if (const auto bytes = reader.remaining()) {
         if (*bytes % kRow != 0) fail_size(reader, *bytes);
         const int64_t n = *bytes / kRow;
@@ -56,6 +88,7 @@ Mesh parse_kitti(ByteReader& reader, const ReadOptions&, Warnings&) {
             done += rows;
         }
         if (!reader.at_end()) reader.fail("the file has grown while it was read");
+        if (!options.named) doubt(mesh.vertices, warnings);
         return mesh;
     }
     // A pipe: the number of points is known at its end.
@@ -71,6 +104,7 @@ Mesh parse_kitti(ByteReader& reader, const ReadOptions&, Warnings&) {
     if (size % kRow != 0) fail_size(reader, size);
     Mesh mesh = with_rows(size / kRow, reader);
     unpack(bytes.data(), size / kRow, mesh.vertices.positions.data(), mesh.vertices.attributes[0].as<float>().data());
+    if (!options.named) doubt(mesh.vertices, warnings);
     return mesh;
 }
 

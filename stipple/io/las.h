@@ -13,23 +13,35 @@
 
 namespace stipple::io {
 
-/// Positions are X * scale + offset about the origin that choose_origin() gives for the points; a warning tells where
-/// float32 is coarser than the file's scale. Scaled extra bytes become float64. Told in a warning and dropped: wave
-/// packets, extra bytes that nothing describes. The cloud's facts receive the records of the coordinate system (not
-/// those of LAS 1.4 that stand behind the points), scale and offset, time type and whether returns are synthetic. Every
+/// The attribute that holds point records as a file has them, uint8 [n, bytes of a record], where a reader in chunks
+/// was asked for it (cloud_stream.h). Writers of LAS write these bytes instead of positions and attributes, so that
+/// nothing changes in points that nobody touched: whoever moves points or changes an attribute erases it. Without
+/// facts.grid and facts.las, or with another record length than theirs, it counts for nothing. No other format writes
+/// it.
+inline constexpr std::string_view kLasRecord = "las_record";
+
+/// Positions are X * scale + offset about the origin that choose_origin() gives for a sample of the points; a warning
+/// tells where float32 is coarser than the file's scale. Scaled extra bytes become float64. Told in a warning and
+/// dropped: wave packets, extra bytes that nothing describes. The cloud's facts receive the header and all records (up
+/// to Limits::max_las_records bytes), those of the coordinate system, scale and offset, time type and whether returns
+/// are synthetic. Every
 /// count, offset and length is checked against the size of the file before it is used. LAZ is refused with the name of
 /// a converter.
 Mesh parse_las(ByteReader& reader, const ReadOptions& options, Warnings& warnings);
 
-/// LAS 1.2 with point format 0 to 3 where that holds everything, else 1.4 with 6 to 8, which a coordinate system in WKT
-/// alone needs too. Of the cloud's facts the time type, synthetic returns and the coordinate system are written;
-/// GeoTIFF keys only with 1.2, else they are dropped with a warning: the standard allows WKT alone there. An attribute
+/// A cloud with facts.las is written with that header, version, point format (without wave packets) and all its records
+/// byte for byte, as long as the format has a field for every attribute that LAS has one for; the generating software
+/// becomes "stipple". Else LAS 1.2 with point format 0 to 3 where that holds everything, else 1.4 with 6 to 8, which a
+/// coordinate system in WKT alone needs too; GeoTIFF keys go only with 1.2, else they are dropped with a warning: the
+/// standard allows WKT alone there. Time type and synthetic returns are those of the facts. An attribute
 /// that LAS has no field for, or whose values do not fit in it, goes into extra bytes; one of another type whose values
 /// fit goes into the field (color of uint8 times 257), and a record of ours restores type, order and origin when
-/// stipple reads the file again. The scale of each axis is the coarsest power of ten, else the power of two, that gives
-/// every float32 position back exactly; where none does, a power of ten at least as fine as float32 at the largest
-/// coordinate, and the rounding is told in a warning. Throws Error{bad_argument} for a non-finite position. Dropped
-/// with a warning: faces, alpha, attributes whose name is longer than 32 bytes; float16 and bfloat16 become float32.
+/// stipple reads the file again. Scale and offset are those of the options, else of facts.grid where the points fit;
+/// else the offset is the origin, and the scale of each axis the coarsest power of ten, else the power of two, that
+/// gives every float32 position back exactly; where none does, a power of ten at least as fine as float32 at the
+/// largest coordinate, and the rounding is told in a warning. Throws Error{bad_argument} for a non-finite position.
+/// Dropped with a warning: faces, alpha, attributes whose name is longer than 32 bytes; float16 and bfloat16 become
+/// float32.
 void write_las(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Warnings& warnings);
 
 }  // namespace stipple::io

@@ -23,9 +23,10 @@ struct Limits {
     int64_t max_json_depth = 32;
     int64_t max_image_side = 65'535;  // pixels
     int64_t max_image_pixels = int64_t{1} << 28;
-    int64_t max_vlrs = 65'536;               // variable length records of a LAS file
-    int64_t max_record = int64_t{64} << 20;  // bytes of one record of an event file or a TFRecord
-    int64_t max_features = 256;              // lists of numbers of one record of a TFRecord
+    int64_t max_vlrs = 65'536;                    // variable length records of a LAS file
+    int64_t max_las_records = int64_t{64} << 20;  // bytes of them that are carried along
+    int64_t max_record = int64_t{64} << 20;       // bytes of one record of an event file or a TFRecord
+    int64_t max_features = 256;                   // lists of numbers of one record of a TFRecord
 };
 
 }  // namespace stipple::io

@@ -196,7 +196,8 @@ private:
 bool keeps(const Attribute& attribute) {
     if (attribute.components() != 3) return false;
     if (attribute.name() == "normal") return attribute.dtype() == DType::f32;
-    return attribute.name() == "color" && (attribute.dtype() == DType::u8 || attribute.dtype() == DType::f32);
+    return attribute.name() == "color" &&
+           (attribute.dtype() == DType::u8 || attribute.dtype() == DType::u16 || attribute.dtype() == DType::f32);
 }
 
 }  // namespace
@@ -210,7 +211,8 @@ void write_obj(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& 
     const PointCloud& cloud = mesh.vertices;
     warn_left_out(mesh, "OBJ", true, keeps, warnings);
     const Attribute* normal = find(cloud.attributes, "normal");
-    const Attribute* color = find(cloud.attributes, "color");
+    Attribute bytes;
+    const Attribute* color = byte_color(cloud.attributes, bytes, "OBJ", warnings);
     if (normal && !keeps(*normal)) normal = nullptr;
     if (color && !keeps(*color)) color = nullptr;
     const double scale = color && color->dtype() == DType::u8 ? 1.0 / 255 : 1.0;

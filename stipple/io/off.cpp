@@ -99,7 +99,7 @@ PointCloud read_vertices(ByteReader& reader, const Header& header) {
 
 bool keeps(const Attribute& attribute) {
     if (attribute.name() == "normal") return attribute.dtype() == DType::f32 && attribute.components() == 3;
-    return attribute.name() == "color" && attribute.dtype() == DType::u8 &&
+    return attribute.name() == "color" && (attribute.dtype() == DType::u8 || attribute.dtype() == DType::u16) &&
            (attribute.components() == 3 || attribute.components() == 4);
 }
 
@@ -145,7 +145,8 @@ void write_off(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& 
     const PointCloud& cloud = mesh.vertices;
     warn_left_out(mesh, "OFF", true, keeps, warnings);
     const Attribute* normal = find(cloud.attributes, "normal");
-    const Attribute* color = find(cloud.attributes, "color");
+    Attribute bytes;
+    const Attribute* color = byte_color(cloud.attributes, bytes, "OFF", warnings);
     if (normal && !keeps(*normal)) normal = nullptr;
     if (color && !keeps(*color)) color = nullptr;
     sink.write(fmt::format("{}{}OFF\n{} {} 0\n", color ? "C" : "", normal ? "N" : "", cloud.size(), mesh.faces()));

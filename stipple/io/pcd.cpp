@@ -1,6 +1,7 @@
 #include "stipple/io/pcd.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -20,6 +21,7 @@ struct Header {
     std::vector<int64_t> counts;  // for each of `fields`: items that it begins (its COUNT), 0 for those that follow
     int64_t row_bytes = 0, points = 0;
     std::optional<std::array<double, 7>> viewpoint;
+    std::array<double, 3> origin = {};  // of a comment of ours
     Data data = Data::ascii;
 };
 
@@ -44,6 +46,8 @@ public:
             const auto line = reader_.line();
             if (!line) reader_.fail_line("the file ends inside the header");
             if (reader_.offset() > reader_.limits().max_header) reader_.fail_line("header too long");
+            if (line->substr(0, kPcdOrigin.size()) == kPcdOrigin) parse_origin(line->substr(kPcdOrigin.size()));
+            if (*line == kPcdViewpoint) has_viewpoint_ = true;
             std::string_view text = line->substr(0, line->find('#'));
             const std::string_view key = next_word(text);
             if (key.empty()) continue;
@@ -80,10 +84,16 @@ private:
             std::array<double, 7> viewpoint;
             for (double& value : viewpoint)
                 if (!parse_number(next_word(rest), value)) reader_.fail_line("expected seven numbers for VIEWPOINT");
-            if (viewpoint != kPcdIdentity) header_.viewpoint = viewpoint;  // which says as much as none
+            header_.viewpoint = viewpoint;
         } else {
             reader_.fail_line(fmt::format("expected a header keyword, found {}", in_quotes(key)));
         }
+    }
+
+    void parse_origin(std::string_view text) {
+        for (double& value : header_.origin)
+            if (!parse_number(next_word(text), value) || !std::isfinite(value))
+                reader_.fail_line(fmt::format("expected three finite numbers behind {}", in_quotes(kPcdOrigin)));
     }
 
     void parse_data(std::string_view word) {
@@ -114,6 +124,9 @@ private:
     }
 
     Header finish() {
+        // A viewpoint of nothing says as much as none.
+        if (header_.viewpoint == kPcdIdentity && !has_viewpoint_) header_.viewpoint.reset();
+        for (size_t axis = 0; axis < 3 && header_.viewpoint; ++axis) (*header_.viewpoint)[axis] += header_.origin[axis];
         if (names_.empty()) reader_.fail_line("the header has no FIELDS");
         if (counts_.empty()) counts_.assign(names_.size(), 1);
         if (sizes_.size() != names_.size() || types_.size() != names_.size() || counts_.size() != names_.size())
@@ -156,6 +169,7 @@ private:
     std::vector<std::string> names_, types_;
     std::vector<int64_t> sizes_, counts_;
     std::optional<int64_t> width_, height_, points_;
+    bool has_viewpoint_ = false;
 };
 
 /// Fields that are kept: padding ("_") has no name to tell apart.
@@ -172,6 +186,7 @@ void read_ascii(ByteReader& reader, const Header& header, std::optional<PointTab
     rows.comments = true;
     rows.count = header.points;
     for (Field& field : rows.fields) {
+        if (header.origin != std::array<double, 3>{}) break;  // what is left of float32 is float32
         // PCL writes packed colors as the decimal value of the float or of the integer; both are read as numbers.
         if (field.name == "x" || field.name == "y" || field.name == "z") field.dtype = DType::f64;
     }
@@ -261,6 +276,7 @@ Mesh parse_pcd(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
     }
     Mesh mesh;
     mesh.vertices = table->finish();
+    for (size_t axis = 0; axis < 3; ++axis) mesh.vertices.origin[axis] += header.origin[axis];
     unpack_color(mesh.vertices);
     mesh.vertices.facts.viewpoint = header.viewpoint;
     return mesh;

@@ -34,11 +34,14 @@ Column packed_color(const Attribute& color) {
     return {packed.name(), std::move(packed)};
 }
 
-std::vector<Column> columns_of(const Attributes& attributes, Warnings& warnings) {
+std::vector<Column> columns_of(const Attributes& attributes, const WriteOptions& options, Warnings& warnings) {
     std::vector<Column> columns;
+    Attribute bytes;
+    const Attribute* color = options.keep_16_bit ? nullptr : byte_color(attributes, bytes, "PCD", warnings);
     for (const Attribute& attribute : attributes) {
-        if (is_packable_color(attribute)) {
-            columns.push_back(packed_color(attribute));
+        const Attribute& shown = color && attribute.name() == "color" ? *color : attribute;
+        if (is_packable_color(shown)) {
+            columns.push_back(packed_color(shown));
             continue;
         }
         std::string name = attribute.name();
@@ -64,8 +67,18 @@ bool is_normal(const Column& column) {
     return column.name == "normal" && column.values.components() == 3;
 }
 
-std::string header_of(const PointCloud& cloud, const std::vector<Column>& columns, bool wide, std::string_view data) {
-    std::string fields = "x y z", sizes = wide ? "8 8 8" : "4 4 4", types = "F F F", counts = "1 1 1";
+/// Our comments: the origin, and that the viewpoint is one even where it reads as none.
+std::string comments_of(const PointCloud& cloud) {
+    if (cloud.origin == std::array<double, 3>{}) return {};
+    std::string text(kPcdOrigin);
+    for (const double value : cloud.origin) append_world(text += ' ', value, 0);
+    text += '\n';
+    if (cloud.facts.viewpoint) text += fmt::format("{}\n", kPcdViewpoint);
+    return text;
+}
+
+std::string header_of(const PointCloud& cloud, const std::vector<Column>& columns, std::string_view data) {
+    std::string fields = "x y z", sizes = "4 4 4", types = "F F F", counts = "1 1 1";
     const auto add = [&](std::string_view name, DType dtype, int64_t count) {
         fields += fmt::format(" {}", name);
         sizes += fmt::format(" {}", size_of(dtype));
@@ -78,17 +91,19 @@ std::string header_of(const PointCloud& cloud, const std::vector<Column>& column
         else
             add(column.name, column.values.dtype(), column.values.components());
     }
+    // In the coordinates of the file, as others expect it.
+    std::array<double, 7> seen_from = cloud.facts.viewpoint.value_or(kPcdIdentity);
+    for (size_t axis = 0; axis < 3 && cloud.facts.viewpoint; ++axis) seen_from[axis] -= cloud.origin[axis];
     std::string viewpoint;
-    for (const double value : cloud.facts.viewpoint.value_or(kPcdIdentity)) viewpoint += fmt::format(" {}", value);
+    for (const double value : seen_from) viewpoint += fmt::format(" {}", value);
     return fmt::format(
-        "# .PCD v0.7 - Point Cloud Data file format\nVERSION 0.7\nFIELDS {}\nSIZE {}\nTYPE {}\nCOUNT {}\n"
+        "# .PCD v0.7 - Point Cloud Data file format\n{}VERSION 0.7\nFIELDS {}\nSIZE {}\nTYPE {}\nCOUNT {}\n"
         "WIDTH {}\nHEIGHT 1\nVIEWPOINT{}\nPOINTS {}\nDATA {}\n",
-        fields, sizes, types, counts, cloud.size(), viewpoint, cloud.size(), data);
+        comments_of(cloud), fields, sizes, types, counts, cloud.size(), viewpoint, cloud.size(), data);
 }
 
 /// Field after field, each with all its points, compressed as a whole.
-void write_compressed(const PointCloud& cloud, const std::vector<Column>& columns, bool wide, int64_t row_bytes,
-                      ByteSink& sink) {
+void write_compressed(const PointCloud& cloud, const std::vector<Column>& columns, int64_t row_bytes, ByteSink& sink) {
     const int64_t n = cloud.size(), size = checked_mul(n, row_bytes);
     STIPPLE_REQUIRE(size <= int64_t{0xffffffff}, "binary_compressed PCD holds up to 4 GiB, these points need {} bytes",
                     size);
@@ -100,13 +115,7 @@ void write_compressed(const PointCloud& cloud, const std::vector<Column>& column
         to += bytes;
     };
     for (int axis = 0; axis < 3; ++axis)
-        for (int64_t i = 0; i < n; ++i) {
-            const double world = cloud.world(i, axis);
-            if (wide)
-                put(&world, 8);
-            else
-                put(cloud.positions.data() + 3 * i + axis, 4);
-        }
+        for (int64_t i = 0; i < n; ++i) put(cloud.positions.data() + 3 * i + axis, 4);
     for (const Column& column : columns) {
         if (!is_normal(column)) {
             put(column.values.data(), n * column.values.row_bytes());
@@ -127,10 +136,17 @@ void write_compressed(const PointCloud& cloud, const std::vector<Column>& column
 
 void write_pcd(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Warnings& warnings) {
     const PointCloud& cloud = mesh.vertices;
-    const bool wide = cloud.origin != std::array<double, 3>{};
     if (mesh.faces() > 0) warn_dropped({"faces"}, "PCD", "", warnings);
-    const std::vector<Column> columns = columns_of(cloud.attributes, warnings);
-    sink.write(header_of(cloud, columns, wide,
+    const std::vector<Column> columns = columns_of(cloud.attributes, options, warnings);
+    if (cloud.origin != std::array<double, 3>{}) {
+        std::string origin;
+        for (const double value : cloud.origin) append_world(origin += ' ', value, 0);
+        warnings.push_back(
+            fmt::format("PCD: coordinates are float32 about{}, which a comment keeps for stipple; other "
+                        "programs see them without it",
+                        origin));
+    }
+    sink.write(header_of(cloud, columns,
                          options.ascii        ? "ascii"
                          : options.compressed ? "binary_compressed"
                                               : "binary"));
@@ -138,7 +154,7 @@ void write_pcd(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Wa
         write_text_rows(sink, cloud.size(), [&](std::string& text, int64_t row) {
             for (int axis = 0; axis < 3; ++axis) {
                 if (axis) text += ' ';
-                append_world(text, cloud.origin[axis], cloud.positions.data()[3 * row + axis]);
+                append_number(text, cloud.positions.data()[3 * row + axis]);
             }
             for (const Column& column : columns)
                 for (int64_t c = 0; c < column.values.components(); ++c)
@@ -147,20 +163,14 @@ void write_pcd(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Wa
         });
         return;
     }
-    const int64_t xyz_bytes = wide ? 24 : 12;
-    int64_t row_bytes = xyz_bytes;
+    int64_t row_bytes = 12;
     for (const Column& column : columns) row_bytes += column.values.row_bytes();
-    if (options.compressed) return write_compressed(cloud, columns, wide, row_bytes, sink);
-    if (!wide && columns.empty()) return sink.write(cloud.positions.data(), 12 * cloud.size());
+    if (options.compressed) return write_compressed(cloud, columns, row_bytes, sink);
+    if (columns.empty()) return sink.write(cloud.positions.data(), 12 * cloud.size());
     write_rows(sink, cloud.size(), row_bytes, [&](std::byte* to, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-            if (wide) {
-                const double world[3] = {cloud.world(i, 0), cloud.world(i, 1), cloud.world(i, 2)};
-                std::memcpy(to, world, sizeof world);
-            } else {
-                std::memcpy(to, cloud.positions.data() + 3 * i, 12);
-            }
-            to += xyz_bytes;
+            std::memcpy(to, cloud.positions.data() + 3 * i, 12);
+            to += 12;
             for (const Column& column : columns) {
                 const auto width = static_cast<size_t>(column.values.row_bytes());
                 std::memcpy(to, column.values.data() + i * column.values.row_bytes(), width);

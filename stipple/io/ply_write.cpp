@@ -58,9 +58,15 @@ DType stored_type(const Attribute& attribute, Warnings& warnings) {
 }
 
 /// Attributes whose types PLY has: the others are converted here, so that the writers below copy bytes.
-Attributes storable(const Attributes& attributes, Warnings& warnings) {
+Attributes storable(const Attributes& attributes, const WriteOptions& options, Warnings& warnings) {
     Attributes result;
+    Attribute bytes;
+    const Attribute* color = options.keep_16_bit ? nullptr : byte_color(attributes, bytes, "PLY", warnings);
     for (const Attribute& attribute : attributes) {
+        if (color == &bytes && attribute.name() == "color") {
+            result.push_back(std::move(bytes));
+            continue;
+        }
         const DType stored = stored_type(attribute, warnings);
         // An empty stand-in where nothing changes: fields_of() looks at the type alone.
         result.push_back(stored == attribute.dtype() ? Attribute(attribute.name(), stored, 0, attribute.components())
@@ -148,8 +154,8 @@ void write_vertices(const PointCloud& cloud, const std::vector<WrittenField>& fi
 void write_ply(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Warnings& warnings) {
     const PointCloud& cloud = mesh.vertices;
     const bool wide = cloud.origin != std::array<double, 3>{};
-    const Attributes converted = storable(cloud.attributes, warnings);
-    const Attributes face_converted = storable(mesh.face_attributes, warnings);
+    const Attributes converted = storable(cloud.attributes, options, warnings);
+    const Attributes face_converted = storable(mesh.face_attributes, options, warnings);
     const std::vector<WrittenField> fields = fields_of(cloud.attributes, converted);
     const std::vector<WrittenField> face_fields = fields_of(mesh.face_attributes, face_converted);
     sink.write(header_of(mesh, fields, face_fields, wide, options.ascii));

@@ -131,7 +131,8 @@ void append_number(std::string& text, int64_t value) {
 void append_world(std::string& text, double origin, float position) {
     if (origin == 0) return append_number(text, position);
     if (!std::isfinite(position)) return append_number(text, position);
-    // The shortest decimal of the float is D * 10^-decimals; the sum with a whole origin is exact in 128 bits.
+    // The shortest decimal of the float is D * 10^-decimals; the sum with an origin of few decimals is exact in 128
+    // bits.
     char digits[40];
     const char* end = std::to_chars(digits, digits + sizeof digits, position, std::chars_format::scientific).ptr;
     unsigned __int128 sum =
@@ -152,19 +153,27 @@ void append_world(std::string& text, double origin, float position) {
     const char* exponent_digits = p + 1 + (p + 1 < end && p[1] == '+');
     std::from_chars(exponent_digits, end, exponent);
     decimals -= exponent;
-    constexpr int kMostDecimals = 18;
-    if (decimals < -18 || decimals > kMostDecimals || origin != std::trunc(origin) || std::abs(origin) > 9e15)
+    constexpr int kMostDecimals = 18, kOriginDecimals = 6;  // the latter as choose_origin() has them
+    double whole = origin, power = 1;
+    int origin_decimals = 0;
+    while (whole / power != origin || whole != std::trunc(whole)) {
+        if (++origin_decimals > kOriginDecimals) break;
+        power *= 10;
+        whole = std::round(origin * power);
+    }
+    if (decimals < -18 || decimals > kMostDecimals || origin_decimals > kOriginDecimals || std::abs(whole) > 9e15)
         return append_number(text, origin + static_cast<double>(position));
-    for (; decimals < 0; ++decimals) sum *= 10;
+    for (; decimals < origin_decimals; ++decimals) sum *= 10;
     if (negative) sum = -sum;
-    auto shifted = static_cast<unsigned __int128>(static_cast<__int128>(origin));
-    for (int i = 0; i < decimals; ++i) shifted *= 10;
+    auto shifted = static_cast<unsigned __int128>(static_cast<__int128>(whole));
+    for (int i = origin_decimals; i < decimals; ++i) shifted *= 10;
     sum += shifted;
     if (sum >> 127) {
         text += '-';
         sum = -sum;
     }
-    char backwards[48];  // 2^127 has 39 digits
+    for (; origin_decimals > 0 && decimals > 0 && sum % 10 == 0; --decimals) sum /= 10;  // 0.5 + 0.25 + 0.25
+    char backwards[48];                                                                  // 2^127 has 39 digits
     int length = 0;
     for (; sum > 0 || length <= decimals; ++length, sum /= 10)
         backwards[length] = static_cast<char>('0' + static_cast<int>(sum % 10));

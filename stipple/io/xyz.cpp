@@ -204,10 +204,9 @@ void restore_bytes(Attribute& color) {
 }
 
 /// Positions, then three components of an attribute divided by `divisor`; see the header.
-void write_six(const Mesh& mesh, const char* name, std::string_view format, double divisor, ByteSink& sink) {
+void write_six(const Mesh& mesh, const Attribute& attribute, std::string_view format, double divisor, ByteSink& sink) {
     const PointCloud& cloud = mesh.vertices;
     require_points(mesh, format);
-    const Attribute& attribute = *find(cloud.attributes, name);
     write_text_rows(sink, cloud.size(), [&](std::string& text, int64_t row) {
         append_position(text, cloud, row, ' ');
         for (int64_t c = 0; c < 3; ++c) {
@@ -284,15 +283,17 @@ Mesh parse_pts(ByteReader& reader, const ReadOptions&, Warnings&) {
 void write_xyzn(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& warnings) {
     require_six(mesh, is_normal, "normal", "XYZN");
     warn_left_out(mesh, "XYZN", false, is_normal, warnings);
-    write_six(mesh, "normal", "XYZN", 1, sink);
+    write_six(mesh, *find(mesh.vertices.attributes, "normal"), "XYZN", 1, sink);
 }
 
-void write_xyzrgb(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& warnings) {
+void write_xyzrgb(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Warnings& warnings) {
     require_six(mesh, is_color, "color", "XYZRGB");
     warn_left_out(mesh, "XYZRGB", false, is_color, warnings);
-    const Attribute& color = *find(mesh.vertices.attributes, "color");
+    Attribute bytes;
+    const Attribute& color = options.keep_16_bit ? *find(mesh.vertices.attributes, "color")
+                                                 : *byte_color(mesh.vertices.attributes, bytes, "XYZRGB", warnings);
     if (color.components() > 3) warn_dropped({"alpha"}, "XYZRGB", "", warnings);
-    write_six(mesh, "color", "XYZRGB", color_maximum(color), sink);
+    write_six(mesh, color, "XYZRGB", color_maximum(color), sink);
 }
 
 void write_xyz(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& warnings) {
@@ -305,14 +306,16 @@ void write_xyz(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& 
 }
 
 void write_pts(const Mesh& mesh, ByteSink& sink, const WriteOptions&, Warnings& warnings) {
-    const Attribute* color = find(mesh.vertices.attributes, "color");
+    Attribute bytes;
+    const Attribute* color = byte_color(mesh.vertices.attributes, bytes, "PTS", warnings);
     const Attribute* intensity = find(mesh.vertices.attributes, "intensity");
     if (color && (color->dtype() != DType::u8 || color->components() != 3)) color = nullptr;
     if (intensity && (intensity->components() != 1)) intensity = nullptr;
     warn_left_out(
         mesh, "PTS", false,
         [](const Attribute& a) {
-            return (a.name() == "color" && a.dtype() == DType::u8 && a.components() == 3) ||
+            return (a.name() == "color" && (a.dtype() == DType::u8 || a.dtype() == DType::u16) &&
+                    a.components() == 3) ||
                    (a.name() == "intensity" && a.components() == 1);
         },
         warnings);

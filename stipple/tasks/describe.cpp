@@ -85,7 +85,9 @@ CloudSummary summarise(const Mesh& mesh) {
             bounds_of(cloud),
             cloud.origin,
             summaries_of(cloud.attributes),
-            summaries_of(mesh.face_attributes)};
+            summaries_of(mesh.face_attributes),
+            io::summarise_las(cloud),
+            cloud.facts.viewpoint};
 }
 
 FileSummary describe_file(const std::string& path, const std::string& from, const io::ReadOptions& options,

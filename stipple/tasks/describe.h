@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stipple/io/format.h"
+#include "stipple/io/las_summary.h"
 #include "stipple/io/safetensors.h"
 
 namespace stipple::tasks {
@@ -25,6 +26,8 @@ struct CloudSummary {
     Bounds bounds;  // of the finite points
     std::array<double, 3> origin = {};
     std::vector<AttributeSummary> attributes, face_attributes;
+    std::optional<io::LasSummary> las = {};               // of a LAS file
+    std::optional<std::array<double, 7>> viewpoint = {};  // of a PCD file that has one; see FileFacts
 
     int64_t non_finite() const { return points - bounds.finite; }
 };

@@ -149,6 +149,41 @@ TEST(PointCloud, ChooseOrigin) {
     EXPECT_EQ(choose_origin({-kInfD, 0, 0}, {kInfD, 1e9, 1e9}), (Vector{0, 0, 0}));
 }
 
+TEST(PointCloud, ChooseOriginOfASample) {
+    using Vector = std::array<double, 3>;
+    const auto grid = [](double x, double y, double z, double step) {
+        std::vector<double> sample;
+        for (int i = 0; i < 100; ++i) sample.insert(sample.end(), {x + step * i, y + step * i, z + i});
+        return sample;
+    };
+    EXPECT_EQ(choose_origin(std::vector<double>{}), (Vector{0, 0, 0}));
+    EXPECT_EQ(choose_origin(grid(500000, 4649776, 10, 1)), (Vector{500050, 4649826, 0}));
+    std::vector<double> strayed = grid(500000, 4649776, 10, 1);
+    std::fill_n(strayed.begin() + 150, 3, 0.0);
+    EXPECT_EQ(choose_origin(strayed), (Vector{500049, 4649825, 0}));
+    // Degrees and metres: a hundredth of a degree is a kilometre, and z is of no concern to it.
+    EXPECT_EQ(choose_origin(grid(13.4, 52.5, 0, 1e-4)), (Vector{13.405, 52.505, 0}));
+    // One place: whole numbers. A plane: as precise as the rest.
+    EXPECT_EQ(choose_origin(std::vector<double>{5.25, 5.25, 0.2}), (Vector{5, 5, 0}));
+    std::vector<double> plane = grid(0, 0, 0, 1);
+    for (size_t i = 2; i < plane.size(); i += 3) plane[i] = 5.3;
+    EXPECT_EQ(choose_origin(plane), (Vector{0, 0, 0}));
+}
+
+TEST(PointCloud, ShiftsMoveWhatTellsThePlace) {
+    PointCloud cloud = cloud_of({{1, 2, 3}});
+    cloud.origin = {10, 20, 30};
+    cloud.facts.grid = FileFacts::Grid{{1, 1, 1}, {5, 5, 5}};
+    cloud.facts.viewpoint = {0, 0, 7, 1, 0, 0, 0};
+    cloud.facts.coordinate_system.push_back({"LASF_Projection", 2112, "", "WKT"});
+    shift_origin(cloud, {1, 0, -1});
+    EXPECT_EQ(cloud.world(0, 0), 12);
+    EXPECT_EQ(cloud.world(0, 2), 32);
+    EXPECT_EQ(cloud.facts.grid->offset, (std::array<double, 3>{6, 5, 4}));
+    EXPECT_EQ((*cloud.facts.viewpoint)[2], 6);
+    EXPECT_TRUE(cloud.facts.coordinate_system.empty());
+}
+
 TEST(PointCloud, OriginKeepsFloatPositionsExact) {
     // A float32 coordinate is its origin plus a float32 remainder, without loss: that is why files in float survive.
     for (float x : {500000.2f, 500000.25f, 4649776.5f, 1.1f, 5.3f, -812.7f}) {

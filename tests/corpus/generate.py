@@ -89,7 +89,7 @@ add("xyz/words.xyz", "hello world again\n", 'expected a number for x, found "hel
 add("xyz/comments_only.xyz", "# nothing\n\n// here\n", "holds no points")
 add("xyz/header_only.csv", "x,y,z\n", "holds no points")
 add("xyz/nul.xyz", b"0 0 0\n1 \0 2\n", "expected a number for y")
-add("xyz/decimal_comma.xyz", "0,5 1,5 2,5\n", "ok")  # three numbers or six? the comma always separates: six columns
+add("xyz/decimal_comma.xyz", "0,5 1,5 2,5\n", "line 1: decimal commas: \"0,5\"")  # not six columns
 add("xyz/twice_named.csv", "x,y,z,a,a\n0,0,0,1,2\n", "two columns are named")
 add("xyz/no_final_newline.xyz", "0 0 0\n1 1 1", "ok")
 add("xyz/crlf.xyz", "0 0 0\r\n1 1 1\r\n", "ok")

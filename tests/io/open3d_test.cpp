@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "tests/support/clouds.h"
@@ -138,6 +139,42 @@ for name in ['mesh.ply', 'mesh.off', 'mesh.obj']:
     mesh = o3d.io.read_triangle_mesh(name)
     same(np.asarray(mesh.vertices)[np.asarray(mesh.triangles)], read('vertices', '<f4')[read('triangles', '<i4')], 1e-6, name)
 assert len(o3d.io.read_triangle_mesh('mesh.stl').triangles) == len(read('triangles', '<i4'))
+)");
+}
+
+/// A LAS file of UTM coordinates and 16-bit colours, as Open3D sees it in the formats that it reads.
+TEST(IoOpen3d, TheyReadWhatWeMakeOfLas) {
+    const TemporaryFolder folder;
+    Mesh scan = random_cloud(400);
+    scan.vertices.origin = {500000, 4649776, 100};
+    for (int64_t i = 0; i < 1200; ++i) {
+        float& p = scan.vertices.positions.data()[i];
+        p = static_cast<float>(std::round(p * 10000) * 0.01);
+    }
+    Attribute color("color", DType::u16, 400, 3);
+    for (int64_t i = 0; i < 1200; ++i)
+        reinterpret_cast<uint16_t*>(color.data())[i] = static_cast<uint16_t>((i * 37 % 256) * 256);
+    scan.vertices.attributes.push_back(std::move(color));
+    save(folder / "scan.las", scan);
+    const Mesh source = load(folder / "scan.las");
+    for (const char* name : {"scan.ply", "scan.pcd", "scan.xyzrgb", "scan.pts"}) save(folder / name, source);
+    save(folder / "text.pcd", source, true);
+    std::vector<double> world;
+    for (int64_t i = 0; i < 400; ++i)
+        for (int axis = 0; axis < 3; ++axis) world.push_back(source.vertices.world(i, axis));
+    write_file(folder / "world", {reinterpret_cast<const char*>(world.data()), world.size() * 8});
+    run_python(folder, R"(
+import numpy as np, open3d as o3d
+world = np.fromfile('world').reshape(-1, 3)
+colors = (np.arange(1200) * 37 % 256).reshape(-1, 3)
+for name in ['scan.ply', 'scan.pcd', 'text.pcd', 'scan.xyzrgb', 'scan.pts']:
+    cloud = o3d.io.read_point_cloud(name)
+    points, seen = np.asarray(cloud.points), np.asarray(cloud.colors)
+    origin = np.array([500000.0, 4649776.0, 100.0]) if name.endswith('.pcd') else 0
+    assert points.shape == world.shape and np.abs(points + origin - world).max() < 1e-5, (name, points[:2], world[:2])
+    if name == 'scan.pts':
+        continue
+    assert seen.shape == colors.shape and np.abs(seen * 255 - colors).max() < 1e-3, (name, seen[:2], colors[:2])
 )");
 }
 

@@ -1,6 +1,8 @@
 #include "stipple/cli/common/description.h"
 
 #include <cmath>
+#include <map>
+#include <span>
 
 #include "stipple/io/text.h"
 
@@ -47,9 +49,63 @@ void add_attributes(const std::vector<tasks::AttributeSummary>& attributes, std:
     description.fields[kind == "attribute" ? "attributes" : "face_attributes"] = std::move(list);
 }
 
+std::string numbers_text(std::span<const double> values) {
+    std::string text;
+    for (const double value : values) text += (text.empty() ? "" : " ") + number_text(value == 0 ? 0 : value);
+    return text;
+}
+
+void add_las(const io::LasSummary& las, Description& description) {
+    auto& pairs = description.pairs;
+    pairs.emplace_back("version", fmt::format("LAS 1.{}, point format {}", las.minor, las.point_format));
+    if (!las.system.empty()) pairs.emplace_back("system", las.system);
+    if (!las.software.empty()) pairs.emplace_back("software", las.software);
+    if (las.year > 0) pairs.emplace_back("created", fmt::format("day {} of {}", las.day, las.year));
+    pairs.emplace_back("scale", numbers_text(las.scale));
+    pairs.emplace_back("offset", numbers_text(las.offset));
+    std::string place = las.coordinate_system;
+    if (las.epsg) place += fmt::format("{}EPSG:{}", place.empty() ? "" : ", ", *las.epsg);
+    pairs.emplace_back("coordinate system", place.empty() ? "not told" : place);
+    Json fields = {{"version", fmt::format("1.{}", las.minor)},
+                   {"point_format", las.point_format},
+                   {"system", las.system},
+                   {"software", las.software},
+                   {"scale", las.scale},
+                   {"offset", las.offset},
+                   {"coordinate_system", las.coordinate_system},
+                   {"epsg", nullptr},
+                   {"records", las.records},
+                   {"extended_records", las.extended_records}};
+    if (las.epsg) fields["epsg"] = *las.epsg;
+    if (las.has_time) {
+        const bool adjusted = las.time_type == TimeType::gps_adjusted_standard;
+        const bool known = las.time_type != TimeType::unknown;
+        pairs.emplace_back("time", adjusted ? "adjusted standard GPS time" : known ? "GPS seconds of the week" : "GPS");
+        fields["time_type"] = adjusted ? "gps_adjusted_standard" : known ? "gps_week_seconds" : "unknown";
+    }
+    const auto text = [](const std::map<int, int64_t>& counts) {
+        std::string all;
+        for (const auto& [number, points] : counts)
+            all += fmt::format("{}{}: {}", all.empty() ? "" : ", ", number, grouped(points));
+        return all;
+    };
+    if (!las.returns.empty()) pairs.emplace_back("returns", text(las.returns));
+    Json returns = Json::object(), classes = Json::array();
+    for (const auto& [number, points] : las.returns) returns[std::to_string(number)] = points;
+    for (const auto& [number, points] : las.classes) {
+        const std::string name(io::las_class_name(number));
+        pairs.emplace_back(fmt::format("class {}", number), fmt::format("{}, {} points", name, grouped(points)));
+        classes.push_back({{"class", number}, {"name", name}, {"points", points}});
+    }
+    fields["returns"] = std::move(returns);
+    fields["classes"] = std::move(classes);
+    description.fields["las"] = std::move(fields);
+}
+
 void add(const tasks::CloudSummary& cloud, Description& description) {
     auto& pairs = description.pairs;
     Json& fields = description.fields;
+    if (cloud.las) add_las(*cloud.las, description);
     pairs.emplace_back("points", grouped(cloud.points));
     fields["points"] = cloud.points;
     fields["faces"] = cloud.faces;
@@ -57,6 +113,10 @@ void add(const tasks::CloudSummary& cloud, Description& description) {
     fields["non_finite"] = cloud.non_finite();
     add_bounds(cloud.bounds, cloud.origin, description);
     pairs.emplace_back("non-finite", grouped(cloud.non_finite()));
+    if (cloud.viewpoint) {
+        pairs.emplace_back("viewpoint", numbers_text(*cloud.viewpoint));
+        fields["viewpoint"] = *cloud.viewpoint;
+    }
     add_attributes(cloud.attributes, "attribute", description);
     add_attributes(cloud.face_attributes, "face attribute", description);
 }

@@ -128,12 +128,20 @@ Mesh load_faces(const InputFile& input, const Common& common, Result& result) {
     return mesh;
 }
 
+io::WriteOptions OutputFile::writing() const {
+    io::WriteOptions options{ascii, compressed};
+    options.scale = scale;
+    options.offset = offset;
+    options.keep_16_bit = keep_16_bit;
+    return options;
+}
+
 void save_output(const Mesh& mesh, const OutputFile& output, io::Format format, const std::string& what,
                  const Common& common, Result& result) {
     if (!common.dry_run) {
         io::Warnings found;
         about_file(output.path, [&] {
-            const io::WriteOptions options{output.ascii, output.compressed};
+            const io::WriteOptions options = output.writing();
             if (output.path != "-")
                 return io::save(output.path, mesh, common.overwrite_mode(), options, found, &format);
             StdoutSink sink;
@@ -142,10 +150,15 @@ void save_output(const Mesh& mesh, const OutputFile& output, io::Format format, 
         });
         for (const std::string& warning : found) result.warnings.push_back(fmt::format("{}: {}", output.path, warning));
     }
+    report_output(output, format, mesh.vertices.size(), mesh.faces(), what, common, result);
+}
+
+void report_output(const OutputFile& output, io::Format format, int64_t points, int64_t faces, const std::string& what,
+                   const Common& common, Result& result) {
     result.fields["outputs"].push_back({{"path", output.path},
                                         {"format", io::info_of(format).name},
-                                        {"points", mesh.vertices.size()},
-                                        {"faces", mesh.faces()},
+                                        {"points", points},
+                                        {"faces", faces},
                                         {"written", !common.dry_run}});
     result.text += fmt::format("{} {}: {}\n", common.dry_run ? "would write" : "wrote", printable(output.path), what);
 }

@@ -18,6 +18,10 @@ struct InputFile {
 struct OutputFile {
     std::string path, format;
     bool ascii = false, compressed = false;
+    std::optional<std::array<double, 3>> scale = {}, offset = {};  // LAS
+    bool keep_16_bit = false;                                      // colors
+
+    io::WriteOptions writing() const;
 };
 
 /// --size: "800x600", or "800" for a square. Throws Error{bad_argument} for anything else.
@@ -61,6 +65,10 @@ Mesh load_faces(const InputFile& input, const Common& common, Result& result);
 /// Writes unless it is a dry run, and reports it: a line "wrote out.ply: WHAT" and an element of `outputs`.
 void save_output(const Mesh& mesh, const OutputFile& output, io::Format format, const std::string& what,
                  const Common& common, Result& result);
+
+/// The report of save_output() alone, for a command that has written the file itself.
+void report_output(const OutputFile& output, io::Format format, int64_t points, int64_t faces, const std::string& what,
+                   const Common& common, Result& result);
 
 /// The same for a picture, which is drawn only when it is wanted; an empty path is none.
 void save_picture(const std::string& path, const std::function<Image()>& draw, const Common& common, Result& result);

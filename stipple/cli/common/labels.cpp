@@ -33,7 +33,7 @@ Image draw_labels(const PointCloud& cloud, std::span<const int32_t> labels, cons
     const picture::Panel panels[] = {{.cloud = &painted, .caption = caption, .color_by = "color"}};
     picture::FigureStyle style;
     style.panel_width = 640, style.panel_height = 480;
-    style.viewpoint.up = up == "y" ? picture::UpAxis::y : picture::UpAxis::z;
+    style.viewpoint.up = picture::up_axis_by_name(up);
     return picture::draw_figure(panels, style).image;
 }
 

@@ -105,6 +105,30 @@ PointCloud drop_nonfinite(const PointCloud& cloud) {
     return select(cloud, kept.view().slice(0, count));
 }
 
+void shift_origin(PointCloud& cloud, const std::array<double, 3>& by) {
+    for (size_t axis = 0; axis < 3; ++axis) {
+        cloud.origin[axis] += by[axis];
+        if (cloud.facts.grid) cloud.facts.grid->offset[axis] += by[axis];
+        if (cloud.facts.viewpoint) (*cloud.facts.viewpoint)[axis] += by[axis];
+    }
+    cloud.facts.coordinate_system.clear();
+}
+
+double move_origin(PointCloud& cloud, const std::array<double, 3>& origin) {
+    double worst = 0;
+    for (size_t axis = 0; axis < 3; ++axis) {
+        const double by = cloud.origin[axis] - origin[axis];
+        for (int64_t i = 0; by != 0 && i < cloud.size(); ++i) {
+            float& p = cloud.positions.data()[3 * i + static_cast<int64_t>(axis)];
+            const double exact = p + by;
+            p = static_cast<float>(exact);
+            if (std::isfinite(exact)) worst = std::max(worst, std::abs(p - exact));
+        }
+    }
+    cloud.origin = origin;
+    return worst;
+}
+
 std::array<double, 3> choose_origin(const std::array<double, 3>& min, const std::array<double, 3>& max) {
     double extent = 0;
     for (int axis = 0; axis < 3; ++axis) extent = std::max(extent, max[axis] - min[axis]);
@@ -113,6 +137,32 @@ std::array<double, 3> choose_origin(const std::array<double, 3>& min, const std:
         const double largest = std::max(std::abs(min[axis]), std::abs(max[axis]));
         // Beyond 2^53 there is no whole number to gain, and a cloud that wide has nothing to lose.
         if (largest > 8 * extent && largest < 9e15) origin[axis] = std::round(0.5 * min[axis] + 0.5 * max[axis]);
+    }
+    return origin;
+}
+
+std::array<double, 3> choose_origin(std::span<const double> sample) {
+    const size_t n = sample.size() / 3;
+    std::array<double, 3> origin = {}, low, high;
+    if (n == 0) return origin;
+    std::vector<double> values(n);
+    double widest = 0;
+    for (size_t axis = 0; axis < 3; ++axis) {
+        for (size_t i = 0; i < n; ++i) values[i] = sample[3 * i + axis];
+        std::sort(values.begin(), values.end());
+        low[axis] = values[n / 50];
+        high[axis] = values[n - 1 - n / 50];
+        widest = std::max(widest, high[axis] - low[axis]);
+    }
+    for (size_t axis = 0; axis < 3; ++axis) {
+        const double largest = std::max(std::abs(low[axis]), std::abs(high[axis]));
+        const double extent = high[axis] - low[axis];
+        // Of a plane nothing is known about the digits that count: those of the other axes do.
+        if (!(largest > 8 * (extent > 0 ? extent : widest) && largest < 9e15)) continue;
+        // Divided by the inverse: 1e-2 is no double, 100 is.
+        double inverse = 1;
+        while (extent > 0 && inverse < 1e6 && extent * inverse < 1) inverse *= 10;
+        origin[axis] = std::round((0.5 * low[axis] + 0.5 * high[axis]) * inverse) / inverse;
     }
     return origin;
 }

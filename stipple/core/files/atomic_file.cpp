@@ -119,6 +119,19 @@ void AtomicFile::write(const void* data, int64_t bytes) {
     }
 }
 
+void AtomicFile::rewrite(int64_t offset, const void* data, int64_t bytes) {
+    flush();
+    const auto* from = static_cast<const std::byte*>(data);
+    while (bytes > 0) {
+        const ssize_t done = ::pwrite(fd_, from, static_cast<size_t>(bytes), offset);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) fail("cannot write");
+        from += done;
+        offset += done;
+        bytes -= done;
+    }
+}
+
 void AtomicFile::flush() {
     for (size_t done = 0; done < pending_.size();) {
         const ssize_t step = ::write(fd_, pending_.data() + done, pending_.size() - done);

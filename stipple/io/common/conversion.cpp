@@ -91,6 +91,34 @@ bool convert_exactly(const Attribute& from, DType dtype, Attribute& to) {
     return exact;
 }
 
+const Attribute* byte_color(const Attributes& attributes, Attribute& own, std::string_view format, Warnings& warnings) {
+    const Attribute* color = find(attributes, "color");
+    if (!color || color->dtype() != DType::u16) return color;
+    const bool small = color_maximum(*color) == 255;
+    Attribute bytes(color->name(), DType::u8, color->rows(), color->components());
+    const auto* from = reinterpret_cast<const uint16_t*>(color->data());
+    const int64_t channels = color->components();
+    std::atomic<bool> lossy{false};
+    parallel_for(color->rows(), kGrain, [&](int64_t begin, int64_t end) {
+        bool loses = false;
+        for (int64_t i = begin * channels; i < end * channels; ++i) {
+            // Alpha counts for nothing in color_maximum() and may be full while the colors are small.
+            const uint16_t value = small ? std::min<uint16_t>(from[i], 255) : from[i] >> 8;
+            // Made from bytes: times 256, as most programs do, or times 257, as the standard asks for.
+            loses = loses || (!small && (from[i] & 255) != 0 && (from[i] & 255) != value);
+            bytes.data()[i] = static_cast<std::byte>(value);
+        }
+        if (loses) lossy.store(true, std::memory_order_relaxed);
+    });
+    if (lossy)
+        warnings.push_back(
+            fmt::format("{}: colors of 16 bits are written with 8; --keep-16-bit keeps them in .ply, "
+                        ".pcd and .xyzrgb",
+                        format));
+    own = std::move(bytes);
+    return &own;
+}
+
 void warn_dropped(const std::vector<std::string>& things, std::string_view format, std::string_view hint,
                   Warnings& warnings) {
     if (things.empty()) return;

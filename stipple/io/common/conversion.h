@@ -15,6 +15,10 @@ bool all_whole(const Attribute& attribute, double low, double high);
 /// The same values as another type; false, and `to` untouched, when one does not fit exactly. Not to 16-bit floats.
 bool convert_exactly(const Attribute& from, DType dtype, Attribute& to);
 
+/// The color as formats of 8 bits a channel have it: itself, or `own`, which receives the high bytes of 16-bit values
+/// (the values where none exceeds 255). Tells in a warning where low bytes are lost. Null without a color.
+const Attribute* byte_color(const Attributes& attributes, Attribute& own, std::string_view format, Warnings& warnings);
+
 /// Adds "FORMAT cannot hold A, B and C: dropped" when there is anything to tell.
 void warn_dropped(const std::vector<std::string>& things, std::string_view format, std::string_view hint,
                   Warnings& warnings);

@@ -1,6 +1,7 @@
 #include "stipple/io/common/point_table.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -125,43 +126,33 @@ void PositionBuilder::append(const double* xyz, int64_t count) {
     }
 }
 
+std::vector<double> PositionBuilder::sample() const {
+    std::vector<double> xyz;
+    const int64_t step = std::max<int64_t>(1, size_ / kOriginSample);
+    for (int64_t i = 0; i < size_; i += step) {
+        const auto* p = reinterpret_cast<const double*>(blocks_[i / kBlockPoints].data()) + 3 * (i % kBlockPoints);
+        if (std::isfinite(p[0]) && std::isfinite(p[1]) && std::isfinite(p[2])) xyz.insert(xyz.end(), p, p + 3);
+    }
+    return xyz;
+}
+
 void PositionBuilder::finish(PointCloud& cloud) {
-    struct Extent {
-        std::array<double, 3> min, max;
-        bool exact = true;
-    };
-    constexpr double kInf = std::numeric_limits<double>::infinity();
     const auto blocks = static_cast<int64_t>(blocks_.size());
-    std::vector<Extent> extents(blocks_.size(), Extent{{kInf, kInf, kInf}, {-kInf, -kInf, -kInf}});
+    std::atomic<bool> exact{true};  // float32 holds every coordinate
     const auto rows_in = [&](int64_t block) { return std::min(kBlockPoints, size_ - block * kBlockPoints); };
     parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t block = begin; block < end; ++block) {
             const auto* p = reinterpret_cast<const double*>(blocks_[block].data());
-            Extent extent = extents[block];
-            for (int64_t i = 0; i < rows_in(block); ++i, p += 3)
-                for (int axis = 0; axis < 3; ++axis) {
-                    if (!std::isfinite(p[axis])) continue;
-                    extent.min[axis] = std::min(extent.min[axis], p[axis]);
-                    extent.max[axis] = std::max(extent.max[axis], p[axis]);
-                    extent.exact &= static_cast<double>(static_cast<float>(p[axis])) == p[axis];
-                }
-            extents[block] = extent;
+            bool same = true;
+            for (int64_t i = 0; i < 3 * rows_in(block); ++i)
+                same &= !std::isfinite(p[i]) || static_cast<double>(static_cast<float>(p[i])) == p[i];
+            if (!same) exact.store(false, std::memory_order_relaxed);
         }
     });
-    Extent all{{kInf, kInf, kInf}, {-kInf, -kInf, -kInf}};
-    for (const Extent& extent : extents) {
-        all.exact &= extent.exact;
-        for (int axis = 0; axis < 3; ++axis) {
-            all.min[axis] = std::min(all.min[axis], extent.min[axis]);
-            all.max[axis] = std::max(all.max[axis], extent.max[axis]);
-        }
-    }
-    for (int axis = 0; axis < 3; ++axis)
-        if (all.min[axis] > all.max[axis]) all.min[axis] = all.max[axis] = 0;  // no finite value
     if (origin_)
         cloud.origin = *origin_;
-    else if (!all.exact)
-        cloud.origin = choose_origin(all.min, all.max);
+    else if (!exact)
+        cloud.origin = choose_origin(sample());
     cloud.positions = Array<float, 2>({size_, 3});
     parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t block = begin; block < end; ++block) {

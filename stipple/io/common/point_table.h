@@ -39,11 +39,13 @@ public:
     void append(const double* xyz, int64_t count);
     /// The origin to use, instead of one chosen from the coordinates.
     void set_origin(const std::array<double, 3>& origin) { origin_ = origin; }
-    /// The positions and their origin: 0 where float32 holds every coordinate, else choose_origin() of the bounds.
+    /// The positions and their origin: 0 where float32 holds every coordinate, else choose_origin() of a sample.
     void finish(PointCloud& cloud);
     int64_t size() const { return size_; }
 
 private:
+    std::vector<double> sample() const;
+
     std::vector<Buffer> blocks_;
     int64_t size_ = 0;
     std::optional<std::array<double, 3>> origin_;

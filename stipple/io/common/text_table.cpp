@@ -83,6 +83,41 @@ bool is_row(std::string_view line, const TextRows& rows) {
     return !text.empty() && !(rows.comments && (text[0] == '#' || text.substr(0, 2) == "//"));
 }
 
+constexpr std::string_view kDecimalComma = "decimal commas: ";
+constexpr std::string_view kDecimalCommaHint =
+    "numbers here have decimal points: replace the commas, as tr , . < in.txt > out.txt does";
+
+/// The first number with a decimal comma of a row like "1,5 2 3,25" or "1,5;2;3,25": between blanks or semicolons stand
+/// whole numbers and numbers with one comma between digits, and nothing else. Empty for any other row, "1, 2, 3" and
+/// "1,2,3" among them.
+std::string_view decimal_comma(std::string_view line) {
+    std::string_view found;
+    int words = 0;
+    for (size_t i = 0; i < line.size();) {
+        if (is_blank(line[i]) || line[i] == ';') {
+            ++i;
+            continue;
+        }
+        const size_t begin = i;
+        size_t commas = 0, comma = 0;
+        for (; i < line.size() && !is_blank(line[i]) && line[i] != ';'; ++i) {
+            const char c = line[i];
+            const bool sign = (c == '-' || c == '+') && i == begin;
+            if (c == ',') {
+                comma = i;
+                ++commas;
+            } else if (!sign && (c < '0' || c > '9')) {
+                return {};
+            }
+        }
+        const auto is_digit = [&](size_t at) { return at >= begin && at < i && line[at] >= '0' && line[at] <= '9'; };
+        if (commas > 1 || (commas == 1 && (comma == begin || !is_digit(comma - 1) || !is_digit(comma + 1)))) return {};
+        if (commas == 1 && found.empty()) found = line.substr(begin, i - begin);
+        ++words;
+    }
+    return words >= 3 ? found : std::string_view{};
+}
+
 struct Piece {
     std::string_view text;
     std::vector<std::byte> bytes;  // rows
@@ -181,6 +216,9 @@ std::vector<Piece> cut(std::string_view block) {
 }  // namespace
 
 std::string parse_text_row(std::string_view line, const TextRows& rows, std::byte* row) {
+    if (line.find(',') != line.npos)
+        if (const std::string_view number = decimal_comma(line); !number.empty())
+            return fmt::format("{}{}", kDecimalComma, in_quotes(number));
     const char* at = line.data();
     const char* end = at + line.size();
     size_t column = 0;
@@ -240,7 +278,10 @@ void parse_text_rows(ByteReader& reader, const TextRows& rows, PointTable& table
                 return;
             }
             reader.count_lines(piece.lines);
-            if (!piece.failure.empty()) reader.fail_line(piece.failure);
+            if (!piece.failure.empty()) {
+                const bool commas = piece.failure.substr(0, kDecimalComma.size()) == kDecimalComma;
+                reader.fail_line(piece.failure, std::string(commas ? kDecimalCommaHint : ""));
+            }
             table.append(piece.bytes.data(), piece.rows);
             if (table.rows() > reader.limits().max_points)
                 reader.fail_line(fmt::format("more than {} points", reader.limits().max_points));

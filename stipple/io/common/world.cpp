@@ -1,6 +1,7 @@
 #include "stipple/io/common/world.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -12,47 +13,30 @@ namespace {
 
 constexpr int64_t kGrain = int64_t{1} << 15;
 
-struct Survey {
-    std::array<double, 3> min, max;
-    bool all_float = true;
-
-    Survey() {
-        min.fill(std::numeric_limits<double>::infinity());
-        max.fill(-std::numeric_limits<double>::infinity());
-    }
-    void add(const double* p) {
-        for (int axis = 0; axis < 3; ++axis)
-            // A NaN is as good in float32; a finite value that overflows there is not equal.
-            all_float =
-                all_float && (std::isnan(p[axis]) || static_cast<double>(static_cast<float>(p[axis])) == p[axis]);
-        if (!std::isfinite(p[0]) || !std::isfinite(p[1]) || !std::isfinite(p[2])) return;
-        for (int axis = 0; axis < 3; ++axis) {
-            min[axis] = std::min(min[axis], p[axis]);
-            max[axis] = std::max(max[axis], p[axis]);
-        }
-    }
-    void add(const Survey& other) {
-        all_float = all_float && other.all_float;
-        for (int axis = 0; axis < 3; ++axis) {
-            min[axis] = std::min(min[axis], other.min[axis]);
-            max[axis] = std::max(max[axis], other.max[axis]);
-        }
-    }
-};
-
 }  // namespace
 
 PointCloud cloud_from_world(const double* xyz, int64_t n, int64_t stride) {
     PointCloud cloud(n);
-    Survey survey;
-    std::mutex mutex;
+    std::atomic<bool> all_float{true};
     parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
-        Survey part;
-        for (int64_t i = begin; i < end; ++i) part.add(xyz + i * stride);
-        const std::lock_guard lock(mutex);  // minima and maxima do not depend on the order
-        survey.add(part);
+        bool same = true;
+        for (int64_t i = begin; i < end; ++i)
+            for (int axis = 0; axis < 3; ++axis) {
+                // A NaN is as good in float32; a finite value that overflows there is not equal.
+                const double value = xyz[i * stride + axis];
+                same &= std::isnan(value) || static_cast<double>(static_cast<float>(value)) == value;
+            }
+        if (!same) all_float.store(false, std::memory_order_relaxed);
     });
-    if (!survey.all_float && survey.min[0] <= survey.max[0]) cloud.origin = choose_origin(survey.min, survey.max);
+    if (!all_float) {
+        std::vector<double> sample;
+        for (int64_t i = 0, step = std::max<int64_t>(1, n / kOriginSample); i < n; i += step) {
+            const double* p = xyz + i * stride;
+            if (std::isfinite(p[0]) && std::isfinite(p[1]) && std::isfinite(p[2]))
+                sample.insert(sample.end(), p, p + 3);
+        }
+        cloud.origin = choose_origin(sample);
+    }
     const std::array<double, 3> origin = cloud.origin;
     float* positions = cloud.positions.data();
     parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {

@@ -8,8 +8,8 @@
 
 namespace stipple::io {
 
-/// Positions of a new cloud from `n` rows of three doubles, `stride` doubles apart. The origin is choose_origin() over
-/// the finite rows, except that it stays 0 when every value is a float32 already. Non-finite values are kept.
+/// Positions of a new cloud from `n` rows of three doubles, `stride` doubles apart. The origin is choose_origin() of a
+/// sample of the finite rows, except that it stays 0 when every value is a float32 already. Non-finite values are kept.
 PointCloud cloud_from_world(const double* xyz, int64_t n, int64_t stride = 3);
 
 /// The world coordinates of a cloud as float32, for formats that hold nothing finer. Costs a copy only where the origin

@@ -8,11 +8,7 @@
 namespace stipple::io::las {
 namespace {
 
-/// Text of a fixed field: up to its first NUL.
-std::string text_at(const std::byte* bytes, int64_t offset, size_t length) {
-    const char* text = reinterpret_cast<const char*>(bytes + offset);
-    return {text, std::find(text, text + length, '\0')};
-}
+constexpr int64_t kMaxGap = int64_t{1} << 20;  // bytes before the points that belong to no record and are kept
 
 [[noreturn]] void fail_compressed(int64_t offset) {
     fail_at(offset, "the points are compressed (LAZ), which is not read",
@@ -20,6 +16,11 @@ std::string text_at(const std::byte* bytes, int64_t offset, size_t length) {
 }
 
 }  // namespace
+
+std::string text_at(const std::byte* bytes, int64_t offset, size_t length) {
+    const char* text = reinterpret_cast<const char*>(bytes + offset);
+    return {text, std::find(text, text + length, '\0')};
+}
 
 void fail_at(int64_t offset, std::string message, std::string hint) {
     throw Error(ErrorCode::bad_file, Place{{}, {}, offset}, std::move(message), std::move(hint));
@@ -89,6 +90,12 @@ Header read_header(ByteReader& reader, Warnings& warnings) {
         header.offset[axis] = offset;
     }
 
+    if (header.minor == 4) {
+        header.evlrs = number_at<uint32_t>(h, at::kEvlrs);
+        const auto first = number_at<uint64_t>(h, at::kFirstEvlr);
+        header.first_evlr = static_cast<int64_t>(std::min<uint64_t>(first, std::numeric_limits<int64_t>::max()));
+    }
+
     // With a size at hand everything the header points to is checked before anything is read.
     if (const auto left = reader.remaining()) {
         const int64_t size = reader.offset() + *left, points = header.count * header.record;
@@ -99,16 +106,13 @@ Header read_header(ByteReader& reader, Warnings& warnings) {
         if (header.count == 0 && size - header.points_at >= header.record && number_at<uint32_t>(h, at::kEvlrs) == 0)
             warnings.push_back(
                 fmt::format("LAS: the header counts no points, yet {} bytes follow it", size - header.points_at));
-        if (header.minor == 4) {
-            const auto first = number_at<uint64_t>(h, at::kFirstEvlr);
-            const int64_t evlrs = number_at<uint32_t>(h, at::kEvlrs);
-            if (evlrs > 0 &&
-                (first > static_cast<uint64_t>(size) || evlrs * kEvlrHeader > size - static_cast<int64_t>(first)))
-                fail_at(at::kFirstEvlr, fmt::format("{} extended records at byte {} lie past the end of the file at {}",
-                                                    evlrs, first, size));
-        }
+        if (header.evlrs > 0 && (header.first_evlr > size || header.evlrs * kEvlrHeader > size - header.first_evlr))
+            fail_at(at::kFirstEvlr, fmt::format("{} extended records at byte {} lie past the end of the file at {}",
+                                                header.evlrs, header.first_evlr, size));
     }
-    reader.skip(header.header_size - least, "the LAS header");
+    header.bytes.assign(reinterpret_cast<const char*>(h), static_cast<size_t>(least));
+    header.bytes.resize(static_cast<size_t>(header.header_size));
+    reader.read_exact(header.bytes.data() + least, header.header_size - least, "the LAS header");
     return header;
 }
 
@@ -216,39 +220,102 @@ void read_own(const std::vector<std::byte>& bytes, Records& records) {
 
 Records read_records(ByteReader& reader, const Header& header, Warnings& warnings) {
     Records records;
+    records.raw.header = header.bytes;
+    int64_t carried = 0, dropped = 0;
     for (int64_t i = 0; i < header.vlrs; ++i) {
         const int64_t place = reader.offset();
-        std::byte v[kVlrHeader];
+        std::string raw(kVlrHeader, '\0');
         if (place + kVlrHeader > header.points_at)
             fail_at(place, fmt::format("variable length record {} of {} reaches into the points at byte {}", i,
                                        header.vlrs, header.points_at));
-        reader.read_exact(v, kVlrHeader, "a variable length record");
-        const std::string user = text_at(v, 2, 16);
-        const int id = number_at<uint16_t>(v, 18);
+        reader.read_exact(raw.data(), kVlrHeader, "a variable length record");
+        const auto* v = reinterpret_cast<const std::byte*>(raw.data());
+        const std::string user = text_at(v, 2, 16), description = text_at(v, 22, 32);
+        const auto id = number_at<uint16_t>(v, 18);
         const int64_t length = number_at<uint16_t>(v, 20);
         if (length > header.points_at - reader.offset())
             fail_at(place, fmt::format("variable length record {} of {} bytes reaches into the points at byte {}",
                                        in_quotes(user), length, header.points_at));
         if (user == "laszip encoded") fail_compressed(place);
-        const bool extra = user == "LASF_Spec" && id == 4, own = user == kOwnUser && id == kOwnRecord;
-        const bool projection = user == kProjectionUser;
-        if (!extra && !own && !projection) {
-            reader.skip(length, "a variable length record");
+        reader.require_remaining(length, "a variable length record");
+        raw.resize(static_cast<size_t>(kVlrHeader + length));
+        reader.read_exact(raw.data() + kVlrHeader, length, "a variable length record");
+        const auto* payload = reinterpret_cast<const std::byte*>(raw.data()) + kVlrHeader;
+        const std::vector<std::byte> bytes(payload, payload + length);
+        if (user == kOwnUser && id == kOwnRecord) read_own(bytes, records);
+        if (user == kProjectionUser)
+            records.projection.push_back({user, id, description, raw.substr(static_cast<size_t>(kVlrHeader))});
+        if (user == "LASF_Spec" && id == kExtraRecord && records.extra.empty())
+            read_extra(bytes, place + kVlrHeader, header, records, warnings);
+        carried += kVlrHeader + length;
+        if (carried > reader.limits().max_las_records) {
+            ++dropped;
             continue;
         }
-        reader.require_remaining(length, "a variable length record");
-        std::vector<std::byte> bytes(static_cast<size_t>(length));
-        reader.read_exact(bytes.data(), length, "a variable length record");
-        if (own) read_own(bytes, records);
-        if (projection)
-            records.projection.push_back({user,
-                                          static_cast<uint16_t>(id),
-                                          text_at(v, 22, 32),
-                                          {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
-        if (extra && records.extra.empty()) read_extra(bytes, place + kVlrHeader, header, records, warnings);
+        records.raw.records.push_back(std::move(raw));
     }
-    reader.skip(header.points_at - reader.offset(), "what lies before the points");
+    if (dropped > 0)
+        warnings.push_back(fmt::format("LAS: {} of {} variable length records are beyond {} bytes: dropped", dropped,
+                                       header.vlrs, reader.limits().max_las_records));
+    const int64_t gap = header.points_at - reader.offset();
+    if (gap <= kMaxGap) {
+        reader.require_remaining(gap, "what lies before the points");
+        records.raw.gap.resize(static_cast<size_t>(gap));
+        reader.read_exact(records.raw.gap.data(), gap, "what lies before the points");
+    } else {
+        reader.skip(gap, "what lies before the points");
+    }
     return records;
+}
+
+void read_extended(ByteReader& reader, int64_t at, const Header& header, Records& records, Warnings& warnings) {
+    if (header.evlrs == 0) return;
+    if (header.first_evlr < header.points_end()) {
+        warnings.push_back(fmt::format("LAS: {} extended records at byte {} lie before the end of the points: dropped",
+                                       header.evlrs, header.first_evlr));
+        return;
+    }
+    const int64_t shift = at - reader.offset();
+    reader.skip(header.first_evlr - at, "what lies before the extended records");
+    int64_t carried = 0;
+    for (int64_t i = 0; i < header.evlrs; ++i) {
+        const int64_t place = reader.offset() + shift;
+        std::byte v[kEvlrHeader];
+        reader.read_exact(v, kEvlrHeader, "an extended record");
+        const std::string user = text_at(v, 2, 16);
+        const auto id = number_at<uint16_t>(v, 18);
+        const auto length = number_at<uint64_t>(v, 20);
+        const auto left = reader.remaining();
+        if (length > static_cast<uint64_t>(std::numeric_limits<int64_t>::max() / 2) ||
+            (left && static_cast<int64_t>(length) > *left))
+            fail_at(place, fmt::format("extended record {} of {} bytes reaches past the end", in_quotes(user), length));
+        const auto bytes = static_cast<int64_t>(length);
+        if (bytes > reader.limits().max_las_records - carried) {
+            warnings.push_back(fmt::format("LAS: extended record {} {} of {} bytes is dropped: up to {} are carried",
+                                           in_quotes(user), id, bytes, reader.limits().max_las_records));
+            reader.skip(bytes, "an extended record");
+            continue;
+        }
+        carried += bytes;
+        const Buffer payload = reader.read_buffer(bytes, "an extended record");
+        std::string raw(reinterpret_cast<const char*>(v), kEvlrHeader);
+        if (bytes > 0) raw.append(reinterpret_cast<const char*>(payload.data()), static_cast<size_t>(bytes));
+        if (user == kProjectionUser)
+            records.projection.push_back({user, id, text_at(v, 28, 32), raw.substr(static_cast<size_t>(kEvlrHeader))});
+        records.raw.extended.push_back(std::move(raw));
+    }
+}
+
+FileFacts facts_of(const Header& header, const Records& records) {
+    FileFacts facts;
+    facts.coordinate_system = records.projection;
+    facts.grid = FileFacts::Grid{header.scale, header.offset};
+    if (header.minor >= 2)
+        facts.time_type =
+            header.encoding & kAdjustedTime ? TimeType::gps_adjusted_standard : TimeType::gps_week_seconds;
+    facts.synthetic_returns = header.encoding & kSyntheticReturns;
+    facts.las = std::make_shared<const LasFacts>(records.raw);
+    return facts;
 }
 
 }  // namespace stipple::io::las

@@ -17,6 +17,10 @@ struct Header {
     int64_t header_size = 0, points_at = 0, vlrs = 0, record = 0, count = 0;
     std::array<double, 3> scale, offset;  // finite, scale not 0
     int encoding = 0;                     // the global encoding; 0 before LAS 1.2, which has none
+    int64_t first_evlr = 0, evlrs = 0;    // extended records; LAS 1.4
+    std::string bytes;                    // the whole header as it stands
+
+    int64_t points_end() const { return points_at + count * record; }
 };
 
 struct ExtraColumn {
@@ -36,7 +40,11 @@ struct Records {
     std::optional<std::array<double, 3>> own_origin;
     std::vector<OwnAttribute> own;
     std::vector<FileFacts::Record> projection;  // of the coordinate system
+    LasFacts raw;                               // everything, byte for byte
 };
+
+/// Text of a fixed field: up to its first NUL.
+std::string text_at(const std::byte* bytes, int64_t offset, size_t length);
 
 template <class T>
 T number_at(const std::byte* bytes, int64_t offset) {
@@ -51,7 +59,14 @@ T number_at(const std::byte* bytes, int64_t offset) {
 /// Throws Error{bad_file} at the offset of the field that is wrong. Afterwards the reader stands at the first record.
 Header read_header(ByteReader& reader, Warnings& warnings);
 
-/// Leaves the reader at the first point.
+/// Leaves the reader at the first point. Records beyond limits().max_las_records bytes are dropped with a warning.
 Records read_records(ByteReader& reader, const Header& header, Warnings& warnings);
+
+/// The extended records of LAS 1.4, read by a reader that stands at byte `at` of the file, behind the points. Throws
+/// Error{bad_file} for one that reaches past the end.
+void read_extended(ByteReader& reader, int64_t at, const Header& header, Records& records, Warnings& warnings);
+
+/// The facts of a file whose records were read.
+FileFacts facts_of(const Header& header, const Records& records);
 
 }  // namespace stipple::io::las

@@ -16,22 +16,25 @@ constexpr int64_t kRecordBytes[kFormats] = {20, 28, 26, 34, 57, 63, 30, 36, 38, 
 
 /// The fixed part of the header, at these offsets in every version.
 namespace at {
-constexpr int64_t kGlobalEncoding = 6, kVersion = 24, kSystem = 26, kSoftware = 58, kHeaderSize = 94, kPoints = 96,
-                  kVlrs = 100, kFormat = 104, kRecordLength = 105, kLegacyCount = 107, kLegacyReturns = 111,
-                  kScale = 131, kOffset = 155, kBounds = 179, kFirstEvlr = 235, kEvlrs = 243, kCount = 247,
-                  kReturns = 255;
+constexpr int64_t kSource = 4, kGlobalEncoding = 6, kGuid = 8, kVersion = 24, kSystem = 26, kSoftware = 58, kDate = 90,
+                  kHeaderSize = 94, kPoints = 96, kVlrs = 100, kFormat = 104, kRecordLength = 105, kLegacyCount = 107,
+                  kLegacyReturns = 111, kScale = 131, kOffset = 155, kBounds = 179, kWaves = 227, kFirstEvlr = 235,
+                  kEvlrs = 243, kCount = 247, kReturns = 255;
 }
 
 /// A record of ours: origin (three doubles), then "TYPE COMPONENTS NAME\n" for each attribute in its order.
 constexpr const char* kOwnUser = "stipple";
 constexpr uint16_t kOwnRecord = 1;
 
+/// Of LASF_Spec: descriptions of extra bytes, and wave packets.
+constexpr uint16_t kExtraRecord = 4, kWaveRecord = 65535;
+
 /// Records of the coordinate system: WKT, which goes with point formats 6 to 10, and else GeoTIFF keys.
 constexpr const char* kProjectionUser = "LASF_Projection";
 constexpr uint16_t kWktRecord = 2112;
 
 /// Bits of the global encoding.
-constexpr int kAdjustedTime = 1, kSyntheticReturns = 8, kWkt = 16;
+constexpr int kAdjustedTime = 1, kWavesInside = 2, kWavesOutside = 4, kSyntheticReturns = 8, kWkt = 16;
 
 /// Part of a point record.
 struct Column {
