@@ -32,6 +32,8 @@ public:
     std::vector<uint8_t> mask(const PointCloud& cloud) const;
 
     const std::string& text() const { return text_; }
+    /// Of the attributes that it looks at, each once.
+    std::vector<std::string> names() const;
 
     enum class Operation : uint8_t {
         number,

@@ -139,7 +139,8 @@ std::string title_of(const FormatInfo& info) {
 void warn_facts(const FileFacts& facts, const FormatInfo& info, Warnings& warnings) {
     std::vector<std::string> lost;
     if (!facts.coordinate_system.empty() && info.format != Format::las) lost.push_back("the coordinate system");
-    if (facts.viewpoint && info.format != Format::pcd) lost.push_back("the viewpoint");
+    constexpr std::array<double, 7> kOrigin = {0, 0, 0, 1, 0, 0, 0};  // where readers expect it anyway
+    if (facts.viewpoint && *facts.viewpoint != kOrigin && info.format != Format::pcd) lost.push_back("the viewpoint");
     warn_dropped(lost, title_of(info), "", warnings);
 }
 

@@ -267,5 +267,63 @@ TEST_F(CliEdit, SplitRefusesWhatMakesNoSense) {
     expect_entries({"a.ply"});
 }
 
+TEST_F(CliEdit, LasGoesInChunksAndItsRecordsStayAsTheyAre) {
+    // More points than a chunk has, and a grid of its own.
+    Mesh mesh = random_cloud(150'000);
+    mesh.vertices.origin = {640'000, 485'000, 100};
+    save_as("first.las", mesh);
+    const std::string input = folder / "in.las";
+    expect_success(stipple({"convert", folder / "first.las", "-o", input, "--scale", "0.001", "-q"}));
+    const auto run = [&](std::vector<std::string> arguments) {
+        arguments.push_back("-q");
+        expect_success(stipple(arguments));
+    };
+    run({"convert", input, "-o", folder / "same.las"});
+    const std::string same = read_file(folder / "same.las");
+    run({"filter", input, "x > 0", "-o", folder / "all.las"});
+    EXPECT_TRUE(read_file(folder / "all.las") == same);
+    run({"crop", input, "--box", "0", "0", "inf", "1e9", "1e9", "inf", "-o", folder / "boxed.las"});
+    EXPECT_TRUE(read_file(folder / "boxed.las") == same);
+    run({"split", input, "--count", "70000", "-o", folder / "parts/"});
+    run({"merge", folder / "parts/in_0001.las", folder / "parts/in_0002.las", folder / "parts/in_0003.las", "-o",
+         folder / "merged.las"});
+    EXPECT_TRUE(read_file(folder / "merged.las") == same);
+    // There and back, on a grid of the same scale.
+    run({"transform", input, "--rotate", "z", "90", "-o", folder / "turned.las"});
+    run({"transform", folder / "turned.las", "--rotate", "z", "-90", "-o", folder / "back.las"});
+    io::Warnings warnings;
+    const Mesh before = io::load(input, {}, warnings), after = io::load(folder / "back.las", {}, warnings);
+    ASSERT_EQ(after.vertices.size(), before.vertices.size());
+    double worst = 0;
+    for (int64_t i = 0; i < before.vertices.size(); ++i)
+        for (int axis = 0; axis < 3; ++axis)
+            worst = std::max(worst, std::abs(before.vertices.world(i, axis) - after.vertices.world(i, axis)));
+    EXPECT_LT(worst, 0.0021);  // half a unit for each of two ways, on two axes, and float32 about the origin
+}
+
+TEST_F(CliEdit, LasFilesOfDifferentLayoutsAreMergedByTheirAttributes) {
+    Mesh plain = random_cloud(2000), coloured = random_cloud(3000);
+    plain.vertices.attributes.clear();
+    coloured.vertices.attributes.clear();
+    Attribute color("color", DType::u16, 3000, 3);
+    for (int64_t i = 0; i < 9000; ++i) color.as<uint16_t>().data()[i] = static_cast<uint16_t>(7 * i);
+    coloured.vertices.attributes.push_back(std::move(color));
+    coloured.vertices.origin = {1000, 0, 0};
+    save_as("plain.las", plain);
+    save_as("coloured.las", coloured);
+    expect_success(stipple({"merge", folder / "plain.las", folder / "coloured.las", "--missing", "fill", "--source-id",
+                            "file", "-o", folder / "both.las", "-q"}));
+    io::Warnings warnings;
+    const Mesh both = io::load(folder / "both.las", {}, warnings);
+    ASSERT_EQ(both.vertices.size(), 5000);
+    const Attribute &source = *find(both.vertices.attributes, "file"),
+                    &colours = *find(both.vertices.attributes, "color");
+    EXPECT_EQ(source.value(1999), 0);
+    EXPECT_EQ(source.value(2000), 1);
+    EXPECT_EQ(colours.value(0, 2), 0);
+    EXPECT_EQ(colours.value(2000 + 100, 1), 7 * 301);
+    EXPECT_NEAR(both.vertices.world(2000, 0), coloured.vertices.world(0, 0), 1e-3);
+}
+
 }  // namespace
 }  // namespace stipple::test

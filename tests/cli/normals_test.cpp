@@ -184,7 +184,7 @@ TEST_F(CliNormals, FaceTheSensorThatTheFileKnows) {
         for (int c = 0; c < 3; ++c) ball.vertices.positions.data()[3 * i + c] = static_cast<float>(at[c]);
     }
     const auto facing = [&](const std::string& input, const std::array<double, 3>& sensor) {
-        const LaunchResult result = stipple({"normals", input, "-o", folder / "n.ply", "--overwrite"});
+        const LaunchResult result = stipple({"normals", input, "-o", folder / "n.ply", "--overwrite", "-q"});
         expect_success(result);
         EXPECT_TRUE(contains(result.out, "oriented by viewpoint")) << result.out;
         io::Warnings warnings;

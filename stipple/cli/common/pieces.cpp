@@ -6,9 +6,51 @@
 
 namespace stipple::cli {
 
+bool CloudInput::is_streamed() const {
+    return file_.item < 0 && io::is_las(file_.path, file_.from);
+}
+
+std::unique_ptr<io::CloudReader> CloudInput::open(const io::StreamOptions& options, io::Warnings& warnings) const {
+    return io::CloudReader::open(file_.path, options, warnings);
+}
+
 void CloudInput::for_each(const std::function<void(const Mesh& piece)>& body) {
-    if (!whole_) whole_ = load_with_progress(file_.path, file_.from, file_.item, common_, result_.warnings);
-    about_file(file_.path, [&] { body(*whole_); });
+    if (!is_streamed()) {
+        if (!whole_) whole_ = load_with_progress(file_.path, file_.from, file_.item, common_, result_.warnings);
+        about_file(file_.path, [&] { body(*whole_); });
+        return;
+    }
+    io::Warnings warnings;
+    FileProgress progress(common_);
+    io::StreamOptions options;
+    options.las_records = wanted_.records;
+    if (wanted_.records) {
+        options.only = wanted_.attributes;
+        options.attributes = !wanted_.attributes.empty();
+    }
+    options.reading.on_progress = [&](int64_t done, int64_t total) { progress.show(file_.path, done, total); };
+    const auto reader = open(options, warnings);
+    Mesh piece;
+    while (reader->next(piece.vertices)) about_file(file_.path, [&] { body(piece); });
+    for (const std::string& warning : warnings)
+        if (!has_warned_) result_.warnings.push_back(fmt::format("{}: {}", file_.path, warning));
+    has_warned_ = true;
+}
+
+PointCloud CloudInput::first() {
+    PointCloud point;
+    if (is_streamed()) {
+        io::Warnings told_later;
+        io::StreamOptions options;
+        options.chunk_points = 1;
+        open(options, told_later)->next(point);
+        return point;
+    }
+    for_each([&](const Mesh& piece) {
+        const int32_t index = 0;
+        point = select(piece.vertices, View<const int32_t, 1>(&index, {std::min<int64_t>(1, piece.vertices.size())}));
+    });
+    return point;
 }
 
 void warn_of_faces(const Mesh& piece, const std::string& path, Result& result) {
@@ -27,9 +69,27 @@ void extend(Bounds& all, const Bounds& more) {
 CloudOutput::CloudOutput(OutputFile file, const Common& common, std::string_view product)
     : file_(std::move(file)), common_(common), format_(require_output(file_, common, product)) {}
 
+void CloudOutput::set_grid(const FileFacts::Grid& grid) {
+    STIPPLE_ASSERT(points_ == 0 && !writer_);
+    file_.scale = grid.scale;
+    file_.offset = grid.offset;
+}
+
 void CloudOutput::add(Mesh piece) {
+    const FileFacts& facts = piece.vertices.facts;
+    if (points_ == 0 && pieces_.empty() && !is_streamed_)
+        is_streamed_ = format_ == io::Format::las && file_.path != "-" && facts.las && facts.grid;
     points_ += piece.vertices.size();
-    pieces_.push_back(std::move(piece));
+    if (!is_streamed_) {
+        pieces_.push_back(std::move(piece));
+        return;
+    }
+    if (common_.dry_run) return;
+    about_file(file_.path, [&] {
+        if (!writer_)
+            writer_ = io::CloudWriter::open(file_.path, common_.overwrite_mode(), file_.writing(), warnings_, &format_);
+        writer_->write(std::move(piece.vertices));
+    });
 }
 
 void CloudOutput::finish(const std::string& what, const std::string& why_empty, Result& result) {
@@ -38,6 +98,14 @@ void CloudOutput::finish(const std::string& what, const std::string& why_empty, 
             throw Error(ErrorCode::bad_argument, Place{file_.path},
                         fmt::format("{}, and {} cannot hold no points", why_empty, io::info_of(format_).name));
         result.warnings.push_back(fmt::format("{}: {}", file_.path, why_empty));
+    }
+    if (is_streamed_) {
+        if (writer_) about_file(file_.path, [&] { writer_->finish(); });
+        writer_.reset();
+        for (const std::string& warning : warnings_)
+            result.warnings.push_back(fmt::format("{}: {}", file_.path, warning));
+        report_output(file_, format_, points_, 0, what, common_, result);
+        return;
     }
     if (pieces_.size() == 1) {
         save_output(pieces_[0], file_, format_, what, common_, result);
@@ -65,12 +133,13 @@ PointCloud masked(const PointCloud& cloud, const std::vector<uint8_t>& mask) {
     return select(cloud, View<const int32_t, 1>(kept.data(), {static_cast<int64_t>(kept.size())}));
 }
 
-KeepReport keep_points(const InputFile& input, CloudOutput& output,
+KeepReport keep_points(const InputFile& input, CloudOutput& output, const std::vector<std::string>& attributes,
                        const std::function<std::vector<uint8_t>(const PointCloud& piece)>& mask_of,
                        const std::string& what, const Common& common, Result& result) {
     KeepReport report;
     result.fields["inputs"] = Json::array({input.path});
-    CloudInput(input, common, result).for_each([&](const Mesh& piece) {
+    const Wanted wanted{output.format() == io::Format::las, attributes};
+    CloudInput(input, common, result, wanted).for_each([&](const Mesh& piece) {
         warn_of_faces(piece, input.path, result);
         Mesh part;
         part.vertices = masked(piece.vertices, mask_of(piece.vertices));

@@ -65,7 +65,7 @@ Result run_crop(const CropOptions& options, const Common& common) {
         }
         return mask;
     };
-    keep_points(options.input, output, mask_of, options.outside ? "outside" : "inside", common, result);
+    keep_points(options.input, output, {}, mask_of, options.outside ? "outside" : "inside", common, result);
     result.fields["non_finite"] = nowhere;
     if (nowhere > 0)
         result.warnings.push_back(fmt::format("{}: {} points are not finite, neither inside nor outside: left out",

@@ -21,7 +21,10 @@ Result run_filter(const FilterOptions& options, const Common& common) {
         for (uint8_t& keep : mask) keep = keep != static_cast<uint8_t>(options.invert);
         return mask;
     };
-    keep_points(options.input, output, mask_of, "chosen", common, result);
+    // Names are checked against all attributes, so that a wrong one is answered with what there is.
+    CloudInput input(options.input, common, result);
+    if (input.is_streamed()) about_file(options.input.path, [&] { return filter.mask(input.first()); });
+    keep_points(options.input, output, filter.names(), mask_of, "chosen", common, result);
     result.fields["expression"] = options.expression;
     return result;
 }

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/pieces.h"
 #include "stipple/cli/common/table.h"
@@ -31,6 +34,33 @@ Attribute source_ids(const std::string& name, int64_t rows, size_t source) {
     return ids;
 }
 
+/// Whether all are LAS files of one point format and size of records: then these pass as they are.
+bool have_one_layout(std::vector<CloudInput>& inputs) {
+    constexpr size_t kLayout = 104, kBytes = 3;  // in the header
+    std::string layout;
+    for (CloudInput& input : inputs) {
+        const std::shared_ptr<const LasFacts> las = input.is_streamed() ? input.first().facts.las : nullptr;
+        if (!las || las->header.size() < kLayout + kBytes) return false;
+        const std::string own = las->header.substr(kLayout, kBytes);
+        if (!layout.empty() && own != layout) return false;
+        layout = own;
+    }
+    return true;
+}
+
+/// The grid of the first file, moved where the points of all do not fit its integers.
+FileFacts::Grid grid_for(const Bounds& all, FileFacts::Grid grid) {
+    constexpr double kMost = 2e9;
+    for (size_t axis = 0; axis < 3 && all.finite > 0; ++axis) {
+        const double farthest =
+            std::max(std::abs(all.min[axis] - grid.offset[axis]), std::abs(all.max[axis] - grid.offset[axis]));
+        if (farthest / grid.scale[axis] <= kMost) continue;
+        grid.offset[axis] = std::floor(0.5 * (all.min[axis] + all.max[axis]));
+        grid.scale[axis] = std::max(grid.scale[axis], 0.5 * (all.max[axis] - all.min[axis] + 2) / kMost);
+    }
+    return grid;
+}
+
 Result run_merge(const MergeOptions& options, const Common& common) {
     require_one_stdin(options.inputs);
     STIPPLE_REQUIRE(options.inputs.size() <= 65536 || options.source_id.empty(), "--source-id counts to 65,536 files");
@@ -43,7 +73,14 @@ Result run_merge(const MergeOptions& options, const Common& common) {
     std::vector<geometry::CloudSchema> schemas;
     Bounds all;
     std::optional<std::array<double, 3>> origin;
-    bool same_origin = true;
+    bool same_origin = true, same_system = true;
+    std::optional<FileFacts> facts;
+    const bool is_streamed =
+        output.format() == io::Format::las &&
+        std::all_of(inputs.begin(), inputs.end(), [](const CloudInput& input) { return input.is_streamed(); });
+    const bool passes_records = is_streamed && options.source_id.empty() && have_one_layout(inputs);
+    if (passes_records)
+        for (CloudInput& input : inputs) input.want({.records = true});
     for (CloudInput& input : inputs) {
         schemas.push_back({input.path(), 0, {}});
         input.for_each([&](const Mesh& piece) {
@@ -54,7 +91,17 @@ Result run_merge(const MergeOptions& options, const Common& common) {
             if (!origin) origin = cloud.origin;
             same_origin = same_origin && cloud.origin == *origin;
             extend(all, bounds_of(cloud));
+            if (!facts) facts = cloud.facts;
+            same_system = same_system && facts->coordinate_system == cloud.facts.coordinate_system;
         });
+    }
+    if (is_streamed && !same_system) {
+        result.warnings.push_back(fmt::format("{}: the coordinate systems differ, none is kept", options.output.path));
+        facts->coordinate_system.clear();
+    }
+    if (is_streamed && facts && facts->grid) {
+        facts->grid = grid_for(all, *facts->grid);
+        output.set_grid(*facts->grid);
     }
     const auto missing = options.missing == "fill"   ? geometry::MissingAttributes::fill
                          : options.missing == "drop" ? geometry::MissingAttributes::drop
@@ -71,6 +118,11 @@ Result run_merge(const MergeOptions& options, const Common& common) {
             for (const Attribute& attribute : piece.face_attributes) part.face_attributes.push_back(attribute.clone());
             if (!options.source_id.empty())
                 part.vertices.attributes.push_back(source_ids(options.source_id, piece.vertices.size(), source));
+            if (is_streamed) {
+                const std::optional<FileFacts::Grid> own = piece.vertices.facts.grid;
+                part.vertices.facts = *facts;
+                if (passes_records) part.vertices.facts.grid = own;  // which their integers are on
+            }
             points += piece.vertices.size();
             output.add(std::move(part));
         });
@@ -78,7 +130,7 @@ Result run_merge(const MergeOptions& options, const Common& common) {
         table.rows.push_back({source, options.inputs[source], points});
     }
     constexpr double kCoarse = 1e-3;
-    if (!same_origin && spacing_of_merged(all) > kCoarse)
+    if (!is_streamed && !same_origin && spacing_of_merged(all) > kCoarse)
         result.warnings.push_back(fmt::format("{}: the files lie so far apart that coordinates are rounded to {:.2g}",
                                               options.output.path, spacing_of_merged(all)));
     Json columns = Json::array();

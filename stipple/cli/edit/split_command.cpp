@@ -1,3 +1,4 @@
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -58,54 +59,71 @@ void make_folder(const std::string& path) {
                     fmt::format("cannot make the folder: {}", std::strerror(errno)));
 }
 
+/// Parts of a LAS file are all open at once.
+void allow_open_files(size_t files) {
+    constexpr rlim_t kOthers = 64;
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= files + kOthers) return;
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, files + kOthers);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 Result run_split(const SplitOptions& options, const Common& common) {
-    geometry::CloudSplitter splitter = splitter_of(options);
+    splitter_of(options);  // wrong options are told first
     STIPPLE_REQUIRE(!options.output.path.empty() && options.output.path != "-", "-o must be a folder");
     STIPPLE_REQUIRE(is_folder(options.output.path) || options.output.path.back() == '/',
                     "-o {}: the parts go into a folder; if it shall be made, end it with /", options.output.path);
     STIPPLE_REQUIRE(options.by.find('/') == std::string::npos, "--by {}: no file can have this name", options.by);
-    const std::string extension = part_extension(options);
     Result result;
     result.fields["inputs"] = Json::array({options.input.path});
-    CloudInput input(options.input, common, result);
-    std::vector<std::vector<Mesh>> parts;
+    const std::string extension = part_extension(options);
+    const bool is_las = io::format_by_extension("part." + extension) == io::Format::las;
+    CloudInput input(options.input, common, result,
+                     {is_las, options.by.empty() ? std::vector<std::string>{} : std::vector{options.by}});
+    if (input.is_streamed() && !options.by.empty())  // a wrong name is answered with what there is
+        about_file(options.input.path, [&] { return splitter_of(options).assign(input.first(), options.most); });
+    // Two rounds: which parts there are, then their points. All names are settled before the first file is written.
     int64_t points = 0, nowhere = 0;
+    geometry::CloudSplitter splitter = splitter_of(options);
     input.for_each([&](const Mesh& piece) {
         warn_of_faces(piece, options.input.path, result);
         const std::vector<int32_t> part = splitter.assign(piece.vertices, options.most);
         points += piece.vertices.size();
-        parts.resize(splitter.names().size());
-        const std::vector<std::vector<int32_t>> indices = geometry::members(part, parts.size());
         nowhere += std::count(part.begin(), part.end(), -1);
-        for (size_t i = 0; i < parts.size(); ++i) {
-            if (indices[i].empty()) continue;
-            Mesh mesh;
-            mesh.vertices = select(
-                piece.vertices, View<const int32_t, 1>(indices[i].data(), {static_cast<int64_t>(indices[i].size())}));
-            parts[i].push_back(std::move(mesh));
-        }
     });
-    if (parts.empty()) throw Error(ErrorCode::bad_file, Place{options.input.path}, "holds no points to split");
+    const size_t parts = splitter.names().size();
+    if (parts == 0) throw Error(ErrorCode::bad_file, Place{options.input.path}, "holds no points to split");
     if (nowhere > 0)
         result.warnings.push_back(
             fmt::format("{}: {} points are not finite and in no tile: left out", options.input.path, grouped(nowhere)));
     result.fields["points"] = points;
-    result.fields["parts"] = parts.size();
+    result.fields["parts"] = parts;
     if (common.dry_run && !is_folder(options.output.path)) {
-        result.text = fmt::format("would write {} files into the new folder {}\n", parts.size(), options.output.path);
+        result.text = fmt::format("would write {} files into the new folder {}\n", parts, options.output.path);
         return result;
     }
     make_folder(options.output.path);
-    // All names are settled before the first file is written.
+    allow_open_files(parts);
     std::vector<CloudOutput> outputs;
     for (const std::string& name : splitter.names()) {
         OutputFile file = options.output;
         file.path = part_path(options, extension, name);
         outputs.emplace_back(file, common);
     }
+    splitter = splitter_of(options);  // the same parts in the same order
+    input.for_each([&](const Mesh& piece) {
+        const std::vector<std::vector<int32_t>> indices =
+            geometry::members(splitter.assign(piece.vertices, options.most), parts);
+        for (size_t i = 0; i < parts; ++i) {
+            if (indices[i].empty()) continue;
+            Mesh part;
+            part.vertices = select(
+                piece.vertices, View<const int32_t, 1>(indices[i].data(), {static_cast<int64_t>(indices[i].size())}));
+            outputs[i].add(std::move(part));
+        }
+    });
     Table table{{"file", "points", "written"}, {}};
     for (size_t i = 0; i < outputs.size(); ++i) {
-        for (Mesh& mesh : parts[i]) outputs[i].add(std::move(mesh));
         outputs[i].finish(fmt::format("{} points", grouped(outputs[i].points())), "it has no points", result);
         table.rows.push_back({outputs[i].path(), outputs[i].points(), !common.dry_run});
     }

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/pieces.h"
@@ -83,6 +84,38 @@ AffineTransform centring(CloudInput& input, const AffineTransform& before) {
     return shift;
 }
 
+/// The grid of a LAS file for its points once they are moved: about the middle of where the box of its header goes, as
+/// fine as before. None where the header has no box, or one that is too large for integers: then all points are
+/// gathered and tell it.
+std::optional<FileFacts::Grid> moved_grid(const FileFacts& facts, const AffineTransform& transform) {
+    constexpr size_t kBox = 179, kMost = 2000000000;  // max and min of x, y, z in turn
+    if (!facts.las || !facts.grid || facts.las->header.size() < kBox + 6 * sizeof(double)) return std::nullopt;
+    double box[3][2];
+    std::memcpy(box, facts.las->header.data() + kBox, sizeof box);
+    Bounds moved;
+    for (int corner = 0; corner < 8; ++corner) {
+        Vector3 to = transform.translation;
+        for (size_t row = 0; row < 3; ++row)
+            for (size_t axis = 0; axis < 3; ++axis)
+                to[row] += transform.linear[row][axis] * box[axis][corner >> axis & 1];
+        for (const double x : to)
+            if (!std::isfinite(x)) return std::nullopt;
+        extend(moved, {.min = to, .max = to, .finite = 1});
+    }
+    FileFacts::Grid grid = *facts.grid;
+    const double finest = *std::min_element(grid.scale.begin(), grid.scale.end());
+    double size = 0;  // by how much lengths grow, at least
+    for (size_t row = 0; row < 3; ++row)
+        size = std::max(size, std::hypot(transform.linear[row][0], transform.linear[row][1], transform.linear[row][2]));
+    for (size_t axis = 0; axis < 3; ++axis) {
+        if (std::abs(size - 1) > 1e-9) grid.scale[axis] = finest * size;
+        const double extent = moved.max[axis] - moved.min[axis];
+        if (!(grid.scale[axis] > 0) || extent / 2 / grid.scale[axis] > static_cast<double>(kMost)) return std::nullopt;
+        grid.offset[axis] = std::floor(0.5 * (moved.min[axis] + moved.max[axis]));
+    }
+    return grid;
+}
+
 void save_matrix(const AffineTransform& transform, const std::string& path, const Common& common, Result& result) {
     if (path.empty()) return;
     if (!common.dry_run) {
@@ -129,7 +162,9 @@ Result run_transform(const TransformOptions& options, const Common& common) {
     bool had_system = false;
     input.for_each([&](const Mesh& piece) {
         had_system = had_system || !piece.vertices.facts.coordinate_system.empty();
-        output.add(geometry::transformed(piece, transform));
+        Mesh moved = geometry::transformed(piece, transform);
+        if (input.is_streamed()) moved.vertices.facts.grid = moved_grid(piece.vertices.facts, transform);
+        output.add(std::move(moved));
     });
     if (had_system)
         result.warnings.push_back(fmt::format(

@@ -350,6 +350,15 @@ PointFilter::PointFilter(std::string_view expression) : text_(expression) {
     depth_ = parser.depth();
 }
 
+std::vector<std::string> PointFilter::names() const {
+    std::vector<std::string> names;
+    for (const Step& step : steps_)
+        if (step.operation == Operation::column && step.name != "x" && step.name != "y" && step.name != "z" &&
+            std::find(names.begin(), names.end(), step.name) == names.end())
+            names.push_back(step.name);
+    return names;
+}
+
 std::vector<uint8_t> PointFilter::mask(const PointCloud& cloud) const {
     std::vector<Column> columns;
     for (const Step& step : steps_)
