@@ -4,6 +4,7 @@
 #include "stipple/cli/common/files.h"
 #include "stipple/core/terminal.h"
 #include "stipple/io/image_file.h"
+#include "stipple/io/las_summary.h"
 #include "stipple/io/text.h"
 #include "stipple/picture/figure.h"
 
@@ -85,6 +86,18 @@ bool is_attribute(const std::string& color_by) {
     return color_by[0] != '#';
 }
 
+/// Where labels are the classes of LAS files, what these mean; else nothing.
+std::map<int64_t, std::string> las_classes(const std::vector<picture::Panel>& panels) {
+    std::map<int64_t, std::string> names;
+    for (const picture::Panel& panel : panels) {
+        if (panel.color_by != "label" || !panel.cloud) continue;
+        if (!panel.cloud->facts.las) return {};
+        for (int number = 0; number < 256 && names.size() < 256; ++number)
+            names[number] = fmt::format("{} {}", number, io::las_class_name(number));
+    }
+    return names;
+}
+
 Result run_picture(const PictureOptions& options, const Common& common) {
     picture::FigureStyle style = style_of(options, options.inputs.size());
     require_one_stdin(options.inputs);
@@ -110,6 +123,7 @@ Result run_picture(const PictureOptions& options, const Common& common) {
         panels.push_back(std::move(panel));
     }
     set_viewpoint(options, meshes, style.viewpoint);
+    style.label_names = las_classes(panels);
     const picture::Figure figure = picture::draw_figure(panels, style);
     for (size_t i = 0; i < panels.size(); ++i)
         if (is_attribute(panels[i].color_by) && !find(meshes[i].vertices.attributes, panels[i].color_by) &&
