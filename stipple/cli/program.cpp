@@ -187,6 +187,9 @@ int run(int argc, char** argv, const Program& program) {
         const Result result = chosen->run();
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
         print_result(result, common, device, name, elapsed.count());
+        // Where progress is shown, so is what it came to.
+        if (elapsed.count() >= 1 && !common.json && progress_mode(common) != ProgressMode::never)
+            std::fprintf(stderr, "%s took %.1f s\n", name.c_str(), elapsed.count());
         return result.failure ? rule_of(result.failure->code()).exit_code : 0;
     } catch (const Error& error) {
         print_failure(error, name, common.json);

@@ -1,5 +1,6 @@
 #include "stipple/io/format.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 
@@ -99,6 +100,23 @@ const FormatInfo* recognise(std::string_view head) {
     if (begins("OFF") || begins("COFF") || begins("NOFF") || begins("CNOFF") || begins("NCOFF"))
         return &info_of(Format::off);
     return nullptr;
+}
+
+/// Text of points, by its first line: three numbers or more are xyz, with commas csv, as are names of columns that
+/// begin with x,y,z. Null for anything else. A line that `head` cuts off counts by what is there.
+const FormatInfo* recognise_text(std::string_view head) {
+    while (head.starts_with('#')) head.remove_prefix(std::min(head.find('\n'), head.size() - 1) + 1);
+    const bool is_whole = head.find('\n') != std::string_view::npos;
+    std::string line(head.substr(0, head.find('\n')));
+    if (lower_case(line).starts_with("x,y,z")) return &info_of(Format::csv);
+    const bool has_commas = line.find(',') != std::string::npos;
+    std::replace(line.begin(), line.end(), ',', ' ');
+    std::string_view rest = line;
+    int numbers = 0;
+    double value = 0;
+    for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest), ++numbers)
+        if (!parse_number(word, value) && (is_whole || !rest.empty())) return nullptr;
+    return numbers < 3 ? nullptr : &info_of(has_commas ? Format::csv : Format::xyz);
 }
 
 /// Reports the bytes as they are read.
@@ -209,6 +227,7 @@ Mesh load_from(ByteReader& reader, const std::string& path, const ReadOptions& o
     } else {
         const auto head = reader.peek(64);
         info = recognise({reinterpret_cast<const char*>(head.data()), head.size()});
+        if (!info && path == "-") info = recognise_text({reinterpret_cast<const char*>(head.data()), head.size()});
         if (!info && path == "-")
             throw Error(ErrorCode::bad_file, "the format of standard input cannot be told", "name it with --from");
         if (!info) info = &info_of(format_by_extension(path));

@@ -71,7 +71,7 @@ std::optional<FileSummary> describe_other(const std::string& path, bool one_item
     if (bytes.substr(0, 8) == "\x89PNG\r\n\x1a\n" || extension == "png") return describe_image(reader, true);
     if (bytes.substr(0, 3) == "\xff\xd8\xff" || extension == "jpg" || extension == "jpeg")
         return describe_image(reader, false);
-    if (extension == "safetensors") return describe_weights(reader);
+    if (extension == "safetensors" || extension == "engine") return describe_weights(reader);
     if (bytes.substr(0, 8) == "\x89HDF\r\n\x1a\n" && !one_item) return describe_set(path);
     return std::nullopt;
 }

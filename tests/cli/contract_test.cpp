@@ -136,9 +136,19 @@ TEST_F(CliContract, StandardInput) {
     const LaunchResult named = stipple({"info", "-", "--from", "xyz", "--json"}, {.arguments = {}, .input = text});
     expect_success(named);
     EXPECT_EQ(json_of(named)["files"][0]["points"], 2);
-    const LaunchResult unnamed = stipple({"info", "-"}, {.arguments = {}, .input = text});
-    expect_error(unnamed, 3, "format of standard input");
-    EXPECT_TRUE(contains(unnamed.err, "--from")) << unnamed.err;
+    for (const auto& [given, format] :
+         {std::pair(text.c_str(), "xyz"), std::pair("# points\n1 2 3 0.5\n", "xyz"), std::pair("1,2,3\n", "csv"),
+          std::pair("X,Y,Z,label\n1,2,3,4\n", "csv"),
+          std::pair("1.23456789012345678 2.23456789012345678 3.23456789012345678 9\n", "xyz")}) {
+        const LaunchResult told = stipple({"info", "-", "--json"}, {.arguments = {}, .input = given});
+        expect_success(told);
+        EXPECT_EQ(json_of(told)["files"][0]["format"], format) << given;
+    }
+    for (const char* other : {"v 1 2 3\n", "solid a\n", "1 2\n", "once upon a time\n"}) {
+        const LaunchResult unnamed = stipple({"info", "-"}, {.arguments = {}, .input = other});
+        expect_error(unnamed, 3, "format of standard input");
+        EXPECT_TRUE(contains(unnamed.err, "--from")) << unnamed.err;
+    }
     expect_error(stipple({"info", "-"}), 3, "empty");
     expect_error(stipple({"convert", "-", "-", "-o", folder.path(), "--format", "ply"}), 2, "standard input");
     const LaunchResult picture = stipple({"picture", "-", "-o", "-", "--size", "64"}, {.arguments = {}, .input = ply});

@@ -130,17 +130,26 @@ void add(const tasks::ImageSummary& image, Description& description) {
 }
 
 void add(const tasks::WeightsSummary& weights, Description& description) {
+    constexpr size_t kListed = 24;
     auto& pairs = description.pairs;
+    // What the file is comes before what it consists of.
+    for (const auto& [key, value] : weights.metadata) {
+        constexpr std::string_view kOwn = "stipple.";
+        const std::string name = key.starts_with(kOwn) ? key.substr(kOwn.size()) : "metadata " + key;
+        pairs.emplace_back(name, value.size() > 60 ? value.substr(0, 57) + "..." : value);
+    }
     pairs.emplace_back("tensors", grouped(static_cast<int64_t>(weights.tensors.size())));
     pairs.emplace_back("numbers", grouped(weights.numbers));
     Json tensors = Json::array();
+    size_t listed = 0;
     for (const io::TensorHeader::Entry& tensor : weights.tensors) {
         const std::string shape = shape_text(tensor.shape.data(), static_cast<int>(tensor.shape.size()));
         tensors.push_back({{"name", tensor.name}, {"dtype", name_of(tensor.dtype)}, {"shape", tensor.shape}});
-        pairs.emplace_back("tensor " + tensor.name, fmt::format("{} {}", name_of(tensor.dtype), shape));
+        if (listed++ < kListed)
+            pairs.emplace_back("tensor " + tensor.name, fmt::format("{} {}", name_of(tensor.dtype), shape));
     }
-    for (const auto& [key, value] : weights.metadata)
-        pairs.emplace_back("metadata " + key, value.size() > 60 ? value.substr(0, 57) + "..." : value);
+    if (weights.tensors.size() > kListed)
+        pairs.emplace_back("", fmt::format("and {} more: --json lists all", weights.tensors.size() - kListed));
     description.summary = fmt::format("{} tensors, {} numbers", weights.tensors.size(), grouped(weights.numbers));
     description.fields.update({{"tensors", tensors}, {"metadata", weights.metadata}, {"numbers", weights.numbers}});
 }
