@@ -194,6 +194,17 @@ TEST(Laz, KeepsAllRecordsOfTheFile) {
     }
 }
 
+TEST(Laz, TheIndexOfCloudOptimisedFilesIsLeftOut) {
+    const Bytes las = scanned(4, 7, 20);
+    Bytes copc = with_vlr(with_evlr(las, "somebody", 3, Bytes(10)), "copc", 1, Bytes(160));
+    put_at<uint64_t>(copc, 235, get_at<uint64_t>(copc, 235) + 54 + 160);
+    copc = with_evlr(copc, "copc", 1000, Bytes(320));
+    const Mesh mesh = parse(io::parse_las, to_laz(copc));
+    expect_equal(parse(io::parse_las, las), mesh);
+    EXPECT_EQ(mesh.vertices.facts.las->records.size(), 0u);
+    EXPECT_EQ(mesh.vertices.facts.las->extended.size(), 1u);
+}
+
 TEST(Laz, EmptyFilesAndBadNames) {
     EXPECT_EQ(parse(io::parse_las, to_laz(foreign(2, 3, 0))).vertices.size(), 0);
     const TemporaryFolder folder;

@@ -14,6 +14,7 @@ constexpr int64_t kMaxGap = int64_t{1} << 20;  // bytes before the points that b
 
 constexpr int kCompressed = 0xc0;  // of the point format: LAZ
 constexpr uint16_t kCompression = 22204;
+constexpr const char* kCloudOptimised = "copc";  // COPC's index of the compressed chunks: no use in any other file
 
 }  // namespace
 
@@ -252,6 +253,7 @@ Records read_records(ByteReader& reader, const Header& header, Warnings& warning
             records.compression = laz::read_description(bytes, place + kVlrHeader, header);
             continue;
         }
+        if (header.compressed && user == kCloudOptimised) continue;
         if (user == kOwnUser && id == kOwnRecord) read_own(bytes, records);
         if (user == kProjectionUser)
             records.projection.push_back({user, id, description, raw.substr(static_cast<size_t>(kVlrHeader))});
@@ -303,6 +305,10 @@ void read_extended(ByteReader& reader, int64_t at, const Header& header, Records
             (left && static_cast<int64_t>(length) > *left))
             fail_at(place, fmt::format("extended record {} of {} bytes reaches past the end", in_quotes(user), length));
         const auto bytes = static_cast<int64_t>(length);
+        if (header.compressed && user == kCloudOptimised) {
+            reader.skip(bytes, "an extended record");
+            continue;
+        }
         if (bytes > reader.limits().max_las_records - carried) {
             warnings.push_back(fmt::format("LAS: extended record {} {} of {} bytes is dropped: up to {} are carried",
                                            in_quotes(user), id, bytes, reader.limits().max_las_records));

@@ -86,12 +86,14 @@ Reader::Reader(ByteReader& reader, const las::Header& header, Description descri
     const int64_t place = reader.offset();
     table_at_ = reader.read_number<int64_t>("the place of the table of chunks");
     const auto left = reader.remaining();
-    if (table_at_ != -1 && (table_at_ < reader.offset() || (left && table_at_ > reader.offset() + *left)))
-        fail_at(place, left ? fmt::format("the table of chunks is said to be at byte {}, the points begin at byte {} "
-                                          "and the file ends at byte {}",
-                                          table_at_, place, reader.offset() + *left)
-                            : fmt::format("the table of chunks is said to be at byte {}, before the points at byte {}",
-                                          table_at_, place));
+    if (table_at_ != -1 && table_at_ < reader.offset())
+        fail_at(place, fmt::format("the table of chunks is said to be at byte {}, before the points at byte {}",
+                                   table_at_, place));
+    if (left && table_at_ > reader.offset() + *left)
+        fail_at(place,
+                fmt::format("the file is cut off: the table of chunks is said to be at byte {}, the file ends at "
+                            "byte {}",
+                            table_at_, reader.offset() + *left));
     if (!description_.layered && !description_.chunk_points) gather();
 }
 
