@@ -1,7 +1,7 @@
 // Fuzzes the parser that the program's name tells: fuzz_ply fuzzes PLY. All names are links to one program. Beyond not
 // crashing, every input must keep to:
 //   memory      at most 64 times the input and 1 MiB, counted over all allocations that live at one time; compressed
-//               formats (npz, png, jpeg, packed, binary_compressed pcd) are bounded by limits.h instead
+//               formats (laz, npz, png, jpeg, packed, binary_compressed pcd) are bounded by limits.h instead
 //   errors      Error{bad_file} or Error{out_of_memory} only; of a model also Error{bad_config}
 //   round trip  what was read, written and read again is the same
 // Time (one second) is libFuzzer's -timeout.
@@ -57,6 +57,10 @@ io::Limits limits() {
     io::Limits limits;
     limits.max_image_pixels = int64_t{1} << 20;
     limits.max_inflated = int64_t{16} << 20;
+    if (g_parser == "laz" || g_parser == "las") {
+        limits.max_inflated = int64_t{1} << 20;
+        limits.max_inflation = 16;
+    }
     return limits;
 }
 
@@ -86,7 +90,7 @@ auto parse_bytes(const uint8_t* data, size_t size, Parse parse) {
 }
 
 void run_geometry(const uint8_t* data, size_t size) {
-    const io::Format format = io::format_by_name(g_parser);
+    const io::Format format = io::format_by_name(g_parser == "laz" ? "las" : g_parser);
     const auto parse = [&](io::ByteReader& reader) {
         io::Warnings warnings;
         return io::info_of(format).parse(reader, {}, warnings);
@@ -262,7 +266,9 @@ void run_packed(const uint8_t* data, size_t size) {
 }
 
 bool is_compressed(const uint8_t* data, size_t size) {
-    if (g_parser == "npz" || g_parser == "packed" || g_parser == "png" || g_parser == "jpeg") return true;
+    if (g_parser == "laz" || g_parser == "npz" || g_parser == "packed" || g_parser == "png" || g_parser == "jpeg")
+        return true;
+    if (g_parser == "las") return size > 104 && (data[104] & 0xc0);
     return g_parser == "pcd" &&
            std::string_view(reinterpret_cast<const char*>(data), size).find("compressed") != std::string_view::npos;
 }

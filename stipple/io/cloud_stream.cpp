@@ -199,7 +199,7 @@ std::unique_ptr<CloudReader> CloudReader::open(const std::string& path, const St
 
 std::unique_ptr<CloudWriter> CloudWriter::open(const std::string& path, Overwrite overwrite,
                                                const WriteOptions& options, Warnings& warnings, const Format* format) {
-    return std::make_unique<StreamingWriter>(path, overwrite, format ? *format : format_by_extension(path), options,
+    return std::make_unique<StreamingWriter>(path, overwrite, format ? *format : format_to_write(path), options,
                                              warnings);
 }
 

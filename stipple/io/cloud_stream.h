@@ -6,10 +6,10 @@
 //     for (PointCloud chunk; reader->next(chunk);) writer->write(select(chunk, kept));
 //     writer->finish();
 //
-// LAS is read and written in chunks: memory is a few chunks, whatever the size of the file. Every other format is read
-// whole and handed out in chunks, or gathered and written whole by finish(); so is LAS from chunks without facts.grid
-// and facts.las (they come from other formats, or somebody has forgotten their place), since scale and point format
-// follow from all points. All chunks of a reader have the same origin, attributes and facts.
+// LAS is read (LAZ too) and written in chunks: memory is a few chunks, whatever the size of the file. Every other
+// format is read whole and handed out in chunks, or gathered and written whole by finish(); so is LAS from chunks
+// without facts.grid and facts.las (they come from other formats, or somebody has forgotten their place), since scale
+// and point format follow from all points. All chunks of a reader have the same origin, attributes and facts.
 //
 // A command that moves no point asks for `las_records` and gets point records as they stand in the attribute
 // kLasRecord (las.h), which select() carries along and the writer writes unchanged. A command that moves points does
@@ -68,8 +68,8 @@ public:
     virtual int64_t finish() = 0;
 };
 
-/// Whether `path` is a LAS file: by `from`, the name of a format, where it is given, else by the first bytes of a
-/// regular file. False for what cannot be opened.
+/// Whether `path` is a LAS or LAZ file: by `from`, the name of a format, where it is given, else by the first bytes of
+/// a regular file. False for what cannot be opened.
 bool is_las(const std::string& path, const std::string& from = {});
 
 /// All chunks of the reader into the writer. Returns the points written.

@@ -40,7 +40,7 @@ const FormatInfo kFormats[] = {
      write_off},
     {Format::stl, "stl", {"stl"}, "faces", "", true, parse_stl, write_stl},
     {Format::pcd, "pcd", {"pcd"}, "points, attributes", "*", true, parse_pcd, write_pcd},
-    {Format::las, "las", {"las"}, "points, attributes", "*", true, parse_las, write_las},
+    {Format::las, "las", {"las", "laz"}, "points, attributes", "*", true, parse_las, write_las},
     {Format::kitti, "kitti", {"bin"}, "points, intensity", "intensity", false, parse_kitti, write_kitti},
     {Format::npy, "npy", {"npy"}, "points (columns are read)", "", true, parse_npy, write_npy},
     {Format::npz, "npz", {"npz"}, "points, faces, attributes, origin", "*", true, parse_npz, write_npz},
@@ -54,8 +54,6 @@ struct Refusal {
 constexpr std::string_view kPickleHint = "convert it with scripts/pth_to_safetensors.py, in your own Python";
 
 const Refusal kRefusals[] = {
-    {"laz", "LAZ is not read", "convert it with: laszip -i in.laz -o out.las"},
-    {"copc", "COPC is not read", "convert it with: pdal translate in.copc.laz out.las"},
     {"e57", "E57 is not read", "convert it with: pdal translate in.e57 out.las, or with CloudCompare"},
     {"pkl", "pickle files are not read: they can run code", "save it with numpy.savez"},
     {"pickle", "pickle files are not read: they can run code", "save it with numpy.savez"},
@@ -193,6 +191,13 @@ Format format_by_extension(const std::string& path) {
         "formats: " + format_names());
 }
 
+Format format_to_write(const std::string& path) {
+    if (extension_of(path) == "laz")
+        throw Error(ErrorCode::bad_file, Place{path}, "LAZ is read, not written",
+                    "write .las, then compress it: laszip -i out.las -o out.laz");
+    return format_by_extension(path);
+}
+
 bool can_hold(Format format, std::string_view attribute) {
     std::string_view names = info_of(format).keeps;
     if (names == "*") return true;
@@ -292,7 +297,7 @@ void write(const Mesh& mesh, ByteSink& sink, Format format, const WriteOptions& 
 
 void save(const std::string& path, const Mesh& mesh, Overwrite overwrite, const WriteOptions& options,
           Warnings& warnings, const Format* format) {
-    const FormatInfo& info = info_of(format ? *format : format_by_extension(path));
+    const FormatInfo& info = info_of(format ? *format : format_to_write(path));
     if (!info.write) {
         save_hdf5_cloud(path, mesh, overwrite, warnings);
         return warn_facts(mesh.vertices.facts, info, warnings);

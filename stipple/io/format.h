@@ -59,8 +59,11 @@ const FormatInfo& info_of(Format format);
 /// By name ("ply"); throws Error{bad_argument} that lists the names.
 Format format_by_name(std::string_view name);
 
-/// By extension; throws Error{bad_file}, with a converter named for LAZ, E57 and pickle files.
+/// By extension; throws Error{bad_file}, with a converter named for E57 and pickle files.
 Format format_by_extension(const std::string& path);
+
+/// The same for a file that shall be written; throws also for .laz, which is read alone.
+Format format_to_write(const std::string& path);
 
 /// Whether the format can hold an attribute of this name.
 bool can_hold(Format format, std::string_view attribute);
@@ -70,7 +73,7 @@ bool can_hold(Format format, std::string_view attribute);
 void require_can_hold(Format format, std::string_view attribute);
 
 /// By the first bytes: PLY, PCD, OFF, LAS, NPY, NPZ, HDF5. Throws Error{bad_file} when they do not tell, and for files
-/// whose content is known and not read (LAZ, E57, pickle).
+/// whose content is known and not read (E57, pickle).
 Format format_by_content(std::span<const std::byte> head);
 
 /// Reads any supported file; "-" is standard input. The format is `format` if given, else the content's, else the

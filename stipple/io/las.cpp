@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "stipple/io/las/unpack.h"
+#include "stipple/io/las/point_source.h"
 
 namespace stipple::io {
 
@@ -14,22 +14,23 @@ Mesh parse_las(ByteReader& reader, const ReadOptions&, Warnings& warnings) {
     Records records = read_records(reader, header, warnings);
     const std::vector<Column> columns = file_columns(header, records, warnings);
     const size_t standard = columns.size() - records.extra.size();
+    PointSource points(reader, header, records, warnings);
 
     Mesh mesh;
     PointCloud& cloud = mesh.vertices;
     IntBounds bounds;
-    if (reader.remaining()) {
+    if (points.bounded()) {
         allocate(columns, header.count, cloud);
         const int64_t step = std::max<int64_t>(1, kChunkBytes / header.record);
         Buffer chunk(std::min(header.count, step) * header.record);
         for (int64_t done = 0; done < header.count; done += step) {
             const int64_t count = std::min(step, header.count - done);
-            reader.read_exact(chunk.data(), count * header.record, "the points");
+            points.read(chunk.data(), count);
             bounds.add(unpack(chunk.data(), header.record, columns, done, count, cloud));
         }
     } else {
-        // A pipe: the points must have arrived before memory is given to their columns.
-        const Buffer bytes = reader.read_buffer(header.count * header.record, "the points");
+        // The points must have arrived before memory is given to their columns.
+        const Buffer bytes = points.read_buffer(header.count);
         allocate(columns, header.count, cloud);
         bounds = unpack(bytes.data(), header.record, columns, 0, header.count, cloud);
     }

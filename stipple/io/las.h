@@ -1,5 +1,6 @@
 #pragma once
-// LAS 1.0 to 1.4 [ASPRS LAS 1.4-R15], uncompressed, point formats 0 to 10.
+// LAS 1.0 to 1.4 [ASPRS LAS 1.4-R15], point formats 0 to 10, and LAZ, which is LAS with points that LASzip compressed:
+// it is told by the content, read as if it were not compressed, and never written.
 //
 // Attributes, all [n, 1] but color:
 //   intensity uint16; return_number, number_of_returns, scan_direction, edge_of_flight_line uint8; label uint8, which
@@ -25,8 +26,8 @@ inline constexpr std::string_view kLasRecord = "las_record";
 /// dropped: wave packets, extra bytes that nothing describes. The cloud's facts receive the header and all records (up
 /// to Limits::max_las_records bytes), those of the coordinate system, scale and offset, time type and whether returns
 /// are synthetic. Every
-/// count, offset and length is checked against the size of the file before it is used. LAZ is refused with the name of
-/// a converter.
+/// count, offset and length is checked against the size of the file before it is used. LAZ:
+/// see stipple/io/laz/reader.h.
 Mesh parse_las(ByteReader& reader, const ReadOptions& options, Warnings& warnings);
 
 /// A cloud with facts.las is written with that header, version, point format (without wave packets) and all its records

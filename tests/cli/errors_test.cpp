@@ -86,7 +86,7 @@ TEST_F(CliErrors, StatusesAreThePublishedOnes) {
 
 TEST_F(CliErrors, FilesOfOtherKindsNameAConverter) {
     const std::pair<const char*, const char*> kinds[] = {
-        {"a.laz", "laszip"}, {"a.e57", "pdal"}, {"a.pth", "pth_to_safetensors"}, {"a.pkl", "numpy.savez"}};
+        {"a.e57", "pdal"}, {"a.pth", "pth_to_safetensors"}, {"a.pkl", "numpy.savez"}};
     for (const auto& [name, converter] : kinds) {
         const LaunchResult result = stipple({"info", file(name, "whatever is in it")});
         expect_error(result, 3, name);

@@ -4,6 +4,7 @@
 Each is an input that broke a parser somewhere; the comment says what is wrong with it. Run from any folder with any
 Python 3; the files are committed, so that nobody needs to.
 """
+import base64
 import pathlib
 import struct
 import zlib
@@ -214,11 +215,63 @@ add("las/record_short.las", las(length=10), 'point records of 10 bytes; point fo
 add("las/offset_in_header.las", las(offset=100), 'offset to the points 100 lies inside the header of 227 bytes')
 add("las/offset_past_end.las", las(offset=100000), '1 points of 20 bytes at byte 100000 need 100020 bytes, the file has 247')
 add("las/format_unknown.las", las(format=11), 'point format 11; 0 to 10 are read')
-add("las/format_laz.las", las(format=0x80), "LAZ")
+add("las/format_laz.las", las(format=0x80), "the points are compressed (LAZ), and no record tells how")
 add("las/version.las", las(version=(3, 0)), 'LAS version 3.0; 1.0 to 1.4 are read')
 add("las/scale_zero.las", las(scale=(0, 0.01, 0.01)), 'scale 0 of axis 0 is not a finite number other than 0')
 add("las/scale_nan.las", las(scale=(float("nan"), 0.01, 0.01)), 'scale nan of axis 0 is not a finite number other than 0')
 add("las/extra_bytes.las", las(length=26), "ok")
+
+# --- LAZ: six points of formats 3 and 8, compressed by tests/support/laz_writer.cpp
+LAZ3 = zlib.decompress(base64.b64decode(
+    "eNrzcQx2Y8ACGJkYqAAeMwQzAs0CspqVGdhwKKoWWef+sKrFHp1moBrISSyuyixQSM1Lzk9JTWFg2BNmRVAPyP9M0EBgAeL/aIAF6B8RoCp2Bg"
+    "4gyQHkgRQzAslnjBBdNkCsC8R/gaoZGDwZGRkgEg3+Qo5crBfYd3AzPMg6HbHqgcvqqOlC2rsZWlYJu5ee60p6L50y65dQibvah4DzYQkKBrPv"
+    "zH18udVnC0i7ERDHArE42ChOJj2gobp2rAwtQEP9WP4yabIzPFTzcCte/XZxwWfNM3emmExH8pB1qjWQBACA5FHu"))
+LAZ8 = zlib.decompress(base64.b64decode(
+    "eNrzcQx2Y8ACGFkYqADKGR8yAs0CsjrUcSqqFlnn/rCqxR6dZqAhYGMYaJCTWFyVWaCQmpecn5KawsCwJ8yEoB5mEGaCsP9jAcwMXAxyQFU8DB"
+    "xAkg8Y8MwMkcwQ9U5ALAk151aSoCMjg/tZRjCvxV/I8S+TF8cCnr9M4LgiNepBeoyBWAqIfwOdIXQmxIHpEsj4lwl//zcDjc9j9uKQ5MljBhst"
+    "CMTsUAyKBy6oMexQmh8qxgHl6ylZ7Ipsff3orIr5lXebgQI6qvrbgRQTy/9/INtZHwDJ+xwe8Wqle8Aa3EEEx+QXz3jvfrl6/ohVO5BbeTC7st"
+    "3NDsiy2Pb3mi6QngDE8lDr1r4ycoAEyFErS+MWsIsjmVRZgC4mN0Bg8cVyIq8rcFJTNpAJAB+AZkc="))
+
+
+def laz(of, *changes, end=None):
+    data = bytearray(of)
+    for at, kind, value in changes:
+        struct.pack_into("<" + kind, data, at, value)
+    return bytes(data[:end])
+
+
+RECORD, POINTS3, POINTS8 = 227 + 54, struct.unpack_from("<I", LAZ3, 96)[0], struct.unpack_from("<I", LAZ8, 96)[0]
+TABLE3 = struct.unpack_from("<q", LAZ3, POINTS3)[0]
+FIRST8 = POINTS8 + 8 + struct.unpack_from("<H", LAZ8, 105)[0]  # behind the first record: points, then sizes of layers
+add("laz/good_3.laz", LAZ3, "ok")
+add("laz/good_8.laz", LAZ8, "ok")
+add("laz/one_byte.laz", b"L", "not a LAS file")
+add("laz/no_record.laz", laz(LAZ3, (RECORD - 36, "H", 1)), "no record tells how")
+add("laz/not_marked.laz", laz(LAZ3, (104, "B", 3), (107, "I", 1)), "the point format says that they are not")
+add("laz/method.laz", laz(LAZ3, (RECORD, "H", 1)), "compressed by method 1.0 are not read")
+add("laz/coder.laz", laz(LAZ3, (RECORD + 2, "H", 1)), "compressed by method 2.1 are not read")
+add("laz/chunk_zero.laz", laz(LAZ3, (RECORD + 12, "I", 0)), "chunks of 0 points")
+add("laz/chunk_small.laz", laz(LAZ3, (RECORD + 12, "I", 3)), "damaged")
+add("laz/chunk_varies.laz", laz(LAZ3, (RECORD + 12, "I", 0xFFFFFFFF)), "in the middle of the table of chunks")
+add("laz/items_many.laz", laz(LAZ3, (RECORD + 32, "H", 60000)), "ends after 58 bytes")
+add("laz/item_size.laz", laz(LAZ3, (RECORD + 36, "H", 21)), "is of type 6 and 21 bytes")
+add("laz/item_version.laz", laz(LAZ3, (RECORD + 38, "H", 1)), "version 1 of the compression")
+add("laz/wave_packets.laz", laz(LAZ3, (104, "B", 0x84), (105, "H", 57)), "compressed points of format 4 are not read")
+add("laz/table_past_end.laz", laz(LAZ3, (POINTS3, "q", 1 << 60)), "the table of chunks is said to be at byte")
+add("laz/table_negative.laz", laz(LAZ3, (POINTS3, "q", -2)), "the table of chunks is said to be at byte -2")
+add("laz/table_early.laz", laz(LAZ3, (POINTS3, "q", TABLE3 - 1)), "reaches into the table")
+add("laz/table_unknown.laz", laz(LAZ3, (POINTS3, "q", -1)), "ok")
+add("laz/table_missing.laz", laz(LAZ3, (POINTS3, "q", -1), end=TABLE3), "ok")
+add("laz/table_cut.laz", laz(LAZ3, end=-1), "the table of chunks")
+add("laz/table_count.laz", laz(LAZ3, (TABLE3 + 4, "I", 0xFFFFFFFF)), "a table of 4294967295 chunks")
+add("laz/points_many.laz", laz(LAZ3, (107, "I", 2000000000)), "damaged")
+add("laz/points_few.laz", laz(LAZ3, (107, "I", 5)), "damaged")
+add("laz/cut.laz", laz(LAZ3, (POINTS3, "q", -1), end=TABLE3 - 1), "ends too early")
+add("laz/cut_first.laz", laz(LAZ3, (POINTS3, "q", -1), end=POINTS3 + 20), "the first point of a chunk")
+add("laz/layer_huge.laz", laz(LAZ8, (FIRST8 + 4, "I", 0xFFFFFFF0)), "a layer of points: 4294967280 bytes needed")
+add("laz/layer_empty.laz", laz(LAZ8, (FIRST8 + 4, "I", 0)), "a chunk of 224780 points where at most 5 are left")
+add("laz/layers_points_zero.laz", laz(LAZ8, (FIRST8, "I", 0)), "a chunk of 0 points where at most 6 are left")
+add("laz/layers_points_many.laz", laz(LAZ8, (FIRST8, "I", 7)), "a chunk of 7 points where at most 6 are left")
 
 # --- KITTI
 add("kitti/one_byte.bin", b"1", '1 bytes are no whole number of points of 16 bytes (x y z intensity in float32)')

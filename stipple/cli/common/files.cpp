@@ -38,7 +38,7 @@ io::Format require_output(const OutputFile& output, const Common& common, std::s
     require_free_stdout(output.path, common);
     io::Format format{};
     try {
-        format = output.format.empty() ? io::format_by_extension(output.path) : io::format_by_name(output.format);
+        format = output.format.empty() ? io::format_to_write(output.path) : io::format_by_name(output.format);
     } catch (const Error& error) {  // an output that cannot be told is a wrong argument, not a bad file
         throw Error(ErrorCode::bad_argument, error.place(), error.message(), error.hint());
     }

@@ -5,15 +5,16 @@
 #include <cmath>
 #include <limits>
 
+#include "stipple/io/laz/reader.h"
+
 namespace stipple::io::las {
 namespace {
 
 constexpr int64_t kMaxGap = int64_t{1} << 20;  // bytes before the points that belong to no record and are kept
 
-[[noreturn]] void fail_compressed(int64_t offset) {
-    fail_at(offset, "the points are compressed (LAZ), which is not read",
-            "convert it: laszip -i in.laz -o out.las, or pdal translate in.laz out.las");
-}
+constexpr int kCompressed = 0xc0;  // of the point format: LAZ
+constexpr uint16_t kCompression = 22204;
+constexpr const char* kCloudOptimised = "copc";  // COPC's index of the compressed chunks: no use in any other file
 
 }  // namespace
 
@@ -46,8 +47,9 @@ Header read_header(ByteReader& reader, Warnings& warnings) {
                 fmt::format("header of {} bytes; LAS 1.{} needs {}", header.header_size, header.minor, least));
     reader.read_exact(h + kHeader12, least - kHeader12, "the LAS header");
 
-    const int format = number_at<uint8_t>(h, at::kFormat);
-    if (format & 0xc0) fail_compressed(at::kFormat);
+    const int marked = number_at<uint8_t>(h, at::kFormat), format = marked & ~kCompressed;
+    header.compressed = marked & kCompressed;
+    h[at::kFormat] = static_cast<std::byte>(format);
     if (format >= kFormats) fail_at(at::kFormat, fmt::format("point format {}; 0 to 10 are read", format));
     header.format = format;
     header.record = number_at<uint16_t>(h, at::kRecordLength);
@@ -98,12 +100,16 @@ Header read_header(ByteReader& reader, Warnings& warnings) {
 
     // With a size at hand everything the header points to is checked before anything is read.
     if (const auto left = reader.remaining()) {
-        const int64_t size = reader.offset() + *left, points = header.count * header.record;
+        const int64_t size = reader.offset() + *left, points = header.compressed ? 0 : header.count * header.record;
+        if (header.compressed && header.points_at > size)
+            fail_at(at::kPoints,
+                    fmt::format("offset to the points {} lies past the end of the file at {}", header.points_at, size));
         if (header.points_at > size || points > size - header.points_at)
             fail_at(count_at,
                     fmt::format("{} points of {} bytes at byte {} need {} bytes, the file has {}", header.count,
                                 header.record, header.points_at, header.points_at + points, size));
-        if (header.count == 0 && size - header.points_at >= header.record && number_at<uint32_t>(h, at::kEvlrs) == 0)
+        if (header.count == 0 && !header.compressed && size - header.points_at >= header.record &&
+            number_at<uint32_t>(h, at::kEvlrs) == 0)
             warnings.push_back(
                 fmt::format("LAS: the header counts no points, yet {} bytes follow it", size - header.points_at));
         if (header.evlrs > 0 && (header.first_evlr > size || header.evlrs * kEvlrHeader > size - header.first_evlr))
@@ -236,12 +242,18 @@ Records read_records(ByteReader& reader, const Header& header, Warnings& warning
         if (length > header.points_at - reader.offset())
             fail_at(place, fmt::format("variable length record {} of {} bytes reaches into the points at byte {}",
                                        in_quotes(user), length, header.points_at));
-        if (user == "laszip encoded") fail_compressed(place);
         reader.require_remaining(length, "a variable length record");
         raw.resize(static_cast<size_t>(kVlrHeader + length));
         reader.read_exact(raw.data() + kVlrHeader, length, "a variable length record");
         const auto* payload = reinterpret_cast<const std::byte*>(raw.data()) + kVlrHeader;
         const std::vector<std::byte> bytes(payload, payload + length);
+        if (user == "laszip encoded" && id == kCompression) {
+            if (!header.compressed)
+                fail_at(place, "a record says that the points are compressed, the point format says that they are not");
+            records.compression = laz::read_description(bytes, place + kVlrHeader, header);
+            continue;
+        }
+        if (header.compressed && user == kCloudOptimised) continue;
         if (user == kOwnUser && id == kOwnRecord) read_own(bytes, records);
         if (user == kProjectionUser)
             records.projection.push_back({user, id, description, raw.substr(static_cast<size_t>(kVlrHeader))});
@@ -254,9 +266,12 @@ Records read_records(ByteReader& reader, const Header& header, Warnings& warning
         }
         records.raw.records.push_back(std::move(raw));
     }
+    if (header.compressed && !records.compression)
+        fail_at(at::kFormat, "the points are compressed (LAZ), and no record tells how");
     if (dropped > 0)
         warnings.push_back(fmt::format("LAS: {} of {} variable length records are beyond {} bytes: dropped", dropped,
                                        header.vlrs, reader.limits().max_las_records));
+    if (header.compressed) reader.require_remaining(header.points_at - reader.offset(), "what lies before the points");
     const int64_t gap = header.points_at - reader.offset();
     if (gap <= kMaxGap) {
         reader.require_remaining(gap, "what lies before the points");
@@ -270,7 +285,7 @@ Records read_records(ByteReader& reader, const Header& header, Warnings& warning
 
 void read_extended(ByteReader& reader, int64_t at, const Header& header, Records& records, Warnings& warnings) {
     if (header.evlrs == 0) return;
-    if (header.first_evlr < header.points_end()) {
+    if (header.first_evlr < std::max(header.points_end(), at)) {
         warnings.push_back(fmt::format("LAS: {} extended records at byte {} lie before the end of the points: dropped",
                                        header.evlrs, header.first_evlr));
         return;
@@ -290,6 +305,10 @@ void read_extended(ByteReader& reader, int64_t at, const Header& header, Records
             (left && static_cast<int64_t>(length) > *left))
             fail_at(place, fmt::format("extended record {} of {} bytes reaches past the end", in_quotes(user), length));
         const auto bytes = static_cast<int64_t>(length);
+        if (header.compressed && user == kCloudOptimised) {
+            reader.skip(bytes, "an extended record");
+            continue;
+        }
         if (bytes > reader.limits().max_las_records - carried) {
             warnings.push_back(fmt::format("LAS: extended record {} {} of {} bytes is dropped: up to {} are carried",
                                            in_quotes(user), id, bytes, reader.limits().max_las_records));

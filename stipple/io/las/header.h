@@ -9,6 +9,7 @@
 
 #include "stipple/io/format.h"
 #include "stipple/io/las/layout.h"
+#include "stipple/io/laz/points.h"
 
 namespace stipple::io::las {
 
@@ -18,9 +19,11 @@ struct Header {
     std::array<double, 3> scale, offset;  // finite, scale not 0
     int encoding = 0;                     // the global encoding; 0 before LAS 1.2, which has none
     int64_t first_evlr = 0, evlrs = 0;    // extended records; LAS 1.4
-    std::string bytes;                    // the whole header as it stands
+    bool compressed = false;              // LAZ
+    std::string bytes;                    // the whole header as it stands, without the mark of LAZ
 
-    int64_t points_end() const { return points_at + count * record; }
+    /// Compressed points end somewhere behind it.
+    int64_t points_end() const { return compressed ? points_at : points_at + count * record; }
 };
 
 struct ExtraColumn {
@@ -40,7 +43,8 @@ struct Records {
     std::optional<std::array<double, 3>> own_origin;
     std::vector<OwnAttribute> own;
     std::vector<FileFacts::Record> projection;  // of the coordinate system
-    LasFacts raw;                               // everything, byte for byte
+    LasFacts raw;                               // everything, byte for byte, but the record of LAZ
+    std::optional<laz::Description> compression;
 };
 
 /// Text of a fixed field: up to its first NUL.

@@ -3,6 +3,7 @@
 
 #include "stipple/io/cloud_stream.h"
 #include "stipple/io/las/head.h"
+#include "stipple/io/las/point_source.h"
 
 namespace stipple::io::las {
 
@@ -26,6 +27,7 @@ private:
     Warnings& warnings_;
     Header header_;
     Records records_;
+    std::optional<PointSource> points_;
     std::vector<Column> columns_;
     size_t standard_ = 0;
     FileFacts facts_;

@@ -36,16 +36,17 @@ StreamReader::StreamReader(const std::string& path, std::unique_ptr<ByteSource> 
         extended_later_ = header_.evlrs > 0;
     }
     facts_ = facts_of(header_, records_);
+    points_.emplace(reader_, header_, records_, warnings);
 }
 
 bool StreamReader::next(PointCloud& chunk) {
     if (began_ && done_ == header_.count) return false;
     const int64_t count = std::min(options_.chunk_points, header_.count - done_), bytes = count * header_.record;
-    if (reader_.remaining()) {
+    if (points_->bounded()) {
         if (bytes_.bytes() < bytes) bytes_ = Buffer(bytes);
-        reader_.read_exact(bytes_.data(), bytes, "the points");
+        points_->read(bytes_.data(), count);
     } else {
-        bytes_ = reader_.read_buffer(bytes, "the points");  // of a pipe memory grows with what has arrived
+        bytes_ = points_->read_buffer(count);  // of a pipe memory grows with what has arrived
     }
     chunk = {};
     allocate(columns_, count, chunk);
