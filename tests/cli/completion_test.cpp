@@ -32,9 +32,9 @@ TEST_F(CliCompletion, BashOffersCommandsOptionsAndTheirWords) {
 TEST_F(CliCompletion, WritesPagesAndScriptsOfEveryCommand) {
     const LaunchResult result = stipple({"completion", "-o", folder / "share"});
     expect_success(result);
-    for (const char* name : {"bash-completion/completions/stipple", "zsh/site-functions/_stipple",
-                             "fish/vendor_completions.d/stipple.fish", "man/man1/stipple.1",
-                             "man/man1/stipple-mesh-sample.1"})
+    for (const char* name :
+         {"bash-completion/completions/stipple", "zsh/site-functions/_stipple",
+          "fish/vendor_completions.d/stipple.fish", "man/man1/stipple.1", "man/man1/stipple-mesh-sample.1"})
         EXPECT_TRUE(std::filesystem::exists(folder / (std::string("share/") + name))) << name;
     const std::string page = read_file(folder / "share/man/man1/stipple-mesh-sample.1");
     EXPECT_TRUE(contains(page, ".B \\-n, \\-\\-count\nPoints wanted")) << page;
@@ -61,7 +61,8 @@ TEST_F(CliCompletion, NamesOfOtherProgramsAreUnderstood) {
 
 TEST_F(CliCompletion, WholeNumbersMayHaveExponents) {
     const std::string knot = std::string(STIPPLE_SOURCE_DIR) + "/examples/data/knot.ply";
-    const LaunchResult result = stipple({"sample", knot, "-n", "1.5e3", "--method", "random", "-o", folder / "few.ply"});
+    const LaunchResult result =
+        stipple({"sample", knot, "-n", "1.5e3", "--method", "random", "-o", folder / "few.ply"});
     expect_success(result);
     EXPECT_TRUE(contains(result.out, "1,500 of")) << result.out;
     for (const char* text : {"1.5e0", "1e-1", "1e", "1e99", "nane"})

@@ -118,8 +118,7 @@ std::string zsh_script(const Arguments& program) {
 
 std::string fish_script(const Arguments& program) {
     const std::string name = program.name();
-    std::string text =
-        fmt::format("# fish completion of {0}: keep it as fish/vendor_completions.d/{0}.fish\n", name);
+    std::string text = fmt::format("# fish completion of {0}: keep it as fish/vendor_completions.d/{0}.fish\n", name);
     for (const Entry& entry : entries_of(program)) {
         std::vector<std::string> words;
         for (size_t at = 0; at < entry.path.size();) {
@@ -129,7 +128,8 @@ std::string fish_script(const Arguments& program) {
         }
         // All words of the path are there, and none of the commands below has been named.
         std::string when;
-        for (const std::string& word : words) when += (when.empty() ? "" : "; and ") + ("__fish_seen_subcommand_from " + word);
+        for (const std::string& word : words)
+            when += (when.empty() ? "" : "; and ") + ("__fish_seen_subcommand_from " + word);
         const std::vector<std::string> below = names_below(*entry.command);
         const std::string none = below.empty() ? "" : "not __fish_seen_subcommand_from " + joined(below);
         const std::string here = when.empty() ? none : none.empty() ? when : when + "; and " + none;
@@ -142,8 +142,10 @@ std::string fish_script(const Arguments& program) {
             for (const std::string& one : option.switches())
                 line += one.starts_with("--") ? " -l " + one.substr(2) : " -s " + one.substr(1);
             if (option.switches().empty()) continue;
-            if (!option.words().empty()) line += " -x -a " + quoted(joined(option.words()));
-            else if (!option.is_flag()) line += " -r";
+            if (!option.words().empty())
+                line += " -x -a " + quoted(joined(option.words()));
+            else if (!option.is_flag())
+                line += " -r";
             text += line + " -d " + quoted(option.description()) + "\n";
         }
     }
