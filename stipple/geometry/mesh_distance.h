@@ -10,8 +10,9 @@ struct MeshDistance {
     double largest = 0;        // over those points and the vertices of faces: the one-sided Hausdorff distance, nearly
 };
 
-/// From `samples` points and the vertices of `from` to the nearest point of `to`, both in one frame. CPU. Deterministic,
-/// threads do not matter. Throws Error{bad_argument} as sample_surface does, and for a `to` without faces.
+/// From `samples` points and the vertices of `from` to the nearest point of `to`, both in one frame. CPU.
+/// Deterministic, threads do not matter. Throws Error{bad_argument} as sample_surface does, and for a `to` without
+/// faces.
 MeshDistance mesh_distance(const MeshView& from, const MeshView& to, int64_t samples = 100'000);
 
 }  // namespace stipple::geometry
