@@ -9,6 +9,7 @@ struct ReconstructOptions {
     int resolution = 0;  // cells along the longest side of the points' bounds; 0: cells as wide as the points are apart
     int k = 16;          // neighbours that tell the area of a point
     float softening = 2.5f;    // in radii of the disc of a point: more is smoother, less keeps finer detail and noise
+    float thinnest = 2.0f;     // spacings: sheets nearer than this are kept apart, 0 to 2; 0 lets them melt
     float accuracy = 2.0f;     // of the winding number
     double min_component = 0;  // connected parts of less than this share of the whole area are left out
 };
@@ -19,6 +20,12 @@ struct ReconstructOptions {
 /// sampling are closed by the smoothest continuation of the field, an open sheet becomes the outside of a bubble behind
 /// it. Noise is averaged over about softening^2 points; sharp edges are rounded by about as much as the points are
 /// apart. The level is the median of the field at the points, so that the surface runs through them.
+///
+/// Sheets that face away from each other (a thin wall) or towards each other (a narrow gap) nearer than `thinnest`
+/// spacings are moved apart along their normals to that distance while the surface is made, and its vertices back: both
+/// sides stay, even of a wall without thickness, whose free edge is rounded by up to two spacings. There the sides may
+/// cut through each other by some tenths of a spacing. What several such layers in a stack make of each other is not
+/// promised.
 ///
 /// Only cells near the points, and where the surface goes from there, are looked at: time and memory grow with the
 /// area, not with the volume. The mesh is in the frame of the points; the origin of marching_cubes applies within it.

@@ -11,6 +11,8 @@ struct WatertightOptions {
     bool project = true;      // onto the input; false leaves the boundary of cells, within two voxels of the input
     int32_t cap_holes = 0;    // closes gaps narrower than this, none twice as wide; 0 closes none on purpose
     bool keep_inner = false;  // also the walls of cavities that cannot be reached from outside
+    double tolerance = 0;     // decimates while the error, max_error of decimate(), is at most this; 0: does not
+    int64_t faces = 0;        // decimates to at most so many faces, whatever the error; 0: tolerance alone decides
 };
 
 /// A closed, 2-manifold, oriented mesh around any triangle soup: with holes, self-intersections, flipped, duplicated
@@ -31,6 +33,10 @@ struct WatertightOptions {
 /// point crosses no face, so both sides of a sheet stay on their sides. Last, vertices that met are merged where the
 /// mesh stays a manifold. The guarantee is one of indices: edges between parts nearer than a voxel may cut through a
 /// neighbouring face (one in some thousands), and few faces may be left without area.
+///
+/// Faces are as wide as half a voxel everywhere; a tolerance leaves few of them where the surface is flat, faces > 0 as
+/// many as asked for, more where fewer would break the surface (decimate.h). Either keeps the surface watertight and of
+/// the same genus, and adds its own error to the bounds above.
 ///
 /// Positions are relative to the input's origin; attributes are not carried over. CPU only. Throws Error{bad_argument}
 /// for what require_mesh refuses (non-finite vertices of faces among it), a mesh without faces or all at one point,

@@ -236,6 +236,38 @@ TEST_F(CliMesh, WatertightClosesABox) {
     expect_entries({"open.off", "solid.ply", "capped.ply"});
 }
 
+TEST_F(CliMesh, WatertightHasAsManyFacesAsTheShapeNeeds) {
+    const std::string box = file("box.off", cube_off(12, 500000));
+    const auto converted = [&](std::vector<std::string> more) {
+        std::vector<std::string> arguments = {"mesh", "watertight", box, "-o", folder / "solid.ply", "--overwrite"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        arguments.push_back("--json");
+        return json_of(stipple(arguments));
+    };
+    const Json all = converted({"--tolerance", "0"}), few = converted({});
+    EXPECT_GT(all["after"]["faces"], 50000);
+    EXPECT_LT(few["after"]["faces"], 200);
+    for (const Json& result : {all, few, converted({"--faces", "40"}), converted({"--ratio", "4"})}) {
+        EXPECT_EQ(result["after"]["watertight"], true) << result;
+        EXPECT_NEAR(result["after"]["volume"], 1, 0.03) << result;
+        for (const char* way : {"input_to_result", "result_to_input"}) {
+            EXPECT_GT(result[way]["largest"], result[way]["mean"]) << result;
+            EXPECT_LT(result[way]["largest"], 1.0 / 64) << result;  // a voxel
+        }
+    }
+    EXPECT_LE(converted({"--faces", "40"})["after"]["faces"], 40);
+    EXPECT_LE(converted({"--ratio", "4"})["after"]["faces"], 48);
+    const auto refused = [&](std::vector<std::string> more, const std::string& text) {
+        std::vector<std::string> arguments = {"mesh", "watertight", box, "-o", folder / "no.ply"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        expect_error(stipple(arguments), 2, text);
+    };
+    refused({"--tolerance", "2"}, "--tolerance must be 0 to 1, got 2");
+    refused({"--tolerance", "nan"}, "--tolerance must be");
+    refused({"--ratio", "-1"}, "--ratio must be above 0, got -1");
+    refused({"--ratio", "2", "--faces", "9"}, "--faces and --ratio: give one of them");
+}
+
 TEST_F(CliMesh, DistancesInTheWorld) {
     // The files have different origins: readers choose them by the coordinates.
     const std::string mesh = file("far.off", cube_off(12, 500000));

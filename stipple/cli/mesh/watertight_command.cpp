@@ -1,5 +1,10 @@
+#include <algorithm>
+#include <cmath>
+
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/mesh/commands.h"
+#include "stipple/geometry/mesh_distance.h"
+#include "stipple/geometry/mesh_normals.h"
 #include "stipple/geometry/watertight.h"
 
 namespace stipple::cli {
@@ -10,11 +15,16 @@ struct MeshWatertightOptions {
     OutputFile output;
     geometry::WatertightOptions conversion;
     bool no_project = false;
+    double ratio = 0;
+
+    MeshWatertightOptions() { conversion.tolerance = 0.05; }
 };
 
 Mesh convert(const Mesh& mesh, const MeshWatertightOptions& options) {
     geometry::WatertightOptions conversion = options.conversion;
     conversion.project = !options.no_project;
+    if (options.ratio > 0)
+        conversion.faces = std::max<int64_t>(4, std::llround(options.ratio * static_cast<double>(mesh.faces())));
     Mesh solid = geometry::watertight(mesh, conversion);
     solid.vertices.origin = mesh.vertices.origin;
     return solid;
@@ -31,7 +41,24 @@ Table comparison(const Mesh& before, const geometry::MeshCheck& check_before, co
     return table;
 }
 
-void require_ranges(const geometry::WatertightOptions& options) {
+/// Adds how far each surface is from the other.
+void add_distances(const Mesh& mesh, const Mesh& solid, Table& table, Result& result) {
+    const auto add = [&](const char* name, const char* field, const Mesh& from, const Mesh& to) {
+        if (geometry::surface_area(from) == 0) return;  // segments and points: nothing to sample
+        const geometry::MeshDistance d = geometry::mesh_distance(from, to);
+        table.rows.push_back({name, fmt::format("mean {:.3g}", d.mean), fmt::format("largest {:.3g}", d.largest)});
+        result.fields[field] = {{"mean", d.mean}, {"rms", d.rms}, {"largest", d.largest}};
+    };
+    add("from input to result", "input_to_result", mesh, solid);
+    add("from result to input", "result_to_input", solid, mesh);
+}
+
+void require_ranges(const MeshWatertightOptions& given) {
+    const geometry::WatertightOptions& options = given.conversion;
+    STIPPLE_REQUIRE(options.tolerance >= 0 && options.tolerance <= 1, "--tolerance must be 0 to 1, got {}",
+                    options.tolerance);
+    STIPPLE_REQUIRE(given.ratio >= 0 && std::isfinite(given.ratio), "--ratio must be above 0, got {}", given.ratio);
+    STIPPLE_REQUIRE(given.ratio == 0 || options.faces == 0, "--faces and --ratio: give one of them");
     STIPPLE_REQUIRE(options.resolution >= 2 && options.resolution <= 2048, "--resolution must be 2 to 2048, got {}",
                     options.resolution);
     STIPPLE_REQUIRE(options.cap_holes <= options.resolution, "--cap-holes must be 0 to the resolution, {}, got {}",
@@ -42,7 +69,7 @@ void require_ranges(const geometry::WatertightOptions& options) {
 }
 
 Result run_watertight(const MeshWatertightOptions& options, const Common& common) {
-    require_ranges(options.conversion);
+    require_ranges(options);
     const io::Format format = require_output(options.output, common);
     Result result;
     result.fields["inputs"] = Json::array({options.input.path});
@@ -67,7 +94,12 @@ Result run_watertight(const MeshWatertightOptions& options, const Common& common
     result.fields["hollow"] = hollow;
     result.fields["before"] = check_json(mesh, before);
     result.fields["after"] = check_json(solid, after);
-    const Table table = comparison(mesh, before, solid, after);
+    for (const auto& [key, shown] : {std::pair("before", &mesh), std::pair("after", &solid)}) {
+        result.fields[key]["vertices"] = shown->vertices.size();
+        result.fields[key]["faces"] = shown->faces();
+    }
+    Table table = comparison(mesh, before, solid, after);
+    add_distances(mesh, solid, table, result);
     result.text = format_table(table, "") + "\n";
     save_output(solid, options.output, format,
                 fmt::format("{} vertices, {} faces", grouped(solid.vertices.size()), grouped(solid.faces())), common,
@@ -90,6 +122,10 @@ Command add_mesh_watertight(Arguments& group, Common& common) {
         .show_default();
     app.option("--offset", conversion.offset, "Voxels between surface and input; a sheet becomes twice as thick")
         .show_default();
+    app.option("--tolerance", conversion.tolerance, "Voxels that leaving out faces may cost; 0 leaves out none")
+        .show_default();
+    app.option("--faces", conversion.faces, "At most so many faces, whatever that costs").from_zero().text("N");
+    app.option("--ratio", options->ratio, "The same, as a multiple of the input's faces: 2").text("R");
     app.flag("--keep-inner", conversion.keep_inner, "Keep walls of cavities that the outside does not reach");
     app.flag("--no-project", options->no_project, "Leave the steps of the voxels");
     add_output_format(app, options->output);

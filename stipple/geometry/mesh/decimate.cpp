@@ -36,6 +36,8 @@ struct Quadric {
                           xz * p.x + yz * p.y + zz * p.z};
         return std::max(0.0, dot(ap, p) + 2 * dot(b, p) + c);
     }
+    /// The sum of the weights: normals are of unit length.
+    double weight() const { return xx + yy + zz; }
     /// Where it is smallest; false where that is a line or a plane.
     bool lowest(Vec3d& p) const {
         const Vec3d r0 = {xx, xy, xz}, r1 = {xy, yy, yz}, r2 = {xz, yz, zz};
@@ -60,8 +62,9 @@ struct Contraction {
 
 class Decimation {
 public:
-    explicit Decimation(const Mesh& mesh)
+    Decimation(const Mesh& mesh, double max_error)
         : n_(mesh.vertices.size()),
+          most_squared_(max_error * max_error),
           places_(static_cast<size_t>(n_)),
           quadrics_(static_cast<size_t>(n_)),
           faces_of_(static_cast<size_t>(n_)),
@@ -155,7 +158,8 @@ private:
             for (const Vec3d& end : {places_[a], places_[b]})
                 if (sum.at(end) < sum.at(to)) to = end;
         }
-        queue_.push({sum.at(to), a, b, stamps_[a], stamps_[b], to});
+        const double error = sum.at(to);
+        if (!(error > most_squared_ * sum.weight())) queue_.push({error, a, b, stamps_[a], stamps_[b], to});
     }
 
     bool has(int32_t face, int32_t vertex) const {
@@ -236,6 +240,7 @@ private:
     }
 
     int64_t n_, left_ = 0;
+    double most_squared_;
     Vec3d middle_;
     std::vector<Vec3d> places_;
     std::vector<Quadric> quadrics_;
@@ -250,11 +255,12 @@ private:
 
 }  // namespace
 
-MeshPart decimate(const Mesh& mesh, int64_t faces) {
+MeshPart decimate(const Mesh& mesh, int64_t faces, double max_error) {
     STIPPLE_REQUIRE(faces >= 0, "decimate: {} faces", faces);
+    STIPPLE_REQUIRE(max_error >= 0, "decimate: an error of at most {}", max_error);
     require_cpu_mesh("decimate", mesh);
     validate(mesh);
-    Decimation decimation(mesh);
+    Decimation decimation(mesh, max_error);
     while (decimation.left() > faces && decimation.step()) {
     }
     return decimation.finish(mesh);

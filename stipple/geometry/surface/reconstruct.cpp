@@ -9,6 +9,7 @@
 #include "stipple/core/parallel.h"
 #include "stipple/geometry/components.h"
 #include "stipple/geometry/marching_cubes.h"
+#include "stipple/geometry/surface/separate_sheets.h"
 #include "stipple/geometry/winding_number.h"
 
 namespace stipple::geometry {
@@ -73,6 +74,15 @@ OrientedPoints usable(View<const float, 2> points, View<const float, 2> normals)
         }
     }
     return result;
+}
+
+/// Moves the points along their normals.
+void shift(OrientedPoints& cloud, const std::vector<float>& by) {
+    cloud.box = Box<float>::none();
+    for (int64_t i = 0; i < 3 * cloud.size(); ++i) {
+        cloud.points.data()[i] += by[i / 3] * cloud.normals.data()[i];
+        cloud.box.add(static_cast<int>(i % 3), cloud.points.data()[i]);
+    }
 }
 
 double median_of(std::vector<float> values) {
@@ -224,6 +234,8 @@ void require_options(const ReconstructOptions& options) {
     STIPPLE_REQUIRE(std::isfinite(options.softening) && options.softening >= 0,
                     "{}: the softening must be at least 0, got {}", kWho, options.softening);
     STIPPLE_REQUIRE(options.accuracy > 0, "{}: the accuracy must be above 0, got {}", kWho, options.accuracy);
+    STIPPLE_REQUIRE(options.thinnest >= 0 && options.thinnest <= 2, "{}: thinnest must be 0 to 2 spacings, got {}",
+                    kWho, options.thinnest);
     STIPPLE_REQUIRE(options.min_component >= 0 && options.min_component <= 1,
                     "{}: min_component is a share, 0 to 1, got {}", kWho, options.min_component);
 }
@@ -238,7 +250,7 @@ Mesh reconstruct_surface(View<const float, 2> points, View<const float, 2> norma
                         shape_text(points.shape().data(), 2), shape_text(normals.shape().data(), 2));
     }
     require_options(options);
-    const OrientedPoints cloud = usable(points, normals);
+    OrientedPoints cloud = usable(points, normals);
     Array<float, 1> areas({cloud.size()});
     point_areas(cloud.points.view(), cloud.normals.view(), areas.view(), options.k);
     double extent = 0;
@@ -249,9 +261,19 @@ Mesh reconstruct_surface(View<const float, 2> points, View<const float, 2> norma
     constexpr int kFinest = 4096;
     const double step = options.resolution > 0 ? extent / options.resolution : std::max(spacing, extent / kFinest);
 
-    const WindingIndex field(cloud.points.view(), cloud.normals.view(), areas.view(), options.softening);
+    WindingIndex field(cloud.points.view(), cloud.normals.view(), areas.view(), options.softening);
+    std::vector<float> shifts;
+    if (options.thinnest > 0)
+        shifts = sheet_shifts(cloud.points.view(), cloud.normals.view(), areas.view(), static_cast<float>(spacing),
+                              field, options.thinnest, options.accuracy);
+    if (!shifts.empty()) {
+        shift(cloud, shifts);
+        field = WindingIndex(cloud.points.view(), cloud.normals.view(), areas.view(), options.softening);
+    }
     const float level = level_of(field, cloud, options.accuracy);
     Mesh mesh = marching_cubes(FieldGrid(field, cloud, step, options.accuracy).complete(level), level);
+    if (!shifts.empty())
+        undo_shifts(cloud.points.view(), cloud.normals.view(), areas.view(), shifts, mesh.vertices.positions.view());
     if (options.min_component == 0) return mesh;
     double area = 0;
     for (double part : connected_components(mesh).areas) area += part;

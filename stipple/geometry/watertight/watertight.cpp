@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "stipple/geometry/decimate.h"
 #include "stipple/geometry/mesh/mesh_vectors.h"
 #include "stipple/geometry/watertight/shell_cleanup.h"
 
@@ -17,6 +18,9 @@ void require_options(const WatertightOptions& options) {
                     options.offset);
     STIPPLE_REQUIRE(options.cap_holes >= 0 && options.cap_holes <= options.resolution,
                     "watertight: cap_holes {}, must be 0 to the resolution, {}", options.cap_holes, options.resolution);
+    STIPPLE_REQUIRE(options.tolerance >= 0 && options.tolerance <= 1, "watertight: tolerance {}, must be 0 to 1",
+                    options.tolerance);
+    STIPPLE_REQUIRE(options.faces >= 0, "watertight: {} faces, must be at least 0", options.faces);
     STIPPLE_REQUIRE(options.cap_holes == 0 || !options.keep_inner,
                     "watertight: cap_holes fills the inside that keep_inner would keep, take one of them");
 }
@@ -70,6 +74,8 @@ Mesh watertight(const MeshView& mesh, const WatertightOptions& options) {
         out.vertices.positions.data()[i] = static_cast<float>(shell.positions[i / 3][i % 3]);
     out.triangles = Array<int32_t, 2>({static_cast<int64_t>(shell.triangles.size()), 3});
     std::memcpy(out.triangles.data(), shell.triangles.data(), shell.triangles.size() * sizeof shell.triangles[0]);
+    if (options.faces > 0) return std::move(decimate(out, options.faces).mesh);
+    if (options.tolerance > 0) return std::move(decimate(out, 0, options.tolerance * voxel).mesh);
     return out;
 }
 

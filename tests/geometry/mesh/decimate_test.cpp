@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "stipple/geometry/closest_point.h"
@@ -74,6 +75,25 @@ TEST(GeometryDecimate, FlatPartsCostNothing) {
     EXPECT_EQ(part.mesh.faces(), 12);
     EXPECT_NEAR(geometry::check_mesh(part.mesh).volume, 1, 1e-6);
     EXPECT_NEAR(geometry::surface_area(part.mesh), 6, 1e-5);
+}
+
+TEST(GeometryDecimate, AnErrorSaysWhereToStop) {
+    const Mesh mesh = wavy_torus(64);
+    int64_t before = mesh.faces() + 1;
+    for (const double error : {0.0, 0.002, 0.008, 0.03}) {
+        const MeshPart part = decimate(mesh, 0, error);
+        const geometry::MeshCheck check = geometry::check_mesh(part.mesh);
+        EXPECT_TRUE(check.is_watertight(part.mesh));
+        EXPECT_EQ(check.euler, 0);
+        EXPECT_LT(part.mesh.faces(), before) << error;
+        before = part.mesh.faces();
+        EXPECT_LE(largest_distance(mesh, part.mesh), 5 * error + 1e-6) << error;
+        EXPECT_LE(largest_distance(part.mesh, mesh), 5 * error + 1e-6) << error;
+    }
+    EXPECT_LT(before, mesh.faces() / 10);
+    EXPECT_EQ(decimate(mesh, 6000, 0.008).mesh.faces(), 6000);  // whichever comes first
+    EXPECT_THROW(decimate(mesh, 0, -1), Error);
+    EXPECT_THROW(decimate(mesh, 0, NAN), Error);
 }
 
 TEST(GeometryDecimate, BordersStay) {

@@ -8,11 +8,14 @@
 #include "stipple/core/rng.h"
 #include "stipple/geometry/closest_point.h"
 #include "stipple/geometry/components.h"
+#include "stipple/geometry/mesh_distance.h"
 #include "stipple/geometry/mesh_normals.h"
+#include "stipple/geometry/mesh_parts.h"
 #include "stipple/geometry/sample_surface.h"
 #include "stipple/io/format.h"
 #include "tests/geometry/geometry.h"
 #include "tests/geometry/manifold.h"
+#include "tests/support/clouds.h"
 
 namespace stipple::test {
 namespace {
@@ -68,6 +71,91 @@ TEST(GeometryReconstruct, SpheresAndToriComeBack) {
         EXPECT_LT(mean_distance(mesh, found), 0.005);  // points are 0.025 apart
         EXPECT_LT(mean_distance(found, mesh), 0.005);
     }
+}
+
+/// The faces look outwards, or inwards as those of a cavity do.
+Mesh box_between(std::array<float, 3> low, std::array<float, 3> high, bool inwards = false) {
+    Mesh box = cube();
+    for (int64_t i = 0; i < 3 * box.vertices.size(); ++i) {
+        float& x = box.vertices.positions.data()[i];
+        x = x > 0.5f ? high[i % 3] : low[i % 3];
+    }
+    if (inwards)
+        for (int64_t f = 0; f < box.faces(); ++f)
+            std::swap(box.triangles.data()[3 * f], box.triangles.data()[3 * f + 1]);
+    return box;
+}
+
+Mesh both(const Mesh& a, const Mesh& b) {
+    const Mesh* meshes[] = {&a, &b};
+    return geometry::merge_meshes(meshes);
+}
+
+/// n points make a surface of the genus of the mesh whose parts are all there, in spacings.
+void expect_sheets_kept(const std::string& name, const Mesh& mesh, int64_t n, double mean, double largest) {
+    const Samples samples = samples_of(mesh, n);
+    const Mesh found = reconstruct_surface(samples.points.view(), samples.normals.view());
+    const double spacing = std::sqrt(geometry::surface_area(mesh) / static_cast<double>(n));
+    EXPECT_EQ(not_closed_manifold(found), "") << name;
+    EXPECT_EQ(euler_of(found), euler_of(mesh)) << name;
+    EXPECT_NEAR(geometry::surface_area(found) / geometry::surface_area(mesh), 1, 0.06) << name;  // both sides
+    for (const geometry::MeshDistance& d :
+         {geometry::mesh_distance(mesh, found, 20000), geometry::mesh_distance(found, mesh, 20000)}) {
+        EXPECT_LT(d.mean, mean * spacing) << name;
+        EXPECT_LT(d.largest, largest * spacing) << name;
+    }
+}
+
+// Walls and gaps that are narrower than the field of the points resolves: plates, a box with a wall around a cavity,
+// two blocks with a gap between them.
+TEST(GeometryReconstruct, ThinWallsAndGapsStay) {
+    constexpr int64_t kPoints = 20000;
+    const float plate = std::sqrt(2.0f / kPoints), shell = std::sqrt(12.0f / kPoints), pair = std::sqrt(6.2f / kPoints);
+    for (const float t : {2.0f, 1.5f, 1.0f, 0.5f, 0.25f}) {
+        const std::string text = " of " + std::to_string(t) + " spacings";
+        expect_sheets_kept("a plate" + text, box_between({0, 0, 0}, {1, 1, t * plate}), kPoints, 0.1, 2);
+        const float wall = t * shell, rest = 1 - wall;
+        expect_sheets_kept(
+            "a wall" + text,
+            both(box_between({0, 0, 0}, {1, 1, 1}), box_between({wall, wall, wall}, {rest, rest, rest}, true)), kPoints,
+            0.13, 1.8);
+        if (t < 1) continue;  // narrower gaps may have a bridge at their rim
+        expect_sheets_kept(
+            "a gap" + text,
+            both(box_between({0, 0, 0}, {1, 1, 0.3f}), box_between({0, 0, 0.3f + t * pair}, {1, 1, 0.6f + t * pair})),
+            kPoints, 0.1, 1.5);
+    }
+}
+
+// Both sides in one plane: only the field knows that they are no gap.
+TEST(GeometryReconstruct, AMembraneHasTwoSides) {
+    const Mesh top = box_between({0, 0, 0}, {1, 1, 0});
+    const Samples samples = samples_of(top, 10000);
+    const Mesh found = reconstruct_surface(samples.points.view(), samples.normals.view());
+    EXPECT_EQ(not_closed_manifold(found), "");
+    EXPECT_NEAR(geometry::surface_area(found), 2, 0.15);
+    EXPECT_LT(geometry::mesh_distance(top, found, 20000).largest, 2 * 0.0141);
+    EXPECT_LT(geometry::mesh_distance(found, top, 20000).largest, 2 * 0.0141);
+    ReconstructOptions options;
+    options.thinnest = 0;  // what has no volume has no surface
+    EXPECT_LT(geometry::surface_area(reconstruct_surface(samples.points.view(), samples.normals.view(), options)), 1);
+}
+
+// Where no sheets are near each other nothing moves, and a few wrong normals make none.
+TEST(GeometryReconstruct, OrdinarySurfacesAreLeftAlone) {
+    Samples samples = samples_of(sphere(5), 20000);
+    ReconstructOptions plain;
+    plain.thinnest = 0;
+    const auto same = [&] {
+        return difference(reconstruct_surface(samples.points.view(), samples.normals.view()),
+                          reconstruct_surface(samples.points.view(), samples.normals.view(), plain));
+    };
+    EXPECT_EQ(same(), "");
+    for (int64_t i = 0; i < 20000; i += 1000)
+        for (int axis = 0; axis < 3; ++axis) samples.normals.data()[3 * i + axis] *= -1;
+    const Mesh found = reconstruct_surface(samples.points.view(), samples.normals.view());
+    EXPECT_EQ(euler_of(found), 2);
+    EXPECT_LT(geometry::mesh_distance(found, sphere(5), 20000).largest, 0.05);  // two spacings
 }
 
 TEST(GeometryReconstruct, NoiseIsAveraged) {
@@ -158,10 +246,12 @@ TEST(GeometryReconstruct, SmallPartsMayBeLeftOut) {
 
 TEST(GeometryReconstruct, ThreadsDoNotMatter) {
     const Samples samples = samples_of(wavy_torus(40, 40), 5000);
+    const Samples thin = samples_of(box_between({0, 0, 0}, {1, 1, 0.01f}), 5000);
     expect_same_on_threads([&] {
         Mesh mesh = reconstruct_surface(samples.points.view(), samples.normals.view());
         std::vector<Array<float, 2>> results;
         results.push_back(std::move(mesh.vertices.positions));
+        results.push_back(reconstruct_surface(thin.points.view(), thin.normals.view()).vertices.positions.clone());
         return results;
     });
 }
@@ -209,6 +299,9 @@ TEST(GeometryReconstruct, MistakesAreNamed) {
     options.accuracy = 0;
     EXPECT_EQ(message(100, options), "reconstruct_surface: the accuracy must be above 0, got 0");
     options.accuracy = 2;
+    options.thinnest = 3;
+    EXPECT_EQ(message(100, options), "reconstruct_surface: thinnest must be 0 to 2 spacings, got 3");
+    options.thinnest = 2;
     options.min_component = 2;
     EXPECT_EQ(message(100, options), "reconstruct_surface: min_component is a share, 0 to 1, got 2");
     EXPECT_EQ(bad_argument_of([&] { reconstruct_surface(samples.points.view(), samples.normals.view().slice(0, 9)); }),

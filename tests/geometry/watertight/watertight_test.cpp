@@ -211,6 +211,40 @@ TEST(Watertight, BrokenMeshes) {
     expect_sound("soup", triangles, watertight(triangles, at_resolution(24)), 24);
 }
 
+TEST(Watertight, FewerFacesKeepThePromises) {
+    // As fine as the voxels, flat parts of a few faces; the shell of a bowl is thin and bent.
+    const Mesh meshes[] = {cube(), wavy_torus(96, 48), bowl(0.6), sphere(4)};
+    for (size_t i = 0; i < std::size(meshes); ++i) {
+        WatertightOptions options = at_resolution(32);
+        const Mesh all = watertight(meshes[i], options);
+        const MeshCheck whole = check_mesh(all);
+        options.tolerance = 0.05;
+        const Mesh few = watertight(meshes[i], options);
+        const MeshCheck check = expect_sound("mesh " + std::to_string(i), meshes[i], few, 32);
+        EXPECT_LT(few.faces(), all.faces() / 3) << i;
+        EXPECT_EQ(check.euler, whole.euler) << i;
+        EXPECT_EQ(check.components, whole.components) << i;
+        EXPECT_NEAR(check.volume, whole.volume, i == 2 ? 0.1 * whole.volume : 0.01 * whole.volume) << i;
+        options.faces = 500;
+        const Mesh counted = watertight(meshes[i], options);
+        EXPECT_TRUE(check_mesh(counted).is_watertight(counted)) << i;
+        EXPECT_LE(counted.faces(), 500) << i;
+        EXPECT_GE(counted.faces(), 498) << i;
+    }
+}
+
+TEST(Watertight, FewerFacesOfBrokenMeshes) {
+    for (int i = 0; i < 48; ++i) {
+        const BrokenMesh broken = broken_mesh(i, 16);
+        WatertightOptions options = at_resolution(16);
+        options.tolerance = 0.05;
+        expect_sound(std::to_string(i) + " " + broken.name, broken.mesh, watertight(broken.mesh, options), 16);
+        options.faces = 60;
+        const Mesh counted = watertight(broken.mesh, options);
+        EXPECT_TRUE(check_mesh(counted).is_watertight(counted)) << i << " " << broken.name;
+    }
+}
+
 TEST(Watertight, MeshesOfTheDataSet) {
     for (const char* name : {"cgal_tripod", "cgal_p", "libigl_decimated_knight", "psb_hand_185"}) {
         const std::string file = std::string("upsample_train_meshes/") + name + ".ply";
