@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "tests/cli/cli.h"
+#include "tests/support/laz_writer.h"
 
 namespace stipple::test {
 namespace {
@@ -35,6 +36,32 @@ TEST_F(CliLas, FromLasToLasNothingChanges) {
     const LaunchResult dry = stipple({"convert", las, "-o", folder / "dry.las", "--dry-run"});
     EXPECT_TRUE(contains(dry.out, "would write")) << report(dry);
     expect_error(stipple({"convert", las, "-o", folder / "same.las"}), 4, "exists already");
+}
+
+TEST_F(CliLas, LazIsReadAsTheLasThatItWas) {
+    const std::string las = read_file(scan());
+    const auto* bytes = reinterpret_cast<const std::byte*>(las.data());
+    LazOptions options;
+    options.chunk_points = 25;
+    const std::vector<std::byte> packed = to_laz({bytes, bytes + las.size()}, options);
+    const std::string laz(reinterpret_cast<const char*>(packed.data()), packed.size());
+    expect_success(stipple({"convert", file("scan.laz", laz), "-o", folder / "back.las"}));
+    EXPECT_TRUE(content("back.las") == las);
+    expect_success(shell("cat scan.laz | $S convert - -o piped.las", {.arguments = {}, .folder = folder.path()}));
+    EXPECT_TRUE(content("piped.las") == las);
+    expect_success(stipple({"convert", folder / "scan.laz", "-o", folder / "near.las", "--shift", "1", "2", "3"}));
+    expect_success(stipple({"convert", folder / "scan.laz", "-o", folder / "scan.ply"}));
+    const Json one = json_of(stipple({"info", folder / "scan.laz", "--json"}))["files"][0];
+    const Json two = json_of(stipple({"info", folder / "scan.las", "--json"}))["files"][0];
+    EXPECT_EQ(one["las"], two["las"]);
+    EXPECT_EQ(one["bounds"], two["bounds"]);
+
+    const LaunchResult written = stipple({"convert", folder / "scan.las", "-o", folder / "out.laz"});
+    expect_error(written, 2, "LAZ is read, not written");
+    EXPECT_TRUE(contains(written.err, "laszip -i out.las -o out.laz")) << report(written);
+    expect_error(stipple({"info", file("cut.laz", laz.substr(0, laz.size() - 40))}), 3, "the file is cut off");
+    expect_error(stipple({"info", file("text.laz", "1 2 3\n")}), 3, "not a LAS file");
+    EXPECT_FALSE(std::filesystem::exists(folder / "out.laz"));
 }
 
 TEST_F(CliLas, GridsAndShifts) {

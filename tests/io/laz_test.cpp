@@ -5,6 +5,7 @@
 #include "stipple/io/cloud_stream.h"
 #include "stipple/io/las.h"
 #include "tests/io/las_samples.h"
+#include "tests/support/allocation.h"
 #include "tests/support/data_sets.h"
 #include "tests/support/laz_writer.h"
 #include "tests/support/temporary_folder.h"
@@ -203,6 +204,15 @@ TEST(Laz, TheIndexOfCloudOptimisedFilesIsLeftOut) {
     expect_equal(parse(io::parse_las, las), mesh);
     EXPECT_EQ(mesh.vertices.facts.las->records.size(), 0u);
     EXPECT_EQ(mesh.vertices.facts.las->extended.size(), 1u);
+}
+
+TEST(Laz, AllocationFailures) {
+    LazOptions options;
+    options.chunks = {3};
+    for (const int format : {3, 8}) {
+        const Bytes laz = to_laz(scanned(format >= 6 ? 4 : 2, format, 3, 1), options);
+        for_each_allocation_failure([&] { parse(io::parse_las, laz); });
+    }
 }
 
 TEST(Laz, EmptyFilesAndBadNames) {

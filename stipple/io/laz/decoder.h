@@ -21,7 +21,6 @@ public:
     }
     /// The reader stands behind the last byte that was given. Call before anybody else reads.
     void release();
-    bool at_end() const { return next_ == end_; }
 
 private:
     void refill();

@@ -17,8 +17,8 @@ inline int clamp_byte(int value) {
     return std::clamp(value, 0, 255);
 }
 
-/// The context of a height, by the width that the differences in x and y have (`most` at most) and `single` for points
-/// that are the only return of their pulse.
+/// The context of a difference by the width of those before it, in steps of two up to `most`; `single`: the point is
+/// the only return of its pulse.
 inline size_t width_context(uint32_t width, uint32_t most, bool single) {
     return (width < most ? width & ~1u : most) + single;
 }
