@@ -257,6 +257,7 @@ TEST_F(CliMesh, WatertightHasAsManyFacesAsTheShapeNeeds) {
     }
     EXPECT_LE(converted({"--faces", "40"})["after"]["faces"], 40);
     EXPECT_LE(converted({"--ratio", "4"})["after"]["faces"], 48);
+    EXPECT_TRUE(contains(converted({"--faces", "2"})["warnings"].dump(), "faces are left, fewer would break"));
     const auto refused = [&](std::vector<std::string> more, const std::string& text) {
         std::vector<std::string> arguments = {"mesh", "watertight", box, "-o", folder / "no.ply"};
         arguments.insert(arguments.end(), more.begin(), more.end());

@@ -20,11 +20,16 @@ struct MeshWatertightOptions {
     MeshWatertightOptions() { conversion.tolerance = 0.05; }
 };
 
+/// At most so many faces are asked for; 0 leaves it to the tolerance.
+int64_t faces_wanted(const Mesh& mesh, const MeshWatertightOptions& options) {
+    if (options.ratio == 0) return options.conversion.faces;
+    return std::max<int64_t>(1, std::llround(std::min(1e15, options.ratio * static_cast<double>(mesh.faces()))));
+}
+
 Mesh convert(const Mesh& mesh, const MeshWatertightOptions& options) {
     geometry::WatertightOptions conversion = options.conversion;
     conversion.project = !options.no_project;
-    if (options.ratio > 0)
-        conversion.faces = std::max<int64_t>(4, std::llround(options.ratio * static_cast<double>(mesh.faces())));
+    conversion.faces = faces_wanted(mesh, options);
     Mesh solid = geometry::watertight(mesh, conversion);
     solid.vertices.origin = mesh.vertices.origin;
     return solid;
@@ -83,6 +88,10 @@ Result run_watertight(const MeshWatertightOptions& options, const Common& common
         throw Error(ErrorCode::check_failed, Place{options.input.path},
                     fmt::format("the result is not watertight ({}): nothing is written", watertight_text(solid, after)),
                     "try another --resolution");
+    const int64_t wanted = faces_wanted(mesh, options);
+    if (wanted > 0 && solid.faces() > wanted)
+        result.warnings.push_back(fmt::format("{}: {} faces are left, fewer would break the surface",
+                                              options.input.path, grouped(solid.faces())));
     const double hollow = options.conversion.keep_inner ? 0 : geometry::hollow_share(mesh, solid);
     constexpr double kHollow = 0.1;
     if (hollow > kHollow)
