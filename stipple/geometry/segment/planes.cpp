@@ -182,6 +182,40 @@ std::vector<Plane> best_proposals(const Rows& sample, double distance, int trial
     return planes;
 }
 
+/// Least squares do not ask for the most points: shifts and tilts by parts of the distance, as long as they gain some.
+Plane climbed(const Rows& rows, Plane plane, int64_t most, double distance) {
+    constexpr int kMostTries = 24;
+    float reach = 0;
+    for (int64_t i = 0; i < rows.size(); i += 64)
+        reach = std::max({reach, std::abs(rows.x[i]), std::abs(rows.y[i]), std::abs(rows.z[i])});
+    if (!(reach > 0)) return plane;
+    int tries = 0;
+    for (const double part : {0.2, 0.07}) {
+        for (bool gains = true; gains && tries < kMostTries;) {
+            gains = false;
+            const Vec3d side = std::abs(plane.normal.x) < 0.9 ? Vec3d{1, 0, 0} : Vec3d{0, 1, 0};
+            const Vec3d u = cross(plane.normal, side), v = cross(plane.normal, u),
+                        centre = -plane.offset * plane.normal;
+            for (int way = 0; way < 6 && tries < kMostTries; ++way, ++tries) {
+                const double step = (way % 2 == 0 ? part : -part) * distance, tilt = step / static_cast<double>(reach);
+                Plane next = plane;
+                if (way < 2) {
+                    next.offset += step;
+                } else {
+                    const Vec3d normal = plane.normal + tilt * (way < 4 ? u : v);
+                    next.normal = (1 / length(normal)) * normal;
+                    next.offset = -dot(next.normal, centre);
+                }
+                const int64_t more = count_within(rows, next, static_cast<float>(distance));
+                if (more <= most) continue;
+                plane = next, most = more, gains = true;
+                break;
+            }
+        }
+    }
+    return plane;
+}
+
 /// The plane with the most points: proposals fitted on the sample, the best of them on all points.
 Plane best_plane(const Rows& rows, const PlaneOptions& options, uint64_t seed) {
     if (rows.size() < 3) return {};
@@ -210,7 +244,7 @@ Plane best_plane(const Rows& rows, const PlaneOptions& options, uint64_t seed) {
         if (more <= most) break;
         best = next, most = more;
     }
-    return best;
+    return climbed(rows, best, most, options.distance);
 }
 
 }  // namespace
