@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "stipple/io/common/conversion.h"
 #include "stipple/io/common/point_table.h"
@@ -61,10 +62,10 @@ DType stored_type(const Attribute& attribute, Warnings& warnings) {
 Attributes storable(const Attributes& attributes, const WriteOptions& options, Warnings& warnings) {
     Attributes result;
     Attribute bytes;
-    const Attribute* color = options.keep_16_bit ? nullptr : byte_color(attributes, bytes, "PLY", warnings);
+    const bool has_bytes = !options.keep_16_bit && byte_color(attributes, bytes, "PLY", warnings) == &bytes;
     for (const Attribute& attribute : attributes) {
-        if (color == &bytes && attribute.name() == "color") {
-            result.push_back(std::move(bytes));
+        if (has_bytes && attribute.name() == "color") {
+            result.push_back(std::exchange(bytes, {}));
             continue;
         }
         const DType stored = stored_type(attribute, warnings);

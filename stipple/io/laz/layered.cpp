@@ -167,7 +167,8 @@ private:
     void decode_place(Channel14& c, bool new_time) {
         const uint32_t number = c.last.number, of = c.last.of;
         const bool single = of == 1;
-        const auto median = static_cast<size_t>(2 * (kReturnContext14[of][number] - '0') + new_time);
+        const auto context = static_cast<size_t>(kReturnContext14[of][number] - '0');
+        const size_t median = 2 * context + (new_time ? 1 : 0);
         const int32_t dx = c.dx.decode(xy_.decoder, c.x_medians[median].median(), single);
         c.x_medians[median].add(dx);
         const int32_t dy =
