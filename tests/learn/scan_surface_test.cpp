@@ -61,10 +61,10 @@ Mesh scan_of(Array<float, 2> points) {
 }
 
 TEST(LearnScanSurface, LiesWithinItsBoundOfASphereAndCoversIt) {
-    constexpr int64_t kPoints = 8000;
-    const double spacing = std::sqrt(4 * M_PI / kPoints);
-    const Mesh mesh = surface_of_points(dense_sphere(kPoints, 1));
-    EXPECT_EQ(mesh.vertices.size(), kPoints);
+    constexpr int64_t kScanPoints = 8000;
+    const double spacing = std::sqrt(4 * M_PI / kScanPoints);
+    const Mesh mesh = surface_of_points(dense_sphere(kScanPoints, 1));
+    EXPECT_EQ(mesh.vertices.size(), kScanPoints);
     // Every triangle inside of the sphere by no more than its bound.
     const Array<float, 2> inside = geometry::sample_surface(mesh, 20000, 3).points;
     double deepest = 0;
@@ -98,9 +98,9 @@ TEST(LearnScanSurface, LiesWithinItsBoundOfASphereAndCoversIt) {
 }
 
 TEST(LearnScanSurface, LeavesHolesOpen) {
-    constexpr int64_t kPoints = 4000;
-    const double spacing = std::sqrt(2 * M_PI / kPoints);
-    const Mesh mesh = surface_of_points(dense_sphere(kPoints, 1, 0));
+    constexpr int64_t kScanPoints = 4000;
+    const double spacing = std::sqrt(2 * M_PI / kScanPoints);
+    const Mesh mesh = surface_of_points(dense_sphere(kScanPoints, 1, 0));
     Array<float, 2> below({1, 3});
     below.data()[0] = 0, below.data()[1] = 0, below.data()[2] = -0.3f;
     EXPECT_GT(largest_of(distances_to(mesh, below)), 1);  // the rim of the half sphere, or its top from within

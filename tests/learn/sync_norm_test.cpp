@@ -142,9 +142,10 @@ Tensor share_of(const Tensor& rows, int64_t views, int64_t rank, int64_t ranks) 
 }
 
 void expect_ranks_are_one(const network::Network& network, int64_t views, bool fuses) {
-    constexpr int64_t kClouds = 8, kPoints = 20, kRanks = 2;
+    constexpr int64_t kClouds = 8, kNormPoints = 20, kRanks = 2;
     const network::Weights weights = test::random_weights(network, 5);
-    const ops::Batch all = ops::Batch::dense(kClouds, kPoints), own = ops::Batch::dense(kClouds / kRanks, kPoints);
+    const ops::Batch all = ops::Batch::dense(kClouds, kNormPoints),
+                     own = ops::Batch::dense(kClouds / kRanks, kNormPoints);
     const std::map<std::string, Tensor> inputs = test::random_inputs(network, {all});
     RunOptions how;
     how.is_training = true;

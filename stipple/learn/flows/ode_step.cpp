@@ -35,7 +35,7 @@ constexpr Method kDormandPrince = {
     {35 / 384.0, 0, 500 / 1113.0, 125 / 192.0, -2187 / 6784.0, 11 / 84.0, 0},
     {71 / 57600.0, 0, -71 / 16695.0, 71 / 1920.0, -17253 / 339200.0, 22 / 525.0, -1 / 40.0}};
 
-struct Arguments {
+struct StepArguments {
     bool is_adaptive;
     bool with_log_det;
     double t, h;
@@ -47,7 +47,7 @@ struct Stepped {
     Tensor error;  // of the state; of an adaptive method
 };
 
-Stepped step(const FlowNet& net, const Tensor& state, const Arguments& arguments) {
+Stepped step(const FlowNet& net, const Tensor& state, const StepArguments& arguments) {
     const Method& method = arguments.is_adaptive ? kDormandPrince : kRungeKutta;
     const int64_t c = net.weights[0].size(1);
     std::vector<Tensor> slopes;
@@ -76,7 +76,7 @@ class StepFunction : public torch::autograd::Function<StepFunction> {
 public:
     static variable_list forward(AutogradContext* context, const Tensor& state, const Tensor& condition,
                                  const Tensor& first, const Tensor& second, const Tensor& third, const Tensor& time,
-                                 const Arguments& arguments) {
+                                 const StepArguments& arguments) {
         keep(context, arguments);
         context->save_for_backward({state, condition, first, second, third, time});
         const Stepped made = step({condition, {first, second, third}, time, arguments.activation}, state, arguments);
@@ -94,8 +94,8 @@ public:
                 inputs.push_back(saved.detach().requires_grad_(true));
             const torch::AutoGradMode with_graph(true);
             const Stepped made =
-                step({inputs[1], {inputs[2], inputs[3], inputs[4]}, inputs[5], kept<Arguments>(context).activation},
-                     inputs[0], kept<Arguments>(context));
+                step({inputs[1], {inputs[2], inputs[3], inputs[4]}, inputs[5], kept<StepArguments>(context).activation},
+                     inputs[0], kept<StepArguments>(context));
             const variable_list made_of = torch::autograd::grad({made.state}, inputs, {gradients[0]},
                                                                 /*retain_graph=*/false, /*create_graph=*/false,
                                                                 /*allow_unused=*/true);
@@ -105,7 +105,7 @@ public:
     }
 };
 
-Stepped make_step(const FlowNet& net, const Tensor& state, const Arguments& arguments) {
+Stepped make_step(const FlowNet& net, const Tensor& state, const StepArguments& arguments) {
     if (!torch::GradMode::is_enabled()) return step(net, state, arguments);
     const variable_list made =
         StepFunction::apply(state, net.condition, net.weights[0], net.weights[1], net.weights[2], net.time, arguments);
@@ -119,7 +119,7 @@ double error_of(const Stepped& made, const Tensor& before, double tolerance) {
     return (torch::abs(made.error) / (tolerance * (1 + size))).max().item<double>();
 }
 
-Tensor adaptive(const FlowNet& net, Tensor state, const OdeOptions& options, Arguments arguments) {
+Tensor adaptive(const FlowNet& net, Tensor state, const OdeOptions& options, StepArguments arguments) {
     constexpr double kShortest = 1e-7, kMost = 5, kLeast = 0.2, kSafety = 0.9;
     double done = 0, length = 0.1;
     while (done < 1) {
@@ -148,7 +148,7 @@ Moved ode_step(const FlowNet& net, const Tensor& x, bool with_log_det, const Ode
     STIPPLE_REQUIRE(options.tolerance >= 0 && std::isfinite(options.tolerance), "a tolerance of {}, must be 0 or more",
                     options.tolerance);
     Tensor state = with_log_det ? torch::constant_pad_nd(x, {0, 1}) : x;
-    Arguments arguments{options.tolerance > 0, with_log_det, 0, 0, net.activation};
+    StepArguments arguments{options.tolerance > 0, with_log_det, 0, 0, net.activation};
     if (arguments.is_adaptive) {
         state = adaptive(net, state, options, arguments);
     } else {

@@ -7,7 +7,7 @@
 namespace stipple::learn {
 namespace {
 
-struct Batches {
+struct InterpolationBatches {
     ops::Batch of_rows, of_indices;
 };
 
@@ -20,7 +20,7 @@ struct Weighing {
 class InterpolateFunction : public torch::autograd::Function<InterpolateFunction> {
 public:
     static torch::Tensor forward(AutogradContext* context, const torch::Tensor& rows, const torch::Tensor& weights,
-                                 const torch::Tensor& indices, const Batches& batches) {
+                                 const torch::Tensor& indices, const InterpolationBatches& batches) {
         torch::Tensor out = new_floats(rows, {indices.size(0), weights.size(1), rows.size(1)});
         ops::interpolate(clouds_of(rows, batches.of_rows), neighbours_of(indices, batches.of_indices),
                          view_of<const float, 3>(weights), view_of<float, 3>(out), current_stream(rows));
@@ -32,7 +32,7 @@ public:
     static variable_list backward(AutogradContext* context, const variable_list& gradients) {
         return first_derivative("interpolate", [&]() -> variable_list {
             if (!gradients[0].defined()) return variable_list(4);
-            const auto [of_rows, of_indices] = kept<Batches>(context);
+            const auto [of_rows, of_indices] = kept<InterpolationBatches>(context);
             const variable_list saved = context->get_saved_variables();
             const torch::Tensor &rows = saved[0], &weights = saved[1], &indices = saved[2];
             const torch::Tensor dL_dout = gradients[0].contiguous();
@@ -196,7 +196,7 @@ torch::Tensor interpolate(const Clouds& rows, const Neighbours& neighbours, cons
     const torch::Tensor from = checked_floats("interpolate", "rows", rows.rows, 2, {});
     return InterpolateFunction::apply(from, checked_floats("interpolate", "weights", weights, 3, from),
                                       checked_indices("interpolate", neighbours.indices, 2, from),
-                                      Batches{rows.batch, neighbours.batch});
+                                      InterpolationBatches{rows.batch, neighbours.batch});
 }
 
 torch::Tensor three_weights(const torch::Tensor& distances_sq, const ops::InverseDistance& options) {

@@ -11,7 +11,7 @@ namespace {
 
 using torch::Tensor;
 
-struct Arguments {
+struct LinearNormArguments {
     ops::Batch batch;
     double eps, momentum;
     bool uses_batch_statistics, has_relu;
@@ -63,7 +63,7 @@ class LinearNormMaxFunction : public torch::autograd::Function<LinearNormMaxFunc
 public:
     static Tensor forward(AutogradContext* context, const Tensor& rows, const Tensor& weight, const Tensor& bias,
                           const Tensor& gamma, const Tensor& beta, const Tensor& running_mean,
-                          const Tensor& running_var, const Arguments& arguments) {
+                          const Tensor& running_var, const LinearNormArguments& arguments) {
         RowStatistics of_rows;
         const Tensor exact = at_least_float(weight);
         Tensor mean, variance;  // of the products without bias
@@ -103,7 +103,7 @@ public:
         return first_derivative("linear_norm_max", [&]() -> variable_list {
             variable_list wanted(8);  // of the arguments of forward
             if (!gradients[0].defined()) return wanted;
-            const Arguments arguments = kept<Arguments>(context);
+            const LinearNormArguments arguments = kept<LinearNormArguments>(context);
             const variable_list saved = context->get_saved_variables();
             const Tensor &rows = saved[0], weight = at_least_float(saved[1]), &gamma = saved[2], &inverse = saved[3],
                          &normalised = saved[4], &winners = saved[5], &y = saved[6], &mean = saved[7],
@@ -156,9 +156,10 @@ public:
 Tensor linear_norm_max(const Clouds& rows, const LinearNorm& layer) {
     const Tensor input = rows.rows.contiguous();
     const Tensor bias = layer.bias.defined() ? layer.bias : torch::zeros_like(layer.beta.detach());
-    return LinearNormMaxFunction::apply(
-        input, layer.weight, bias, layer.gamma, layer.beta, layer.running_mean, layer.running_var,
-        Arguments{rows.batch, layer.eps, layer.momentum, layer.uses_batch_statistics, layer.has_relu, layer.group});
+    return LinearNormMaxFunction::apply(input, layer.weight, bias, layer.gamma, layer.beta, layer.running_mean,
+                                        layer.running_var,
+                                        LinearNormArguments{rows.batch, layer.eps, layer.momentum,
+                                                            layer.uses_batch_statistics, layer.has_relu, layer.group});
 }
 
 }  // namespace stipple::learn

@@ -9,7 +9,7 @@ namespace {
 
 using torch::Tensor;
 
-struct Arguments {
+struct NormArguments {
     double eps, momentum;
     bool has_relu;
 };
@@ -22,7 +22,7 @@ class NormActivationFunction : public torch::autograd::Function<NormActivationFu
 public:
     static Tensor forward(AutogradContext* context, const Tensor& rows, const Tensor& gamma, const Tensor& beta,
                           const Tensor& running_mean, const Tensor& running_var, const Tensor& offset,
-                          const Arguments& arguments) {
+                          const NormArguments& arguments) {
         const Stream stream = current_stream(rows);
         Tensor mean = new_floats(rows, {rows.size(1)}), variance = torch::empty_like(mean);
         ops::column_statistics(matrix_of(rows), view_of<float, 1>(mean), view_of<float, 1>(variance), stream);
@@ -47,7 +47,7 @@ public:
         return first_derivative("norm_activation", [&]() -> variable_list {
             variable_list wanted(7);  // of the arguments of forward
             if (!gradients[0].defined()) return wanted;
-            const bool has_relu = kept<Arguments>(context).has_relu;
+            const bool has_relu = kept<NormArguments>(context).has_relu;
             const variable_list saved = context->get_saved_variables();
             const Tensor& rows = saved[0];
             const ops::NormColumns columns = {column(saved[1]), column(saved[2]), column(saved[3]), column(saved[4])};
@@ -79,7 +79,7 @@ bool can_norm_activation(const Tensor& rows) {
 
 Tensor norm_activation(const Tensor& rows, const RowNorm& norm) {
     return NormActivationFunction::apply(rows.contiguous(), norm.gamma, norm.beta, norm.running_mean, norm.running_var,
-                                         norm.offset, Arguments{norm.eps, norm.momentum, norm.has_relu});
+                                         norm.offset, NormArguments{norm.eps, norm.momentum, norm.has_relu});
 }
 
 }  // namespace stipple::learn

@@ -26,10 +26,6 @@ constexpr uint64_t kViewSeed = 0x56494557;          // so that the second view d
 constexpr int64_t kEvaluatedPoints = 1 << 18;       // at a time
 constexpr int64_t kDeviceBytes = int64_t{8} << 30;  // of a data set that is kept on a GPU
 
-[[noreturn]] void misfit(const std::string& message) {
-    throw Error(ErrorCode::bad_config, message);
-}
-
 class LabelObjective : public Objective {
 public:
     LabelObjective(const Recipe& recipe, const LabelData& data);
@@ -110,7 +106,8 @@ void LabelObjective::build() {
             const int64_t label = label_of(set_, data_.train.front());
             for (const int64_t item : data_.train)
                 if (label_of(set_, item) != label)
-                    misfit("pointnet-segmenter is of one category: name it with data.classes");
+                    throw Error(ErrorCode::bad_config,
+                                "pointnet-segmenter is of one category: name it with data.classes");
             part_begin_ = set_.categories[static_cast<size_t>(label)].begin;
             part_end_ = set_.categories[static_cast<size_t>(label)].end;
         }
