@@ -104,6 +104,7 @@ TEST(CliStructure, FoldersIncludeOnlyWhatIsBelowThem) {
         {"ops", {"core", "io"}},
         {"geometry", {"core", "io", "ops"}},
         {"metrics", {"core", "geometry", "io", "ops"}},
+        {"radiance", {"core", "geometry", "io", "metrics", "ops"}},
         {"picture", {"core", "io"}},
         {"network", {"core", "io"}},
         {"models", {"core", "io", "network"}},
@@ -115,7 +116,7 @@ TEST(CliStructure, FoldersIncludeOnlyWhatIsBelowThem) {
          {"core", "data", "engine", "geometry", "io", "metrics", "models", "network", "ops", "picture", "tasks"}},
         {"cli",
          {"bench", "core", "data", "engine", "geometry", "io", "metrics", "models", "network", "ops", "picture",
-          "tasks"}},
+          "radiance", "tasks"}},
         {"cli/learn", {"cli", "core", "io", "learn", "network", "picture", "tasks"}},  // the program that links torch
     };
     for (const Source& source : sources()) {
