@@ -1,5 +1,6 @@
 #pragma once
-// Field: a trained voxel radiance field [Sun et al. 2022, direct voxel grid optimisation], packed for disk and exchange.
+// Field: a trained voxel radiance field [Sun et al. 2022, direct voxel grid optimisation], packed for disk and
+// exchange.
 //
 // Space is a box with a grid of nodes. A node has a density and kFeatures colour features; between nodes both are
 // trilinear. Bricks of kBrick^3 nodes of which no ray can see anything are left out.
@@ -20,9 +21,9 @@
 
 namespace stipple::radiance {
 
-inline constexpr int kBrick = 8, kBrickNodes = kBrick * kBrick * kBrick;
+inline constexpr int kBrick = 4, kBrickNodes = kBrick * kBrick * kBrick;
 inline constexpr int kFeatures = 12;
-inline constexpr int kFrequencies = 4;                          // of the view direction: 1, 2, 4, 8
+inline constexpr int kFrequencies = 4;                        // of the view direction: 1, 2, 4, 8
 inline constexpr int kViewInputs = 3 + 2 * 3 * kFrequencies;  // direction, then sines, then cosines (view_encoding.h)
 inline constexpr int kHidden = 128;
 
@@ -58,7 +59,7 @@ struct Field {
     std::array<double, 3> origin = {};
 
     std::vector<int32_t> brick;      // [bricks x, y, z], z fastest: the number of its bricks, -1 where there is none
-    std::vector<uint64_t> occupied;  // a bit per node of the bricks [stored bricks, kBrickNodes / 64]: rays skip the rest
+    std::vector<uint64_t> occupied;  // [stored bricks] a bit per node: rays skip the rest
     std::vector<float> density;      // [stored bricks, kBrickNodes], z fastest within a brick
     std::vector<uint16_t> features;  // [stored bricks, kBrickNodes, kFeatures] half precision
     ColourNetwork network;
