@@ -11,8 +11,8 @@ namespace stipple::radiance {
 struct RenderedView {
     Array<float, 3> colour;  // [height, width, 3]
     Array<float, 3> alpha;   // [height, width, 1]
-    Array<float, 3> depth;   // [height, width, 1] metric distance along the camera's axis where opacity passes one half;
-                             // infinity where it does not
+    Array<float, 3> depth;  // [height, width, 1] metric distance along the camera's axis where opacity passes one half;
+                            // infinity where it does not
     Array<float, 3> normal;  // [height, width, 3] unit, towards lower density, by weight; 0 where there is none
 };
 
