@@ -48,7 +48,8 @@ struct ColourNetwork {
     std::vector<float> weight3, bias3;  // [3, kHidden]
 };
 
-struct Field {
+/// All of a field but its grids: packed (Field) and dense (field/dense_field.h) ones have it in common.
+struct FieldSettings {
     GridShape grid;
     float density_shift = 0;
     float voxel_ratio = 1;       // voxel / the voxel that opacities are counted in
@@ -57,21 +58,37 @@ struct Field {
     float near = 0;              // depth at which rays begin
     Background background = Background::white;
     std::array<double, 3> origin = {};
+    ColourNetwork network;  // all of it empty: colour is sigmoid(the first three features)
 
-    std::vector<int32_t> brick;      // [bricks x, y, z], z fastest: the number of its bricks, -1 where there is none
-    std::vector<uint64_t> occupied;  // [stored bricks] a bit per node: rays skip the rest
-    std::vector<float> density;      // [stored bricks, kBrickNodes], z fastest within a brick
-    std::vector<uint16_t> features;  // [stored bricks, kBrickNodes, kFeatures] half precision
-    ColourNetwork network;
-
+    std::vector<Camera> cameras;               // of the photographs it was trained on: they know what has been seen
     std::map<std::string, std::string> notes;  // how it was trained: scene, steps, seconds, seed, PSNR
+};
+
+struct Field : FieldSettings {
+    std::vector<int32_t> brick;  // [bricks x, y, z], z fastest: the number of its bricks, -1 where there is none
+    std::vector<uint64_t>
+        occupied;                // a bit per node of the bricks [stored bricks, kBrickNodes / 64]: rays skip the rest
+    std::vector<float> density;  // [stored bricks, kBrickNodes], z fastest within a brick
+    std::vector<uint16_t> features;  // [stored bricks, kBrickNodes, kFeatures] half precision
 
     int64_t stored_bricks() const { return static_cast<int64_t>(density.size()) / kBrickNodes; }
 };
 
-/// One safetensors file. Loading checks every size, brick number and that values are finite; Error{bad_file} with the
-/// tensor's name otherwise.
+inline constexpr int kMostNodes = 2048;                      // of a grid along an axis
+inline constexpr int64_t kMostGridNodes = int64_t{1} << 29;  // of a grid
+
+/// What is wrong with a field, in words that name the tensor or the number; empty where nothing is. Sizes, brick
+/// numbers (each exactly once) and that every value is finite.
+std::string fault_of(const Field& field);
+
+/// One safetensors file: tensors by the names above, `network.weight1` and so on, `cameras` [n, 18] (width, height, fx,
+/// fy, cx, cy, to_world); everything else is text in the metadata. Loading checks all that fault_of does;
+/// Error{bad_file} with the tensor's or the number's name otherwise. Saving throws Error{bad_argument} for a field with
+/// a fault.
 void save_field(const std::string& path, const Field& field, Overwrite overwrite);
 Field load_field(const std::string& path);
+
+/// The file begins as one that save_field wrote. Reads the header alone; false for anything else, also what is missing.
+bool is_field_file(const std::string& path);
 
 }  // namespace stipple::radiance
