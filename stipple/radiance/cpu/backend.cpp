@@ -30,7 +30,8 @@ bool is_within(const GridView& view, Node n) {
 }
 Node node_of(const BrickGrid& b, int32_t at, int place) {
     return {at / (b.bricks[1] * b.bricks[2]) * kBrick + place / (kBrick * kBrick),
-            at / b.bricks[2] % b.bricks[1] * kBrick + place / kBrick % kBrick, at % b.bricks[2] * kBrick + place % kBrick};
+            at / b.bricks[2] % b.bricks[1] * kBrick + place / kBrick % kBrick,
+            at % b.bricks[2] * kBrick + place % kBrick};
 }
 
 struct Structure {
@@ -227,8 +228,7 @@ public:
             field.occupied.push_back(structure_.occupied[static_cast<size_t>(brick)]);
             for (size_t i = first; i < first + kBrickNodes; ++i) field.density.push_back(memory_.density.value[i]);
             for (size_t i = first * kFeatures; i < (first + kBrickNodes) * kFeatures; ++i) {
-                field.features.push_back(
-                    float_to_half(std::clamp(memory_.features.value[i], -65504.0f, 65504.0f)));
+                field.features.push_back(float_to_half(std::clamp(memory_.features.value[i], -65504.0f, 65504.0f)));
             }
         }
         unpack_network(memory_.network.value, field.network);

@@ -25,10 +25,10 @@ struct StepMemory {
     PixelPool pool;
     StepState state;
     BrickGrid bricks;
-    Values density, features;        // coarse: features [nodes, 3] are colours before their sigmoids
-    int channels = kFeatures;        // 3 in the coarse stage, which has no network
+    Values density, features;         // coarse: features [nodes, 3] are colours before their sigmoids
+    int channels = kFeatures;         // 3 in the coarse stage, which has no network
     std::vector<float> density_rate;  // [nodes] of the coarse stage; empty: 1
-    std::vector<uint8_t> touched;    // [bricks]
+    std::vector<uint8_t> touched;     // [bricks]
     Values network;
     SampleCounts counts;
 };

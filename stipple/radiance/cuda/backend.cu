@@ -1,10 +1,9 @@
 // Training on a GPU: memory, recorded steps, and what happens between them. Nothing of a step waits for the host.
 
-#include "stipple/radiance/train/backend.h"
-
 #include "stipple/radiance/cuda/colour.cuh"
 #include "stipple/radiance/cuda/memory.cuh"
 #include "stipple/radiance/cuda/setup.cuh"
+#include "stipple/radiance/train/backend.h"
 #include "stipple/radiance/train/brick_table.h"
 
 namespace stipple::radiance::cuda {
@@ -103,8 +102,8 @@ public:
     }
 
     void begin_coarse(const GridShape& grid, const StepConstants& constants) override {
-        std::vector<uint8_t> wanted(static_cast<size_t>(int64_t{grid.bricks()[0]} * grid.bricks()[1] * grid.bricks()[2]),
-                                    1);
+        std::vector<uint8_t> wanted(
+            static_cast<size_t>(int64_t{grid.bricks()[0]} * grid.bricks()[1] * grid.bricks()[2]), 1);
         structure_ = Structure(meter_, grid, number_bricks(wanted));
         const int64_t nodes = structure_.nodes();
         coarse_value_ = DeviceArray<float4>(meter_, nodes);
@@ -166,8 +165,8 @@ public:
         network_partial_ = DeviceArray<float>(meter_, int64_t{multiprocessors_} * kNetworkNumbers);
         network_half_.clear(stream_);
         fine_ = {};
-        fine_.network = {network_value_.get(), network_mean_.get(), network_square_.get(), network_half_.get(),
-                         network_partial_.get(), multiprocessors_};
+        fine_.network = {network_value_.get(), network_mean_.get(),    network_square_.get(),
+                         network_half_.get(),  network_partial_.get(), multiprocessors_};
         launch_network_halves(fine_.network, stream_);
         list_pixels(constants);
         begin_resolution(constants);
@@ -203,8 +202,8 @@ public:
     void refresh_occupancy() override {
         const StepConstants& c = is_fine_ ? fine_.constants : coarse_.constants;
         const float* density = is_fine_ ? density_.get() : reinterpret_cast<const float*>(coarse_value_.get());
-        launch_refresh(structure_.view(), structure_.place.get(), structure_.numbers.stored(), density, is_fine_ ? 1 : 4,
-                       c.shift, c.voxel_ratio, c.threshold, structure_.occupied.get(), stream_);
+        launch_refresh(structure_.view(), structure_.place.get(), structure_.numbers.stored(), density,
+                       is_fine_ ? 1 : 4, c.shift, c.voxel_ratio, c.threshold, structure_.occupied.get(), stream_);
     }
 
     void steps(int64_t count) override {
@@ -263,8 +262,8 @@ public:
             STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
             field.density = density.download();
             field.features.resize(static_cast<size_t>(nodes * kFeatures));
-            STIPPLE_CHECK_CUDA(cudaMemcpy(field.features.data(), features.get(), field.features.size() * 2,
-                                          cudaMemcpyDeviceToHost));
+            STIPPLE_CHECK_CUDA(
+                cudaMemcpy(field.features.data(), features.get(), field.features.size() * 2, cudaMemcpyDeviceToHost));
         }
         unpack_network(network_value_.download(), field.network);
     }
@@ -458,8 +457,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend(const Scene& scene, const TrainOptions& options, Device device) {
-    return std::make_unique<CudaBackend>(scene, options, device);
+void make_backend(const Scene& scene, const TrainOptions& options, Device device, std::unique_ptr<Backend>& to) {
+    to = std::make_unique<CudaBackend>(scene, options, device);
 }
 
 }  // namespace stipple::radiance::cuda

@@ -1,8 +1,7 @@
 // A step of the coarse stage in one kernel: nodes carry their colour, so a warp takes a ray there and back.
 
 #include "stipple/core/cuda/check.h"
-#include "stipple/radiance/cuda/step.cuh"
-#include "stipple/radiance/march/opacity.h"
+#include "stipple/radiance/cuda/march.cuh"
 
 namespace stipple::radiance::cuda {
 namespace {
@@ -29,45 +28,30 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) coarse_kernel(const __grid_c
     const March march = march_through(drawn.ray, view.low, view.high, c.near, c.step, drawn.offset);
     const int64_t base = int64_t{r} * step.capacity;
     int samples = 0;
-    float transmittance = 1, pixel[3] = {0, 0, 0};
-    for (int first = 0; first < march.samples; first += kWarp) {
-        const int i = first + lane;
-        const Vec3f p = march.at(i);
-        const Vec3f node = to_nodes(view, p);
-        const bool occupied = i < march.samples && is_inside(view, p) && is_occupied(step.bricks, node);
-        if (__ballot_sync(kAll, occupied) == 0) continue;
-        float alpha = 0;
-        float4 value = {0, 0, 0, 0};
-        if (occupied) {
-            value = interpolate4(corners_of(step.bricks, node), step.value);
-            alpha = opacity(value.x + c.shift, c.opacity_length);
-        }
-        bool opaque = alpha > c.threshold;
-        const float product = inclusive_product(opaque ? 1 - alpha : 1.0f, lane);
-        const float after = transmittance * product;
-        const float before_product = __shfl_up_sync(kAll, product, 1);
-        const float before = transmittance * (lane == 0 ? 1.0f : before_product);
-        const unsigned stops = __ballot_sync(kAll, opaque && after < kLeastTransmittance);
-        const int last = stops ? __ffs(static_cast<int>(stops)) - 1 : kWarp - 1;
-        opaque = opaque && lane <= last;
-        const float weight = before * alpha;
-        const bool keep = opaque && weight > c.threshold;
-        const unsigned those = __ballot_sync(kAll, opaque);
-        if (opaque) {
-            const int64_t place = base + samples + __popc(those & ((1u << lane) - 1));
-            step.index[place] = static_cast<uint16_t>(i);
-            step.opacity[place] = alpha;
-            step.weight[place] = keep ? weight : 0;
-        }
-        if (keep) {
-            pixel[0] += weight * sigmoid(value.y);
-            pixel[1] += weight * sigmoid(value.z);
-            pixel[2] += weight * sigmoid(value.w);
-        }
-        samples += __popc(those);
-        transmittance = __shfl_sync(kAll, after, last);
-        if (stops) break;
-    }
+    float pixel[3] = {0, 0, 0};
+    float4 value = {0, 0, 0, 0};
+    const MarchCounts counts = march_warp(
+        step.bricks, march, {c.shift, c.opacity_length, c.threshold}, lane,
+        [&](const Corners& corners) {
+            value = interpolate4(corners, step.value);
+            return value.x;
+        },
+        [&](const LaneSample& s) {
+            const float weight = s.kept ? s.before * s.opacity : 0;
+            if (s.opaque) {
+                const int64_t place = base + samples + rank_of(s.opaque_lanes, lane);
+                step.index[place] = static_cast<uint16_t>(s.index);
+                step.opacity[place] = s.opacity;
+                step.weight[place] = weight;
+            }
+            if (s.kept) {
+                pixel[0] += weight * sigmoid(value.y);
+                pixel[1] += weight * sigmoid(value.z);
+                pixel[2] += weight * sigmoid(value.w);
+            }
+            samples += __popc(s.opaque_lanes);
+        });
+    const float transmittance = counts.left;
 
     const float per_ray = 1.0f / static_cast<float>(c.rays);
     float slope[3], squared_error = 0, to_end = 0;
@@ -131,9 +115,9 @@ __global__ void __launch_bounds__(256) coarse_adam_kernel(const __grid_constant_
     const StepConstants& c = step.constants;
     const float rate = step.state->rate * step.state->correction;
     float4 value = step.value[node], mean = step.mean[node], square = step.square[node];
-    const float g[4] = {take_gradient<kFixed>(step.gradient, 4 * node), take_gradient<kFixed>(step.gradient, 4 * node + 1),
-                        take_gradient<kFixed>(step.gradient, 4 * node + 2),
-                        take_gradient<kFixed>(step.gradient, 4 * node + 3)};
+    const float g[4] = {
+        take_gradient<kFixed>(step.gradient, 4 * node), take_gradient<kFixed>(step.gradient, 4 * node + 1),
+        take_gradient<kFixed>(step.gradient, 4 * node + 2), take_gradient<kFixed>(step.gradient, 4 * node + 3)};
     adam(value.x, mean.x, square.x, g[0], c.rate_density * rate * step.rate[node]);
     adam(value.y, mean.y, square.y, g[1], c.rate_features * rate);
     adam(value.z, mean.z, square.z, g[2], c.rate_features * rate);

@@ -184,9 +184,8 @@ __device__ void store_gradient(__half* rows, const float (&sums)[kHiddenTiles][4
         for (int h = 0; h < 2; ++h) {
             const int at = (g + 8 * h) * kHiddenRow + 8 * n + 2 * t;
             const __half2 on = *reinterpret_cast<const __half2*>(hidden + at);
-            *reinterpret_cast<__half2*>(rows + at) =
-                __floats2half2_rn(__low2float(on) > 0 ? sums[n][2 * h] : 0.0f,
-                                  __high2float(on) > 0 ? sums[n][2 * h + 1] : 0.0f);
+            *reinterpret_cast<__half2*>(rows + at) = __floats2half2_rn(
+                __low2float(on) > 0 ? sums[n][2 * h] : 0.0f, __high2float(on) > 0 ? sums[n][2 * h + 1] : 0.0f);
         }
     }
 }
@@ -205,14 +204,15 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(const __grid_constant
     const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
     const int g = lane / 4, t = lane % 4;
     __half* hidden = m.hidden + warp * 16 * kHiddenRow;
-    for (int first = static_cast<int>(blockIdx.x) * kTile; first < count; first += static_cast<int>(gridDim.x) * kTile) {
+    for (int first = static_cast<int>(blockIdx.x) * kTile; first < count;
+         first += static_cast<int>(gridDim.x) * kTile) {
         __syncthreads();
         load_inputs(m.inputs, s, first, count);
         __syncthreads();
         float sums[kHiddenTiles][4];
         clear(sums);
-        multiply_rows<kPaddedInputs / 16, kHiddenTiles, kInputRow, kInputRow>(
-            sums, m.inputs + warp * 16 * kInputRow, m.weights.weight1);
+        multiply_rows<kPaddedInputs / 16, kHiddenTiles, kInputRow, kInputRow>(sums, m.inputs + warp * 16 * kInputRow,
+                                                                              m.weights.weight1);
         store_hidden(hidden, sums, nullptr);
         __syncwarp();
         clear(sums);
@@ -255,7 +255,8 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(const __grid_constan
     clear(to_weight2);
     clear(to_weight3);
     float to_bias2 = 0, to_bias3 = 0;
-    for (int first = static_cast<int>(blockIdx.x) * kTile; first < count; first += static_cast<int>(gridDim.x) * kTile) {
+    for (int first = static_cast<int>(blockIdx.x) * kTile; first < count;
+         first += static_cast<int>(gridDim.x) * kTile) {
         __syncthreads();
         load_inputs(m.inputs, s, first, count);
         for (int i = thread; i < kTile; i += kThreads) {

@@ -1,10 +1,7 @@
 // From the colours of samples to pixels and losses, and back to the gradients of colours and densities.
 
-#include <cuda_fp16.h>
-
 #include "stipple/core/cuda/check.h"
-#include "stipple/radiance/cuda/step.cuh"
-#include "stipple/radiance/march/opacity.h"
+#include "stipple/radiance/cuda/march.cuh"
 
 namespace stipple::radiance::cuda {
 namespace {
@@ -55,7 +52,7 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) composite_kernel(const __gri
         kept_end -= __popc(kept);
         float by_weight = 0;
         if (weight > 0) {
-            float4& colour = s.colour[record.first + kept_end + __popc(kept & ((1u << lane) - 1))];
+            float4& colour = s.colour[record.first + kept_end + rank_of(kept, lane)];
             const float rgb[3] = {colour.x, colour.y, colour.z};
             float gradient[3];
 #pragma unroll
@@ -102,7 +99,7 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) scatter_kernel(const __grid_
         const int64_t place = int64_t{r} * s.capacity + first + lane;
         const bool keep = first + lane < record.samples && s.weight[place] > 0;
         const unsigned those = __ballot_sync(kAll, keep);
-        if (keep) chosen[warp][__popc(those & ((1u << lane) - 1))] = s.index[place];
+        if (keep) chosen[warp][rank_of(those, lane)] = s.index[place];
         __syncwarp();
         const int count = __popc(those);
         for (int item = lane; item < 3 * count; item += kWarp) {
@@ -112,8 +109,7 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) scatter_kernel(const __grid_
 #pragma unroll
             for (int k = 0; k < 8; ++k) {
                 const float w = corners.weight[k];
-                add_gradient4<kFixed>(step.grids.features_gradient,
-                                      int64_t{corners.node[k]} * kFeatures + 4 * group,
+                add_gradient4<kFixed>(step.grids.features_gradient, int64_t{corners.node[k]} * kFeatures + 4 * group,
                                       {w * g.x, w * g.y, w * g.z, w * g.w});
                 if (group == 0) step.grids.touched[corners.node[k] / kBrickNodes] = 1;
             }

@@ -1,78 +1,38 @@
 // Rays of a step: where they are opaque, how much of each sample is seen, and the features of what is seen.
 
-#include <cuda_fp16.h>
-
 #include "stipple/core/cuda/check.h"
-#include "stipple/radiance/cuda/step.cuh"
-#include "stipple/radiance/march/opacity.h"
+#include "stipple/radiance/cuda/march.cuh"
 
 namespace stipple::radiance::cuda {
 namespace {
 
-__device__ float view_code(Vec3f unit, int i) {
-    if (i < 3) return unit[i];
-    if (i >= kViewInputs) return 1;
-    const int j = (i - 3) % (3 * kFrequencies);
-    const float angle = unit[j / kFrequencies] * static_cast<float>(1 << (j % kFrequencies));
-    return i - 3 < 3 * kFrequencies ? sinf(angle) : cosf(angle);
-}
-
-/// A warp takes a ray, 32 samples at a time.
+/// A warp takes a ray.
 __global__ void __launch_bounds__(kWarp* kRayWarps) march_kernel(const __grid_constant__ FineStep step) {
     const StepConstants& c = step.constants;
     const int r = static_cast<int>(blockIdx.x) * kRayWarps + static_cast<int>(threadIdx.x) / kWarp;
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     if (r >= c.rays) return;
     const DrawnRay drawn = draw_ray(step.photos, step.pool, c.draw, step.state->step, c.rays, r);
-    const GridView& view = step.grids.bricks.view;
-    const March march = march_through(drawn.ray, view.low, view.high, c.near, c.step, drawn.offset);
+    const BrickGrid& bricks = step.grids.bricks;
+    const March march = march_through(drawn.ray, bricks.view.low, bricks.view.high, c.near, c.step, drawn.offset);
     const Vec3f d = drawn.ray.direction;
-    const float norm = rsqrtf(dot(d, d));
-    if (lane < kViewCode) step.samples.view[int64_t{r} * kViewCode + lane] = view_code(d * norm, lane);
+    if (lane < kViewCode) step.samples.view[int64_t{r} * kViewCode + lane] = view_code(d * rsqrtf(dot(d, d)), lane);
 
     const int64_t base = int64_t{r} * step.samples.capacity;
-    int samples = 0, kept = 0, in_box = 0, in_mask = 0;
-    float transmittance = 1;
-    for (int first = 0; first < march.samples; first += kWarp) {
-        const int i = first + lane;
-        const Vec3f p = march.at(i);
-        const bool inside = i < march.samples && is_inside(view, p);
-        const Vec3f node = to_nodes(view, p);
-        const bool occupied = inside && is_occupied(step.grids.bricks, node);
-        in_box += __popc(__ballot_sync(kAll, inside));
-        const unsigned any = __ballot_sync(kAll, occupied);
-        if (any == 0) continue;
-        in_mask += __popc(any);
-        float alpha = 0;
-        if (occupied) {
-            const Corners corners = corners_of(step.grids.bricks, node);
-            float raw = 0;
-#pragma unroll
-            for (int k = 0; k < 8; ++k) raw += corners.weight[k] * __ldg(step.grids.density + corners.node[k]);
-            alpha = opacity(raw + c.shift, c.opacity_length);
-        }
-        bool opaque = alpha > c.threshold;
-        const float product = inclusive_product(opaque ? 1 - alpha : 1.0f, lane);
-        const float after = transmittance * product;
-        const float before_product = __shfl_up_sync(kAll, product, 1);
-        const float before = transmittance * (lane == 0 ? 1.0f : before_product);
-        const unsigned stops = __ballot_sync(kAll, opaque && after < kLeastTransmittance);
-        const int last = stops ? __ffs(static_cast<int>(stops)) - 1 : kWarp - 1;
-        opaque = opaque && lane <= last;
-        const float weight = before * alpha;
-        const bool keep = opaque && weight > c.threshold;
-        const unsigned those = __ballot_sync(kAll, opaque);
-        if (opaque) {
-            const int64_t place = base + samples + __popc(those & ((1u << lane) - 1));
-            step.samples.index[place] = static_cast<uint16_t>(i);
-            step.samples.opacity[place] = alpha;
-            step.samples.weight[place] = keep ? weight : 0;
-        }
-        samples += __popc(those);
-        kept += __popc(__ballot_sync(kAll, keep));
-        transmittance = __shfl_sync(kAll, after, last);
-        if (stops) break;
-    }
+    int samples = 0, kept = 0;
+    const MarchCounts counts = march_warp(
+        bricks, march, {c.shift, c.opacity_length, c.threshold}, lane,
+        [&](const Corners& corners) { return density_of(corners, step.grids.density); },
+        [&](const LaneSample& s) {
+            if (s.opaque) {
+                const int64_t place = base + samples + rank_of(s.opaque_lanes, lane);
+                step.samples.index[place] = static_cast<uint16_t>(s.index);
+                step.samples.opacity[place] = s.opacity;
+                step.samples.weight[place] = s.kept ? s.before * s.opacity : 0;
+            }
+            samples += __popc(s.opaque_lanes);
+            kept += __popc(s.kept_lanes);
+        });
     if (lane != 0) return;
     RayRecord& record = step.samples.rays[r];
     record.march = march;
@@ -80,11 +40,11 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) march_kernel(const __grid_co
         record.colour[k] = drawn.colour[k];
         record.background[k] = drawn.background[k];
     }
-    record.left = transmittance;
+    record.left = counts.left;
     record.samples = samples;
     record.kept = kept;
-    record.in_box = in_box;
-    record.in_mask = in_mask;
+    record.in_box = counts.in_box;
+    record.in_mask = counts.in_mask;
 }
 
 /// One block: where the kept samples of each ray go. Rays for which there is no room are left out of the step.
@@ -139,7 +99,7 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) gather_kernel(const __grid_c
         const bool keep = first + lane < record.samples && s.weight[place] > 0;
         const unsigned those = __ballot_sync(kAll, keep);
         if (keep) {
-            const int rank = __popc(those & ((1u << lane) - 1));
+            const int rank = rank_of(those, lane);
             chosen[warp][rank] = s.index[place];
             weights[warp][rank] = s.weight[place];
         }
@@ -148,16 +108,8 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) gather_kernel(const __grid_c
         for (int item = lane; item < 3 * count; item += kWarp) {
             const int j = item / 3, group = item % 3;
             const Corners corners = corners_of(bricks, to_nodes(bricks.view, march.at(chosen[warp][j])));
-            float4 sum = {0, 0, 0, 0};
-#pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                const float4 f = __ldg(reinterpret_cast<const float4*>(step.grids.features +
-                                                                       int64_t{corners.node[k]} * kFeatures) +
-                                       group);
-                const float w = corners.weight[k];
-                sum.x += w * f.x, sum.y += w * f.y, sum.z += w * f.z, sum.w += w * f.w;
-            }
-            reinterpret_cast<float4*>(s.features + int64_t{to + j} * kFeatures)[group] = sum;
+            reinterpret_cast<float4*>(s.features + int64_t{to + j} * kFeatures)[group] =
+                features_of(corners, step.grids.features, group);
             if (group == 0) {
                 s.ray[to + j] = r;
                 s.colour[to + j].w = weights[warp][j];
@@ -173,7 +125,12 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) gather_kernel(const __grid_c
 void launch_march(const FineStep& step, cudaStream_t stream) {
     const int blocks = (step.constants.rays + kRayWarps - 1) / kRayWarps;
     march_kernel<<<blocks, kWarp * kRayWarps, 0, stream>>>(step);
-    place_kernel<<<1, 1024, 0, stream>>>(step.samples, step.constants.rays);
+    STIPPLE_CHECK_CUDA(cudaGetLastError());
+    launch_place(step.samples, step.constants.rays, stream);
+}
+
+void launch_place(const Samples& samples, int32_t rays, cudaStream_t stream) {
+    place_kernel<<<1, 1024, 0, stream>>>(samples, rays);
     STIPPLE_CHECK_CUDA(cudaGetLastError());
 }
 

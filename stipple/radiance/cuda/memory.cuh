@@ -43,7 +43,9 @@ public:
     T* get() const { return data_; }
     int64_t count() const { return count_; }
     int64_t bytes() const { return count_ * static_cast<int64_t>(sizeof(T)); }
-    void clear(cudaStream_t stream) { STIPPLE_CHECK_CUDA(cudaMemsetAsync(data_, 0, static_cast<size_t>(bytes()), stream)); }
+    void clear(cudaStream_t stream) {
+        STIPPLE_CHECK_CUDA(cudaMemsetAsync(data_, 0, static_cast<size_t>(bytes()), stream));
+    }
     void upload(const std::vector<T>& values) {
         STIPPLE_CHECK_CUDA(cudaMemcpy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
     }

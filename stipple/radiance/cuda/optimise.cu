@@ -11,9 +11,9 @@ namespace {
 
 /// Total variation of the elements that have a gradient: differences to the six neighbours, at most 1 each.
 template <bool kFixed>
-__global__ void __launch_bounds__(kBrickNodes) variation_kernel(const __grid_constant__ Grids grids,
-                                                                const int32_t* brick_place, float density_weight,
-                                                                float features_weight) {
+__global__ void __launch_bounds__(kBrickNodes)
+    variation_kernel(const __grid_constant__ Grids grids, const int32_t* brick_place, float density_weight,
+                     float features_weight) {
     const int brick = static_cast<int>(blockIdx.x), place = static_cast<int>(threadIdx.x);
     if (!grids.touched[brick]) return;
     const BrickGrid& b = grids.bricks;
@@ -24,7 +24,8 @@ __global__ void __launch_bounds__(kBrickNodes) variation_kernel(const __grid_con
     const int64_t node = int64_t{brick} * kBrickNodes + place;
     const auto neighbour = [&](int dx, int dy, int dz) -> int64_t {
         const int nx = x + dx, ny = y + dy, nz = z + dz;
-        if (nx < 0 || ny < 0 || nz < 0 || nx >= b.view.size[0] || ny >= b.view.size[1] || nz >= b.view.size[2]) return -1;
+        if (nx < 0 || ny < 0 || nz < 0 || nx >= b.view.size[0] || ny >= b.view.size[1] || nz >= b.view.size[2])
+            return -1;
         const int32_t other = b.brick_of(nx, ny, nz);
         return other < 0 ? -1 : int64_t{other} * kBrickNodes + BrickGrid::place(nx, ny, nz);
     };
@@ -50,8 +51,8 @@ __global__ void __launch_bounds__(kBrickNodes) variation_kernel(const __grid_con
 
 /// A warp takes a brick. Elements without a gradient stay as they are, bit for bit.
 template <bool kFixed>
-__global__ void __launch_bounds__(256) grids_kernel(const __grid_constant__ Grids grids, const StepState* state,
-                                                    float density_rate, float features_rate) {
+__global__ void __launch_bounds__(256)
+    grids_kernel(const __grid_constant__ Grids grids, const StepState* state, float density_rate, float features_rate) {
     const int brick = static_cast<int>(blockIdx.x) * 8 + static_cast<int>(threadIdx.x) / kWarp;
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     if (brick >= grids.stored || !grids.touched[brick]) return;
@@ -130,7 +131,7 @@ void launch_optimise(const FineStep& step, bool fixed, cudaStream_t stream) {
     (fixed ? grids_kernel<true> : grids_kernel<false>)<<<(step.grids.stored + 7) / 8, 256, 0, stream>>>(
         step.grids, step.state, c.rate_density, c.rate_features);
     network_kernel<<<(kNetworkNumbers + 127) / 128, 128, 0, stream>>>(step.network, step.state, c.rate_network,
-                                                                     1 / step.gradient_scale);
+                                                                      1 / step.gradient_scale);
     STIPPLE_CHECK_CUDA(cudaGetLastError());
 }
 

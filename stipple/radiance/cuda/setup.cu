@@ -1,6 +1,5 @@
-#include "stipple/radiance/cuda/setup.cuh"
-
 #include "stipple/core/cuda/check.h"
+#include "stipple/radiance/cuda/setup.cuh"
 #include "stipple/radiance/march/opacity.h"
 #include "stipple/radiance/train/visibility.h"
 
@@ -28,8 +27,8 @@ __device__ int64_t dense_index(const GridView& view, Node n) {
     return (int64_t{n.x} * view.size[1] + n.y) * view.size[2] + n.z;
 }
 __device__ Node dense_node(const GridView& view, int64_t i) {
-    return {static_cast<int32_t>(i / view.size[2] / view.size[1]), static_cast<int32_t>(i / view.size[2] % view.size[1]),
-            static_cast<int32_t>(i % view.size[2])};
+    return {static_cast<int32_t>(i / view.size[2] / view.size[1]),
+            static_cast<int32_t>(i / view.size[2] % view.size[1]), static_cast<int32_t>(i % view.size[2])};
 }
 
 /// Blocks of kBrickNodes threads, one for each brick: its bits from a bit of each thread.
@@ -67,8 +66,8 @@ __global__ void unpack_kernel(BrickGrid bricks, const float* density, int stride
     if (i >= int64_t{bricks.view.size[0]} * bricks.view.size[1] * bricks.view.size[2]) return;
     const Node n = dense_node(bricks.view, i);
     const int32_t brick = bricks.brick_of(n.x, n.y, n.z);
-    dense[i] = brick < 0 ? kTransparent
-                         : density[(int64_t{brick} * kBrickNodes + BrickGrid::place(n.x, n.y, n.z)) * stride];
+    dense[i] =
+        brick < 0 ? kTransparent : density[(int64_t{brick} * kBrickNodes + BrickGrid::place(n.x, n.y, n.z)) * stride];
 }
 
 __global__ void resample_kernel(BrickGrid old, const float* density, GridView view, float* dense, uint8_t* candidate) {

@@ -33,11 +33,11 @@ struct Samples {
     uint16_t* index = nullptr;
     float *opacity = nullptr, *weight = nullptr;  // weight 0: not kept
     int32_t capacity = 0;
-    float* features = nullptr;    // [kept, kFeatures], then their gradients
-    int32_t* ray = nullptr;       // [kept]
-    float4* colour = nullptr;     // [kept] and the weight; then the gradients before the sigmoid, times gradient_scale
+    float* features = nullptr;  // [kept, kFeatures], then their gradients
+    int32_t* ray = nullptr;     // [kept]
+    float4* colour = nullptr;   // [kept] and the weight; then the gradients before the sigmoid, times gradient_scale
     int32_t kept_capacity = 0;
-    int32_t* kept = nullptr;      // one number
+    int32_t* kept = nullptr;  // one number
 };
 
 /// Gradients are floats, or in deterministic training integers of 2^-40, whose sums do not depend on their order.
@@ -52,8 +52,8 @@ struct Grids {
 
 struct NetworkMemory {
     float *value = nullptr, *mean = nullptr, *square = nullptr;  // [kNetworkNumbers]
-    __half* half = nullptr;      // as the tensor cores want it (colour.cu)
-    float* partial = nullptr;    // [blocks, kNetworkNumbers]
+    __half* half = nullptr;                                      // as the tensor cores want it (colour.cu)
+    float* partial = nullptr;                                    // [blocks, kNetworkNumbers]
     int32_t blocks = 0;
 };
 
@@ -158,6 +158,8 @@ void launch_coarse_step(const CoarseStep& step, bool fixed, cudaStream_t stream)
 
 // Parts of a fine step, in order.
 void launch_march(const FineStep& step, cudaStream_t stream);
+/// Where the kept samples of each ray go in the list of all.
+void launch_place(const Samples& samples, int32_t rays, cudaStream_t stream);
 void launch_gather(const FineStep& step, cudaStream_t stream);
 void launch_colour_forward(const FineStep& step, int multiprocessors, cudaStream_t stream);
 void launch_composite(const FineStep& step, bool fixed, cudaStream_t stream);

@@ -12,7 +12,7 @@ Renderer::Renderer(const Field& field, Device device) : state_(std::make_unique<
     STIPPLE_REQUIRE(fault.empty(), "render: {}", fault);
     switch (device.type) {
         case DeviceType::cpu: state_->renderer = make_cpu_renderer(field); break;
-        case DeviceType::cuda: throw Error(ErrorCode::no_device, "radiance fields are not rendered on CUDA yet");
+        case DeviceType::cuda: STIPPLE_CUDA_CALL(cuda::make_renderer, field, device, state_->renderer); break;
     }
 }
 Renderer::~Renderer() = default;

@@ -13,5 +13,8 @@ public:
 };
 
 std::unique_ptr<ViewRenderer> make_cpu_renderer(const Field& field);
+namespace cuda {
+void make_renderer(const Field& field, Device device, std::unique_ptr<ViewRenderer>& to);
+}
 
 }  // namespace stipple::radiance

@@ -13,10 +13,10 @@ inline constexpr float kBeta1 = 0.9f, kBeta2 = 0.99f, kAdamEpsilon = 1e-8f;
 
 /// Where a stage stands. Lives on the device, so that a recorded step needs nothing of the host.
 struct StepState {
-    int64_t step = 0;     // of the stage: decides what is drawn
-    int64_t since = 0;    // steps since rates and moments were reset
-    float rate = 1;       // what rates have decayed to
-    float correction = 0; // of Adam's moments, for the next step
+    int64_t step = 0;          // of the stage: decides what is drawn
+    int64_t since = 0;         // steps since rates and moments were reset
+    float rate = 1;            // what rates have decayed to
+    float correction = 0;      // of Adam's moments, for the next step
     double squared_error = 0;  // of pixels' channels, summed over rays since the caller cleared it
     int64_t rays = 0;
 };

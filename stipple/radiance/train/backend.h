@@ -41,7 +41,7 @@ public:
 
 std::unique_ptr<Backend> make_cpu_backend(const Scene& scene);
 namespace cuda {
-std::unique_ptr<Backend> make_backend(const Scene& scene, const TrainOptions& options, Device device);
+void make_backend(const Scene& scene, const TrainOptions& options, Device device, std::unique_ptr<Backend>& to);
 }
 
 }  // namespace stipple::radiance

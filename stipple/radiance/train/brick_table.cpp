@@ -12,7 +12,8 @@ BrickTable number_bricks(std::span<const uint8_t> wanted) {
         bricks.table[i] = bricks.stored();
         bricks.place.push_back(static_cast<int32_t>(i));
     }
-    STIPPLE_REQUIRE(bricks.place.size() < (size_t{1} << 31) / kBrickNodes, "{} bricks are too many", bricks.place.size());
+    STIPPLE_REQUIRE(bricks.place.size() < (size_t{1} << 31) / kBrickNodes, "{} bricks are too many",
+                    bricks.place.size());
     return bricks;
 }
 

@@ -31,8 +31,8 @@ STIPPLE_HD uint32_t shuffled(uint32_t index, uint32_t n, uint64_t key) {
 
 /// Photographs one after the other, row by row.
 struct Photos {
-    const uint8_t* pixels = nullptr;   // RGBA
-    const uint32_t* first = nullptr;   // [count + 1] pixels before each photograph
+    const uint8_t* pixels = nullptr;  // RGBA
+    const uint32_t* first = nullptr;  // [count + 1] pixels before each photograph
     const CameraView* cameras = nullptr;
     int32_t count = 0;
 };
@@ -46,9 +46,9 @@ struct PixelPool {
 
 struct DrawnRay {
     Ray ray;
-    float colour[3];      // of the photograph, on the background
+    float colour[3];  // of the photograph, on the background
     float background[3];
-    float offset = 0;     // of the first sample, in steps
+    float offset = 0;  // of the first sample, in steps
 };
 
 struct DrawRules {

@@ -154,8 +154,7 @@ std::vector<float> initial_network(uint64_t seed) {
     for (int i = 0; i < kNetworkNumbers; ++i) {
         const int inputs = i < kWeight2 ? kFeatures + kViewInputs : kHidden;
         const float bound = 1 / std::sqrt(static_cast<float>(inputs));
-        numbers[static_cast<size_t>(i)] =
-            i < kBias3 ? bound * (2 * rng.uniform(static_cast<uint64_t>(i)) - 1) : 0.0f;
+        numbers[static_cast<size_t>(i)] = i < kBias3 ? bound * (2 * rng.uniform(static_cast<uint64_t>(i)) - 1) : 0.0f;
     }
     return numbers;
 }
@@ -198,8 +197,7 @@ private:
         const StageOptions& stage = options_.fine;
         box_ = box_of_content(coarse, opaque, options_.bbox_thres, options_.world_bound_scale);
         const GridShape grid = grid_of(box_, stage.num_voxels >> stage.pg_scale.size());
-        const std::vector<uint8_t> occupied =
-            occupied_nodes(grid, coarse, pooled(coarse, opaque), options_.bbox_thres);
+        const std::vector<uint8_t> occupied = occupied_nodes(grid, coarse, pooled(coarse, opaque), options_.bbox_thres);
         shift_ = shift_of(stage.alpha_init);
         const StepConstants constants = constants_of(stage, options_, scene_, grid, shift_, 1);
         backend_.begin_fine(grid, constants, occupied, initial_network(options_.seed));
@@ -248,9 +246,9 @@ private:
             for (const int at : stage.pg_scale) {
                 if (at - 1 > done) until = std::min<int64_t>(until, at - 1);
             }
-            const int64_t refresh =
-                next < kFirstRefresh ? kFirstRefresh
-                                     : kFirstRefresh + ((next - kFirstRefresh) / kRefreshEvery + 1) * kRefreshEvery;
+            const int64_t refresh = next < kFirstRefresh
+                                        ? kFirstRefresh
+                                        : kFirstRefresh + ((next - kFirstRefresh) / kRefreshEvery + 1) * kRefreshEvery;
             until = std::min(until, refresh - 1);
             backend_.steps(until - done);
             done = until;
@@ -295,14 +293,9 @@ TrainResult train(const Scene& scene, const TrainOptions& options, Device device
                   const std::function<void(const TrainStep&)>& report) {
     require_trainable(scene, options);
     std::unique_ptr<Backend> backend;
-    if (device.type == DeviceType::cuda) {
-#ifdef STIPPLE_WITH_CUDA
-        backend = cuda::make_backend(scene, options, device);
-#else
-        throw Error(ErrorCode::no_device, "built without CUDA");
-#endif
-    } else {
-        backend = make_cpu_backend(scene);
+    switch (device.type) {
+        case DeviceType::cpu: backend = make_cpu_backend(scene); break;
+        case DeviceType::cuda: STIPPLE_CUDA_CALL(cuda::make_backend, scene, options, device, backend); break;
     }
     return Schedule(scene, options, *backend, report).run();
 }
