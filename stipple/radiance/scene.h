@@ -10,7 +10,10 @@
 #include "stipple/core/box.h"
 #include "stipple/core/image.h"
 #include "stipple/core/point_cloud.h"
-#include "stipple/io/colmap.h"
+
+namespace stipple::io {
+struct ColmapModel;  // io/colmap.h
+}
 
 namespace stipple::radiance {
 
@@ -57,23 +60,22 @@ struct SceneOptions {
     std::function<void(const std::string& line)> report;  // what is done, where that takes long; may be empty
 };
 
-/// A folder with
+/// A folder with one of these, tried in this order:
 ///
-///   transforms_train.json  Blender's layout; transforms_val.json and transforms_test.json are the other splits, where
-///   they
-///                          are. near and far are kBlenderNear and kBlenderFar.
-///   transforms.json        as instant-ngp and nerfstudio have it. near is half the least, far 1.5 times the largest
-///   depth
-///                          of the point that all cameras look at, which is 2 and 6 for Blender's cameras; those two
-///                          where there is no such point.
-///   a COLMAP model         in sparse/*, sparse or the folder itself, text or binary, of several models that with the
-///   most
-///                          images; pictures in images/, else in the folder. The box holds all but the outermost
-///                          hundredth of the points on each side of each axis, and a tenth of its extent more on each
-///                          side. near and far are 0.9 and 1.1 times the depths that all but the outermost two
-///                          hundredths of what cameras see of the points lies between. Sources of fewer than 8 points
-///                          have neither.
-///   photographs alone      (in images/, else in the folder): the program colmap finds the cameras, in FOLDER/sparse.
+/// transforms_train.json: Blender's layout; transforms_val.json and transforms_test.json are the other splits, where
+/// they are there. near and far are kBlenderNear and kBlenderFar.
+///
+/// transforms.json, as instant-ngp and nerfstudio have it: near is half the least, far 1.5 times the largest depth of
+/// the point that all cameras look at, which makes 2 and 6 of Blender's cameras; those two where there is no such
+/// point.
+///
+/// A COLMAP model in sparse/*, sparse or the folder itself, text or binary, of several the one with the most images;
+/// pictures in images/, else in the folder. The box holds all but the outermost hundredth of the points on each side of
+/// each axis, and a tenth of its extent more on each side. near is 0.9 times the depth that all but 1/200 of what
+/// cameras see of the points lies behind, far 1.1 times the one that all but 1/200 lies before. Fewer than 8 points
+/// tell neither.
+///
+/// Photographs alone, in images/, else in the folder: the program colmap finds their cameras, in FOLDER/sparse.
 ///
 /// Without a split, every test_every-th image by name is a test image, the first one too, unless it is the only one.
 /// Images are PNG or JPEG; a name without extension is tried with .png, .jpg and .jpeg. Pixels count as they are

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "stipple/core/folder.h"
+#include "stipple/io/colmap.h"
 #include "stipple/radiance/scene/photographs.h"
 #include "stipple/radiance/scene/planned_view.h"
 
