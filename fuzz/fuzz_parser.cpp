@@ -18,11 +18,14 @@
 #include "stipple/core/parallel.h"
 #include "stipple/data/packed.h"
 #include "stipple/data/packed/block.h"
+#include "stipple/io/colmap.h"
+#include "stipple/io/common/exif.h"
 #include "stipple/io/event_file.h"
 #include "stipple/io/format.h"
 #include "stipple/io/image_file.h"
 #include "stipple/io/safetensors.h"
 #include "stipple/io/tfrecord.h"
+#include "stipple/io/transforms.h"
 #include "stipple/models/registry.h"
 
 namespace {
@@ -232,6 +235,51 @@ void run_image(const uint8_t* data, size_t size) {
         fail("round trip: pixels");
 }
 
+void run_exif(const uint8_t* data, size_t size) {
+    const int orientation = io::exif_orientation({data, size});
+    if (orientation < 1 || orientation > 8) fail("an orientation that there is not");
+}
+
+/// Cameras of transforms.json: what is read can be used.
+void run_transforms(const uint8_t* data, size_t size) {
+    const io::Transforms transforms = parse_bytes(data, size, io::parse_transforms);
+    if (transforms.frames.empty()) fail("no frames were returned");
+    for (const io::TransformsFrame& frame : transforms.frames) {
+        if (!io::path_fault(frame.file_path).empty()) fail("a path that was to be refused");
+        for (const double number : frame.to_world)
+            if (!std::isfinite(number)) fail("a pose that is not finite");
+        if (!(io::lens_of(frame, 640, 480).fx > 0)) fail("a camera without focal length");
+    }
+}
+
+/// One file of a COLMAP model, read, written in binary, read and written again.
+void run_colmap(const uint8_t* data, size_t size) {
+    using Write = void (*)(const io::ColmapModel&, io::ColmapForm, ByteSink&);
+    const Write write = g_parser == "colmap_cameras"  ? io::write_colmap_cameras
+                        : g_parser == "colmap_images" ? io::write_colmap_images
+                                                      : io::write_colmap_points;
+    const auto parse = [](io::ByteReader& reader) {
+        io::ColmapModel model;
+        if (g_parser == "colmap_cameras")
+            model.cameras = io::parse_colmap_cameras(reader);
+        else if (g_parser == "colmap_images")
+            model.images = io::parse_colmap_images(reader);
+        else
+            io::parse_colmap_points(reader, model);
+        return model;
+    };
+    const io::ColmapModel model = parse_bytes(data, size, parse);
+    g_counting = false;
+    for (const io::ColmapImage& image : model.images)
+        for (const double number : io::pose_of(image))
+            if (!std::isfinite(number)) fail("a pose that is not finite");
+    MemorySink first, second;
+    write(model, io::ColmapForm::binary, first);
+    const auto again = parse_bytes(reinterpret_cast<const uint8_t*>(first.bytes().data()), first.bytes().size(), parse);
+    write(again, io::ColmapForm::binary, second);
+    if (first.bytes() != second.bytes()) fail("round trip: a COLMAP model");
+}
+
 /// A file, and behind its checksums: a block of these bytes, whose first say how they are cut.
 void run_packed(const uint8_t* data, size_t size) {
     try {
@@ -302,6 +350,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             run_model(data, size);
         else if (g_parser == "png" || g_parser == "jpeg")
             run_image(data, size);
+        else if (g_parser == "transforms")
+            run_transforms(data, size);
+        else if (g_parser.starts_with("colmap_"))
+            run_colmap(data, size);
+        else if (g_parser == "exif")
+            run_exif(data, size);
         else if (g_parser == "packed")
             run_packed(data, size);
         else

@@ -537,6 +537,109 @@ add("packed/fields_short.stpk", packed(struct.pack("<2I2H", 3, 1, 1, 0)), "too s
 add("packed/fields_long.stpk", packed(struct.pack("<2I2H", 3, 1, 1, 0) + struct.pack("<12f", *[0] * 12) + struct.pack("<2H", 0, 0) + bytes(5)), "too long")
 add("packed/label.stpk", packed(struct.pack("<2I2H", 3, 1, 1, 7) + struct.pack("<12f", *[0] * 12) + struct.pack("<2H", 0, 0) + bytes(4)), "label 7, there are 2")
 
+# --- EXIF: the content of an APP1 segment
+def exif(entries, start=8, mark=b"Exif\0\0", order=b"II", magic=42):
+    end = "<" if order == b"II" else ">"
+    body = b"".join(struct.pack(end + "HHIHH", tag, kind, count, value, 0) for tag, kind, count, value in entries)
+    return mark + order + struct.pack(end + "HI", magic, start) + struct.pack(end + "H", len(entries)) + body + bytes(4)
+
+
+add("exif/upright.bin", exif([(0x112, 3, 1, 1)]), "ok")
+add("exif/quarter.bin", exif([(0x10f, 2, 1, 0), (0x112, 3, 1, 6)]), "orientation 6")
+add("exif/big_endian.bin", exif([(0x112, 3, 1, 8)], order=b"MM"), "orientation 8")
+add("exif/empty.bin", b"", "ok")
+add("exif/mark_only.bin", b"Exif\0\0", "ok")
+add("exif/xmp.bin", b"http://ns.adobe.com/xap/1.0/\0<x/>", "ok")
+add("exif/nine.bin", exif([(0x112, 3, 1, 9)]), "ok")
+add("exif/long.bin", exif([(0x112, 4, 1, 6)]), "ok")
+add("exif/many.bin", exif([(0x112, 3, 70000, 6)]), "ok")
+add("exif/directory_far.bin", exif([(0x112, 3, 1, 6)], start=0xffffffff), "ok")
+add("exif/directory_self.bin", exif([(0x112, 3, 1, 6)], start=0), "ok")
+add("exif/cut.bin", exif([(0x10f, 2, 1, 0), (0x112, 3, 1, 6)])[:38], "ok")
+add("exif/count_lies.bin", exif([(0x10f, 2, 1, 0)]).replace(b"\1\0\x0f\1", b"\xff\xff\x0f\1"), "ok")
+
+# --- transforms.json
+UPRIGHT = "[[1,0,0,0.5],[0,1,0,-1],[0,0,1,4],[0,0,0,1]]"
+
+
+def transforms(frames, head='"camera_angle_x": 0.7'):
+    return "{%s, \"frames\": [%s]}" % (head, frames)
+
+
+def view(path="train/r_0", matrix=UPRIGHT, more=""):
+    return '{"file_path": "%s", "transform_matrix": %s%s}' % (path, matrix, more)
+
+
+add("transforms/good.json", transforms(view() + "," + view("./train/r_1.png")), "ok")
+add("transforms/lens.json", transforms(view(more=', "fl_x": 3'), '"fl_x": 700, "fl_y": 710, "cx": 320, "cy": 240, "w": 640, "h": 480, "k1": 0.1, "k2": 0, "p1": 0, "p2": 0, "camera_model": "OPENCV", "aabb_scale": 16'), "ok")
+add("transforms/empty.json", "", "empty")
+add("transforms/list.json", "[]", "is no JSON object")
+add("transforms/cut.json", transforms(view())[:60], "this is no JSON")
+add("transforms/nan.json", transforms(view(matrix=UPRIGHT.replace("0.5", "NaN"))), "this is no JSON")
+add("transforms/overflow.json", transforms(view(matrix=UPRIGHT.replace("0.5", "1e999"))), "this is no JSON")
+add("transforms/zero_byte.json", transforms(view()) + "\0", "this is no JSON")
+add("transforms/utf8.json", b'{"frames": "\xff"}', "this is no JSON")
+add("transforms/no_frames.json", '{"camera_angle_x": 0.7}', "names no photographs")
+add("transforms/no_angle.json", transforms(view(), '"a": 1'), "neither camera_angle_x nor fl_x")
+add("transforms/angle_negative.json", transforms(view(), '"camera_angle_x": -1'), "between 0 and pi")
+add("transforms/frames_text.json", '{"camera_angle_x": 0.7, "frames": "x"}', "is not where it belongs")
+add("transforms/frames_twice.json", transforms(view(), '"camera_angle_x": 0.7, "frames": [%s]' % view()), "stands twice")
+add("transforms/angle_twice.json", transforms(view(), '"camera_angle_x": 0.7, "camera_angle_x": 0.7'), "stands twice")
+add("transforms/path_twice.json", transforms(view() + "," + view()), 'names "train/r_0"')
+add("transforms/path_absolute.json", transforms(view("/etc/passwd")), "is an absolute path")
+add("transforms/path_up.json", transforms(view("a/../../b")), "leads out of the folder")
+add("transforms/path_none.json", transforms('{"transform_matrix": %s}' % UPRIGHT), "has no file_path")
+add("transforms/matrix_none.json", transforms('{"file_path": "a"}'), "of 0 numbers")
+add("transforms/matrix_3x4.json", transforms(view(matrix="[[1,0,0,0],[0,1,0,0],[0,0,1,0]]")), "of 12 numbers")
+add("transforms/matrix_wide.json", transforms(view(matrix="[[1,0,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]]")), "4 rows of 4")
+add("transforms/matrix_flat.json", transforms(view(matrix="[1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,1]")), "4 rows of 4")
+add("transforms/matrix_singular.json", transforms(view(matrix="[[1,0,0,0],[0,1,0,0],[0,1,0,0],[0,0,0,1]]")), "singular")
+add("transforms/matrix_mirror.json", transforms(view(matrix="[[1,0,0,0],[0,-1,0,0],[0,0,1,0],[0,0,0,1]]")), "mirrors")
+add("transforms/matrix_large.json", transforms(view(matrix="[[1e300,0,0,0],[0,1e300,0,0],[0,0,1e300,0],[0,0,0,1]]")), "singular")
+add("transforms/size_huge.json", transforms(view(), '"fl_x": 5, "w": 1e12, "h": 1'), "must be a whole number from 1")
+add("transforms/fisheye.json", transforms(view(), '"fl_x": 5, "camera_model": "OPENCV_FISHEYE"'), "a model that is not read")
+add("transforms/deep.json", '{"a": ' + "[" * 200 + "]" * 200 + "}", "is no JSON object")
+
+# --- COLMAP
+add("colmap_cameras/good.txt", "# cameras\n1 PINHOLE 640 480 500 501 320 240\n2 OPENCV 640 480 500 501 320 240 0.1 0 0 0\n", "ok")
+add("colmap_cameras/good.bin", struct.pack("<QIiQQ4d", 1, 1, 1, 640, 480, 500, 501, 320, 240), "ok")
+add("colmap_cameras/model.txt", "1 FULL_OPENCV 640 480 1 1 1 1 1 1 1 1 1 1 1 1\n", "camera model FULL_OPENCV is not read")
+add("colmap_cameras/model.bin", struct.pack("<QIiQQ4d", 1, 1, 10, 640, 480, 500, 501, 320, 240), "camera model THIN_PRISM_FISHEYE is not read")
+add("colmap_cameras/model_unknown.bin", struct.pack("<QIiQQ4d", 1, 1, -7, 640, 480, 500, 501, 320, 240), "camera model -7 is not known")
+add("colmap_cameras/count_huge.bin", struct.pack("<QIiQQ4d", 1 << 50, 1, 1, 640, 480, 500, 501, 320, 240), "at most")
+add("colmap_cameras/count_large.bin", struct.pack("<QIiQQ4d", 1000, 1, 1, 640, 480, 500, 501, 320, 240), "cameras: ")
+add("colmap_cameras/cut.bin", struct.pack("<QIiQQ4d", 1, 1, 1, 640, 480, 500, 501, 320, 240)[:60], "a camera's parameters")
+add("colmap_cameras/longer.bin", struct.pack("<QIiQQ5d", 1, 1, 1, 640, 480, 500, 501, 320, 240, 0), "more follows")
+add("colmap_cameras/size_huge.bin", struct.pack("<QIiQQ4d", 1, 1, 1, 1 << 63, 480, 500, 501, 320, 240), "pixels, 1 to")
+add("colmap_cameras/nan.bin", struct.pack("<QIiQQ4d", 1, 1, 1, 640, 480, float("nan"), 501, 320, 240), "focal length")
+add("colmap_cameras/twice.txt", "1 PINHOLE 640 480 500 501 320 240\n1 PINHOLE 640 480 500 501 320 240\n", "camera 1 stands twice")
+add("colmap_cameras/short.txt", "1 PINHOLE 640 480 500\n", "expected a number for a parameter of PINHOLE")
+IMAGE = struct.pack("<I7dI", 1, 1, 0, 0, 0, 0.5, 1, 4, 1)
+add("colmap_images/good.txt", "# images\n1 1 0 0 0 0.5 1 4 1 a b.jpg\n\n2 0.5 0.5 0.5 0.5 0 0 0 1 c.jpg\n1 2 -1 3 4 7\n", "ok")
+add("colmap_images/good.bin", struct.pack("<Q", 1) + IMAGE + b"a.jpg\0" + struct.pack("<Q2dq", 1, 3, 4, -1), "ok")
+add("colmap_images/no_features.txt", "1 1 0 0 0 0.5 1 4 1 a.jpg", "ok")
+add("colmap_images/rotation.txt", "1 0 0 0 0 0.5 1 4 1 a.jpg\n\n", "rotation of length 0")
+add("colmap_images/nan.bin", struct.pack("<QI7dI", 1, 1, 1, 0, 0, 0, float("nan"), 1, 4, 1) + b"a\0" + bytes(8), "translation")
+add("colmap_images/name_up.txt", "1 1 0 0 0 0.5 1 4 1 ../a.jpg\n\n", "leads out of the folder")
+add("colmap_images/name_none.bin", struct.pack("<Q", 1) + IMAGE + b"\0" + bytes(8), "names no file")
+add("colmap_images/name_open.bin", struct.pack("<Q", 1) + IMAGE + b"a" * 5000, "longer than 4096")
+add("colmap_images/count_huge.bin", struct.pack("<Q", 1 << 60) + IMAGE, "at most")
+add("colmap_images/features_huge.bin", struct.pack("<Q", 1) + IMAGE + b"a\0" + struct.pack("<Q", 1 << 61), "features, at most")
+add("colmap_images/features_large.bin", struct.pack("<Q", 1) + IMAGE + b"a\0" + struct.pack("<Q", 1 << 20), "an image's features")
+add("colmap_images/twice.txt", "1 1 0 0 0 0.5 1 4 1 a\n\n1 1 0 0 0 0.5 1 4 1 b\n\n", "image 1 stands twice")
+POINT = struct.pack("<Q3d3Bd", 7, 1, 2, 3, 4, 5, 6, 0.5)
+add("colmap_points/good.txt", "# points\n7 1 2 3 4 5 6 0.5 1 0 2 0\n8 0 0 0 0 0 0 -1\n", "ok")
+add("colmap_points/good.bin", struct.pack("<Q", 1) + POINT + struct.pack("<Q2I", 1, 1, 0), "ok")
+add("colmap_points/none.txt", "", "ok")
+add("colmap_points/none.bin", bytes(8), "ok")
+add("colmap_points/track_huge.bin", struct.pack("<Q", 1) + POINT + struct.pack("<Q", 1 << 61), "a track of")
+add("colmap_points/track_large.bin", struct.pack("<Q", 1) + POINT + struct.pack("<Q", 1 << 19), "a point's track")
+add("colmap_points/count_huge.bin", struct.pack("<Q", 1 << 55), "at most")
+add("colmap_points/count_large.bin", struct.pack("<Q", 1 << 30), "points: ")
+add("colmap_points/nan.bin", struct.pack("<QQ3d3BdQ", 1, 7, float("nan"), 2, 3, 4, 5, 6, 0.5, 0), "has the coordinate nan")
+add("colmap_points/color.txt", "7 1 2 3 4 5 600 0.5\n", "a colour of 8 bits")
+add("colmap_points/odd_track.txt", "7 1 2 3 4 5 6 0.5 1\n", "a feature of the track")
+
 # Packed sets are read by data/, all others by io/.
 for path, is_packed in [("expected.tsv", False), ("packed.tsv", True)]:
     lines = [f"{name}\t{message}\n" for name, message in EXPECTED if name.startswith("packed/") == is_packed]
