@@ -12,28 +12,28 @@ namespace stipple::radiance {
 /// step divided by their number.
 struct StageOptions {
     int N_iters = 0;
-    int N_rand = 8192;                 // rays of a step
-    int64_t num_voxels = 0;            // of the finished grid
-    int64_t num_voxels_base = 0;       // opacities are counted in voxels of a grid of so many
-    float alpha_init = 0;              // opacity of a voxel at the start
+    int N_rand = 8192;            // rays of a step
+    int64_t num_voxels = 0;       // of the finished grid
+    int64_t num_voxels_base = 0;  // opacities are counted in voxels of a grid of so many
+    float alpha_init = 0;         // opacity of a voxel at the start
     float lrate_density = 0.1f, lrate_features = 0.1f, lrate_network = 1e-3f;
-    int lrate_decay = 20;              // in thousands of steps to a tenth
+    int lrate_decay = 20;  // in thousands of steps to a tenth
     float weight_entropy_last = 0, weight_rgbper = 0;
     float weight_tv_density = 0, weight_tv_features = 0;
-    float fast_color_thres = 0;        // opacities and weights up to it are skipped
-    std::vector<int> pg_scale;         // steps at which the number of voxels doubles
-    float stepsize = 0.5f;             // of a voxel
+    float fast_color_thres = 0;  // opacities and weights up to it are skipped
+    std::vector<int> pg_scale;   // steps at which the number of voxels doubles
+    float stepsize = 0.5f;       // of a voxel
 };
 
 struct TrainOptions {
     StageOptions coarse, fine;
-    float bbox_thres = 1e-3f;      // opacity of a voxel that counts as occupied after the coarse stage
+    float bbox_thres = 1e-3f;  // opacity of a voxel that counts as occupied after the coarse stage
     float world_bound_scale = 1.05f;
     Background background = Background::white;
     uint64_t seed = 0;
-    bool deterministic = false;    // the same bits in every run, for some time more
-    bool half_network = true;      // CUDA: the colour network on tensor cores; else in single precision
-    bool jitter = false;           // rays begin within their first step
+    bool deterministic = false;  // the same bits in every run, for some time more
+    bool half_network = true;    // CUDA: the colour network on tensor cores; else in single precision
+    bool jitter = false;         // rays begin within their first step
 };
 
 TrainOptions parity_options(int64_t side);  // 160 or 256 as published: side^3 voxels
@@ -42,15 +42,15 @@ TrainOptions small_options();
 
 /// Between steps, on the calling thread; every `N` steps as the loop's caller asks.
 struct TrainStep {
-    const char* stage = "";        // "coarse", "fine"
-    int64_t step = 0, steps = 0;   // over both stages
-    double psnr = 0;               // of the rays since the last report
+    const char* stage = "";       // "coarse", "fine"
+    int64_t step = 0, steps = 0;  // over both stages
+    double psnr = 0;              // of the rays since the last report
     double seconds = 0;
 };
 
 struct TrainTimes {
     double box = 0, coarse_setup = 0, coarse = 0, fine_setup = 0, fine = 0, pack = 0;  // seconds
-    int64_t peak_bytes = 0;        // of own allocations on the device
+    int64_t peak_bytes = 0;  // of own allocations on the device
     double ms_per_fine_step = 0;
     double in_box = 0, in_mask = 0, opaque = 0, kept = 0;  // samples of a fine step, mean of the last ones
 };

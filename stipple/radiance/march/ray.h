@@ -84,8 +84,8 @@ STIPPLE_HD March march_through(const Ray& ray, Vec3f low, Vec3f high, float near
     March march;
     if (!(leave > enter)) return march;
     const Vec3f d = ray.direction;
-    const float norm = sqrtf(add_rounded(add_rounded(multiply_rounded(d.x, d.x), multiply_rounded(d.y, d.y)),
-                                         multiply_rounded(d.z, d.z)));
+    const float norm = sqrtf(
+        add_rounded(add_rounded(multiply_rounded(d.x, d.x), multiply_rounded(d.y, d.y)), multiply_rounded(d.z, d.z)));
     const float per_step = step / norm;
     march.samples = static_cast<int32_t>(fminf(ceilf((leave - enter) / per_step), 65535.0f));
     if (march.samples < 1) march.samples = 1;

@@ -1,0 +1,465 @@
+// Training on a GPU: memory, recorded steps, and what happens between them. Nothing of a step waits for the host.
+
+#include "stipple/radiance/train/backend.h"
+
+#include "stipple/radiance/cuda/colour.cuh"
+#include "stipple/radiance/cuda/memory.cuh"
+#include "stipple/radiance/cuda/setup.cuh"
+#include "stipple/radiance/train/brick_table.h"
+
+namespace stipple::radiance::cuda {
+namespace {
+
+/// A step that has been recorded once, to be repeated.
+class RecordedStep {
+public:
+    RecordedStep() = default;
+    ~RecordedStep() { reset(); }
+    RecordedStep(const RecordedStep&) = delete;
+    RecordedStep& operator=(const RecordedStep&) = delete;
+
+    void reset() {
+        if (graph_) cudaGraphExecDestroy(graph_);
+        graph_ = nullptr;
+    }
+    template <class Launch>
+    void run(cudaStream_t stream, const Launch& launch) {
+        if (!graph_) {
+            STIPPLE_CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+            cudaGraph_t recorded = nullptr;
+            try {
+                launch();
+            } catch (...) {
+                cudaStreamEndCapture(stream, &recorded);
+                if (recorded) cudaGraphDestroy(recorded);
+                throw;
+            }
+            STIPPLE_CHECK_CUDA(cudaStreamEndCapture(stream, &recorded));
+            const cudaError_t status = cudaGraphInstantiate(&graph_, recorded, 0);
+            cudaGraphDestroy(recorded);
+            STIPPLE_CHECK_CUDA(status);
+        }
+        STIPPLE_CHECK_CUDA(cudaGraphLaunch(graph_, stream));
+    }
+
+private:
+    cudaGraphExec_t graph_ = nullptr;
+};
+
+/// Bricks and which of their nodes are occupied.
+struct Structure {
+    GridShape shape;
+    BrickTable numbers;
+    DeviceArray<int32_t> table, place;
+    DeviceArray<uint64_t> occupied;
+
+    Structure() = default;
+    Structure(MemoryMeter& meter, const GridShape& grid, BrickTable bricks)
+        : shape(grid),
+          numbers(std::move(bricks)),
+          table(meter, numbers.table),
+          place(meter, numbers.place),
+          occupied(meter, numbers.stored()) {}
+
+    BrickGrid view() const {
+        BrickGrid grid;
+        grid.view = view_of(shape);
+        const std::array<int32_t, 3> count = shape.bricks();
+        for (size_t axis = 0; axis < 3; ++axis) grid.bricks[axis] = count[axis];
+        grid.table = table.get();
+        grid.occupied = occupied.get();
+        return grid;
+    }
+    int64_t nodes() const { return int64_t{numbers.stored()} * kBrickNodes; }
+};
+
+/// The most samples that a ray has in the box.
+int32_t most_samples(const GridShape& grid, float step) {
+    double square = 0;
+    for (int axis = 0; axis < 3; ++axis) square += double{grid.box.extent(axis)} * grid.box.extent(axis);
+    const double most = std::ceil(std::sqrt(square) / step) + 2;
+    STIPPLE_REQUIRE(most < 65535, "rays of {} samples are too long", most);
+    return static_cast<int32_t>(most);
+}
+
+class CudaBackend : public Backend {
+public:
+    CudaBackend(const Scene& scene, const TrainOptions& options, Device device) : options_(options) {
+        meter_.device = device.index;
+        STIPPLE_CHECK_CUDA(cudaSetDevice(device.index));
+        cudaDeviceProp properties;
+        STIPPLE_CHECK_CUDA(cudaGetDeviceProperties(&properties, device.index));
+        multiprocessors_ = properties.multiProcessorCount;
+        half_network_ = options.half_network && properties.major >= 8;
+        if (half_network_) prepare_colour_kernels();
+        STIPPLE_CHECK_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+        upload(scene);
+        state_ = DeviceArray<StepState>(meter_, 1);
+    }
+    ~CudaBackend() override {
+        cudaStreamSynchronize(stream_);
+        recorded_.reset();
+        cudaStreamDestroy(stream_);
+    }
+
+    void begin_coarse(const GridShape& grid, const StepConstants& constants) override {
+        std::vector<uint8_t> wanted(static_cast<size_t>(int64_t{grid.bricks()[0]} * grid.bricks()[1] * grid.bricks()[2]),
+                                    1);
+        structure_ = Structure(meter_, grid, number_bricks(wanted));
+        const int64_t nodes = structure_.nodes();
+        coarse_value_ = DeviceArray<float4>(meter_, nodes);
+        coarse_mean_ = DeviceArray<float4>(meter_, nodes);
+        coarse_square_ = DeviceArray<float4>(meter_, nodes);
+        coarse_rate_ = DeviceArray<float>(meter_, nodes);
+        gradient_ = DeviceArray<uint8_t>(meter_, nodes * 4 * gradient_bytes());
+        coarse_mean_.clear(stream_);
+        coarse_square_.clear(stream_);
+        gradient_.clear(stream_);
+        launch_coarse_nodes(structure_.view(), structure_.place.get(), structure_.numbers.stored(), cameras_.get(),
+                            static_cast<int>(cameras_.count()), constants.near, coarse_rate_.get(), coarse_value_.get(),
+                            structure_.occupied.get(), stream_);
+        STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+        const std::vector<float> counts = coarse_rate_.download();
+        const float most = *std::max_element(counts.begin(), counts.end());
+        STIPPLE_REQUIRE(most > 2, "no place is seen by more than {} of the cameras", most);
+        launch_scale(coarse_rate_.get(), nodes, 1 / most, stream_);
+        make_samples(constants, most_samples(grid, constants.step), false);
+
+        coarse_ = {};
+        coarse_.constants = constants;
+        coarse_.photos = photos();
+        coarse_.pool = {nullptr, pixels_, true};
+        coarse_.state = state_.get();
+        coarse_.bricks = structure_.view();
+        coarse_.value = coarse_value_.get();
+        coarse_.mean = coarse_mean_.get();
+        coarse_.square = coarse_square_.get();
+        coarse_.gradient = gradient_.get();
+        coarse_.rate = coarse_rate_.get();
+        coarse_.nodes = nodes;
+        coarse_.rays = rays_.get();
+        coarse_.index = index_.get();
+        coarse_.opacity = opacity_.get();
+        coarse_.weight = weight_.get();
+        coarse_.capacity = capacity_;
+        is_fine_ = false;
+        begin_state();
+    }
+
+    std::vector<float> coarse_density() override {
+        DeviceArray<float> dense(meter_, structure_.shape.nodes());
+        launch_unpack(structure_.view(), reinterpret_cast<const float*>(coarse_value_.get()), 4, dense.get(), stream_);
+        STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+        return dense.download();
+    }
+
+    void begin_fine(const GridShape& grid, const StepConstants& constants, const std::vector<uint8_t>& occupied,
+                    const std::vector<float>& network) override {
+        recorded_.reset();
+        coarse_value_ = {}, coarse_mean_ = {}, coarse_square_ = {}, coarse_rate_ = {}, gradient_ = {};
+        const DeviceArray<uint8_t> dense_occupied(meter_, occupied);
+        build(grid, dense_occupied, nullptr, BrickGrid{}, nullptr);
+        network_value_ = DeviceArray<float>(meter_, network);
+        network_mean_ = DeviceArray<float>(meter_, kNetworkNumbers);
+        network_square_ = DeviceArray<float>(meter_, kNetworkNumbers);
+        network_half_ = DeviceArray<__half>(meter_, kHalfNumbers);
+        network_partial_ = DeviceArray<float>(meter_, int64_t{multiprocessors_} * kNetworkNumbers);
+        network_half_.clear(stream_);
+        fine_ = {};
+        fine_.network = {network_value_.get(), network_mean_.get(), network_square_.get(), network_half_.get(),
+                         network_partial_.get(), multiprocessors_};
+        launch_network_halves(fine_.network, stream_);
+        list_pixels(constants);
+        begin_resolution(constants);
+        is_fine_ = true;
+        begin_state();
+    }
+
+    void grow(const GridShape& grid, const StepConstants& constants) override {
+        STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+        recorded_.reset();
+        density_mean_ = {}, density_square_ = {}, features_mean_ = {}, features_square_ = {};
+        gradient_ = {}, features_gradient_ = {}, touched_ = {};
+        const GridView view = view_of(grid);
+        DeviceArray<float> dense(meter_, grid.nodes());
+        DeviceArray<uint8_t> occupied(meter_, grid.nodes());
+        {
+            const DeviceArray<uint8_t> candidate(meter_, grid.nodes());
+            launch_resample(structure_.view(), density_.get(), view, dense.get(), candidate.get(), stream_);
+            launch_prune(view, dense.get(), candidate.get(), fine_.constants.shift, constants.voxel_ratio,
+                         constants.threshold, occupied.get(), stream_);
+            STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+        }
+        const Structure old = std::move(structure_);
+        const DeviceArray<float> old_features = std::move(features_);
+        density_ = {};
+        build(grid, occupied, dense.get(), old.view(), old_features.get());
+        begin_resolution(constants);
+        StepState state = read_state();
+        reset_rates(state);
+        write_state(state);
+    }
+
+    void refresh_occupancy() override {
+        const StepConstants& c = is_fine_ ? fine_.constants : coarse_.constants;
+        const float* density = is_fine_ ? density_.get() : reinterpret_cast<const float*>(coarse_value_.get());
+        launch_refresh(structure_.view(), structure_.place.get(), structure_.numbers.stored(), density, is_fine_ ? 1 : 4,
+                       c.shift, c.voxel_ratio, c.threshold, structure_.occupied.get(), stream_);
+    }
+
+    void steps(int64_t count) override {
+        for (int64_t i = 0; i < count; ++i) {
+            recorded_.run(stream_, [&] {
+                if (is_fine_) {
+                    launch_fine_step(fine_, options_.deterministic, half_network_, multiprocessors_, stream_);
+                } else {
+                    launch_coarse_step(coarse_, options_.deterministic, stream_);
+                }
+            });
+        }
+        STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+    }
+
+    StepState take_state() override {
+        StepState state = read_state();
+        const StepState result = state;
+        state.squared_error = 0;
+        state.rays = 0;
+        write_state(state);
+        return result;
+    }
+
+    SampleCounts last_samples() override {
+        SampleCounts counts;
+        for (const RayRecord& ray : rays_.download()) {
+            counts.in_box += ray.in_box;
+            counts.in_mask += ray.in_mask;
+            counts.opaque += ray.samples;
+            counts.kept += ray.kept;
+            counts.dropped_rays += ray.first < 0;
+        }
+        return counts;
+    }
+
+    void pack(Field& field) override {
+        STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+        const std::vector<uint64_t> bits = structure_.occupied.download();
+        const BrickTable seen = number_bricks(bricks_near(structure_.shape, structure_.numbers, bits));
+        std::vector<int32_t> chosen;
+        field.brick = seen.table;
+        field.occupied.clear();
+        for (const int32_t place : seen.place) {
+            const int32_t brick = structure_.numbers.table[static_cast<size_t>(place)];
+            chosen.push_back(std::max(brick, 0));
+            field.occupied.push_back(brick < 0 ? 0 : bits[static_cast<size_t>(brick)]);
+        }
+        const int64_t nodes = static_cast<int64_t>(chosen.size()) * kBrickNodes;
+        if (nodes > 0) {
+            const DeviceArray<int32_t> device_chosen(meter_, chosen);
+            const DeviceArray<float> density(meter_, nodes);
+            const DeviceArray<__half> features(meter_, nodes * kFeatures);
+            launch_pack(device_chosen.get(), static_cast<int32_t>(chosen.size()), density_.get(), features_.get(),
+                        density.get(), features.get(), stream_);
+            STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+            field.density = density.download();
+            field.features.resize(static_cast<size_t>(nodes * kFeatures));
+            STIPPLE_CHECK_CUDA(cudaMemcpy(field.features.data(), features.get(), field.features.size() * 2,
+                                          cudaMemcpyDeviceToHost));
+        }
+        unpack_network(network_value_.download(), field.network);
+    }
+
+    int64_t peak_bytes() const override { return meter_.peak; }
+
+private:
+    int64_t gradient_bytes() const { return options_.deterministic ? 8 : 4; }
+
+    void upload(const Scene& scene) {
+        std::vector<uint32_t> first = {0};
+        std::vector<CameraView> cameras;
+        for (const Photograph& photo : scene.train) {
+            cameras.push_back(view_of(photo.camera));
+            first.push_back(first.back() + static_cast<uint32_t>(photo.pixels.width() * photo.pixels.height()));
+        }
+        pixels_ = first.back();
+        photo_pixels_ = DeviceArray<uchar4>(meter_, pixels_);
+        for (size_t i = 0; i < scene.train.size(); ++i) {
+            STIPPLE_CHECK_CUDA(cudaMemcpy(photo_pixels_.get() + first[i], scene.train[i].pixels.pixels.data(),
+                                          size_t{4} * (first[i + 1] - first[i]), cudaMemcpyHostToDevice));
+        }
+        first_ = DeviceArray<uint32_t>(meter_, first);
+        cameras_ = DeviceArray<CameraView>(meter_, cameras);
+    }
+
+    Photos photos() const {
+        return {reinterpret_cast<const uint8_t*>(photo_pixels_.get()), first_.get(), cameras_.get(),
+                static_cast<int32_t>(cameras_.count())};
+    }
+
+    /// Bricks about the occupied nodes [nodes], with values of `dense` and the old features, or zeros.
+    void build(const GridShape& grid, const DeviceArray<uint8_t>& occupied, const float* dense, const BrickGrid& old,
+               const float* old_features) {
+        const std::array<int32_t, 3> count = grid.bricks();
+        const int32_t bricks[3] = {count[0], count[1], count[2]};
+        const DeviceArray<uint8_t> wanted(meter_, int64_t{count[0]} * count[1] * count[2]);
+        launch_wanted(view_of(grid), bricks, occupied.get(), wanted.get(), stream_);
+        STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+        structure_ = Structure(meter_, grid, number_bricks(wanted.download()));
+        if (structure_.numbers.stored() == 0) {
+            throw Error(ErrorCode::bad_argument,
+                        "nothing opaque was found in the scene's box: check cameras, box, near and far");
+        }
+        density_ = DeviceArray<float>(meter_, structure_.nodes());
+        features_ = DeviceArray<float>(meter_, structure_.nodes() * kFeatures);
+        launch_fill(structure_.view(), structure_.place.get(), structure_.numbers.stored(), occupied.get(), dense, old,
+                    old_features, density_.get(), features_.get(), structure_.occupied.get(), stream_);
+        STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+    }
+
+    void list_pixels(const StepConstants& constants) {
+        const int64_t blocks = (int64_t{pixels_} + kPixelBlock - 1) / kPixelBlock;
+        const DeviceArray<uint32_t> bits(meter_, blocks * (kPixelBlock / kWarp));
+        DeviceArray<uint32_t> counts(meter_, blocks);
+        launch_pixels(photos(), pixels_, structure_.view(), constants.near, constants.step, bits.get(), counts.get(),
+                      stream_);
+        STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+        std::vector<uint32_t> first = counts.download();
+        uint32_t total = 0;
+        for (uint32_t& n : first) {
+            const uint32_t before = total;
+            total += n;
+            n = before;
+        }
+        if (total == 0) {
+            throw Error(ErrorCode::bad_argument, "no photograph shows what the coarse stage found");
+        }
+        counts.upload(first);
+        list_ = DeviceArray<uint32_t>(meter_, total);
+        launch_list(bits.get(), counts.get(), pixels_, list_.get(), stream_);
+        STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+    }
+
+    void make_samples(const StepConstants& constants, int32_t capacity, bool kept) {
+        index_ = {}, opacity_ = {}, weight_ = {};
+        capacity_ = capacity;
+        const int64_t count = int64_t{constants.rays} * capacity;
+        rays_ = DeviceArray<RayRecord>(meter_, constants.rays);
+        index_ = DeviceArray<uint16_t>(meter_, count);
+        opacity_ = DeviceArray<float>(meter_, count);
+        weight_ = DeviceArray<float>(meter_, count);
+        rays_.clear(stream_);
+        if (!kept || kept_features_.get()) return;
+        const int64_t most = int64_t{constants.rays} * kKeptPerRay;
+        view_ = DeviceArray<float>(meter_, int64_t{constants.rays} * kViewCode);
+        kept_features_ = DeviceArray<float>(meter_, most * kFeatures);
+        kept_ray_ = DeviceArray<int32_t>(meter_, most);
+        kept_colour_ = DeviceArray<float4>(meter_, most);
+        kept_count_ = DeviceArray<int32_t>(meter_, 1);
+    }
+
+    /// Memory and arguments of steps on the grid that is there.
+    void begin_resolution(const StepConstants& constants) {
+        const int64_t nodes = structure_.nodes();
+        density_mean_ = DeviceArray<float>(meter_, nodes);
+        density_square_ = DeviceArray<float>(meter_, nodes);
+        features_mean_ = DeviceArray<float>(meter_, nodes * kFeatures);
+        features_square_ = DeviceArray<float>(meter_, nodes * kFeatures);
+        gradient_ = DeviceArray<uint8_t>(meter_, nodes * gradient_bytes());
+        features_gradient_ = DeviceArray<uint8_t>(meter_, nodes * kFeatures * gradient_bytes());
+        touched_ = DeviceArray<uint8_t>(meter_, structure_.numbers.stored());
+        for (DeviceArray<float>* moments :
+             {&density_mean_, &density_square_, &features_mean_, &features_square_, &network_mean_, &network_square_}) {
+            moments->clear(stream_);
+        }
+        gradient_.clear(stream_);
+        features_gradient_.clear(stream_);
+        touched_.clear(stream_);
+        make_samples(constants, most_samples(structure_.shape, constants.step), true);
+
+        fine_.constants = constants;
+        fine_.photos = photos();
+        fine_.pool = {list_.get(), static_cast<uint32_t>(list_.count()), false};
+        fine_.state = state_.get();
+        fine_.brick_place = structure_.place.get();
+        Samples& s = fine_.samples;
+        s = {};
+        s.rays = rays_.get();
+        s.view = view_.get();
+        s.index = index_.get();
+        s.opacity = opacity_.get();
+        s.weight = weight_.get();
+        s.capacity = capacity_;
+        s.features = kept_features_.get();
+        s.ray = kept_ray_.get();
+        s.colour = kept_colour_.get();
+        s.kept_capacity = static_cast<int32_t>(kept_ray_.count());
+        s.kept = kept_count_.get();
+        Grids& g = fine_.grids;
+        g = {};
+        g.bricks = structure_.view();
+        g.density = density_.get();
+        g.density_mean = density_mean_.get();
+        g.density_square = density_square_.get();
+        g.features = features_.get();
+        g.features_mean = features_mean_.get();
+        g.features_square = features_square_.get();
+        g.density_gradient = gradient_.get();
+        g.features_gradient = features_gradient_.get();
+        g.touched = touched_.get();
+        g.stored = structure_.numbers.stored();
+        // Half precision loses what is below 6e-8: gradients of single samples are divided by the number of rays.
+        fine_.gradient_scale = half_network_ ? 256.0f * static_cast<float>(constants.rays) : 1.0f;
+    }
+
+    void begin_state() {
+        StepState state;
+        reset_rates(state);
+        write_state(state);
+    }
+    StepState read_state() {
+        STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+        return state_.download()[0];
+    }
+    void write_state(const StepState& state) { state_.upload({state}); }
+
+    static constexpr int kKeptPerRay = 128;
+
+    TrainOptions options_;
+    MemoryMeter meter_;
+    cudaStream_t stream_ = nullptr;
+    int multiprocessors_ = 0;
+    bool half_network_ = false, is_fine_ = false;
+    RecordedStep recorded_;
+
+    DeviceArray<uchar4> photo_pixels_;
+    DeviceArray<uint32_t> first_, list_;
+    DeviceArray<CameraView> cameras_;
+    uint32_t pixels_ = 0;
+    DeviceArray<StepState> state_;
+    Structure structure_;
+
+    DeviceArray<RayRecord> rays_;
+    DeviceArray<uint16_t> index_;
+    DeviceArray<float> opacity_, weight_, view_, kept_features_;
+    DeviceArray<int32_t> kept_ray_, kept_count_;
+    DeviceArray<float4> kept_colour_;
+    int32_t capacity_ = 0;
+
+    DeviceArray<float4> coarse_value_, coarse_mean_, coarse_square_;
+    DeviceArray<float> coarse_rate_;
+    CoarseStep coarse_;
+
+    DeviceArray<float> density_, density_mean_, density_square_, features_, features_mean_, features_square_;
+    DeviceArray<uint8_t> gradient_, features_gradient_, touched_;
+    DeviceArray<float> network_value_, network_mean_, network_square_, network_partial_;
+    DeviceArray<__half> network_half_;
+    FineStep fine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(const Scene& scene, const TrainOptions& options, Device device) {
+    return std::make_unique<CudaBackend>(scene, options, device);
+}
+
+}  // namespace stipple::radiance::cuda

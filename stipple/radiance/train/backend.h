@@ -1,0 +1,47 @@
+#pragma once
+// What the schedule of training (train.cpp) asks of a device. CPU and CUDA answer alike.
+
+#include <memory>
+
+#include "stipple/radiance/train.h"
+#include "stipple/radiance/train/adam.h"
+#include "stipple/radiance/train/constants.h"
+
+namespace stipple::radiance {
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+
+    /// A coarse grid of zeros. Nodes that at most two cameras see are free, the rates of others are in proportion to
+    /// how many see them, and nodes nearer to a camera than `near` are transparent for good.
+    virtual void begin_coarse(const GridShape& grid, const StepConstants& constants) = 0;
+    /// [nodes] of the coarse grid.
+    virtual std::vector<float> coarse_density() = 0;
+
+    /// A fine grid of zeros where `occupied` [nodes] is not 0, and pixels drawn from those whose rays meet it.
+    virtual void begin_fine(const GridShape& grid, const StepConstants& constants, const std::vector<uint8_t>& occupied,
+                            const std::vector<float>& network) = 0;
+    /// The fine grid on other nodes, moments and rates as at the start. Nodes are occupied where the nearest old one is
+    /// and one of the 27 about them is opaque by the constants of before.
+    virtual void grow(const GridShape& grid, const StepConstants& constants) = 0;
+
+    /// Nodes about which all 27 are transparent become free.
+    virtual void refresh_occupancy() = 0;
+    virtual void steps(int64_t count) = 0;
+
+    /// The state now; the sum of errors begins again.
+    virtual StepState take_state() = 0;
+    virtual SampleCounts last_samples() = 0;
+
+    /// Bricks, densities, features and network of the fine grid.
+    virtual void pack(Field& field) = 0;
+    virtual int64_t peak_bytes() const = 0;
+};
+
+std::unique_ptr<Backend> make_cpu_backend(const Scene& scene);
+namespace cuda {
+std::unique_ptr<Backend> make_backend(const Scene& scene, const TrainOptions& options, Device device);
+}
+
+}  // namespace stipple::radiance
