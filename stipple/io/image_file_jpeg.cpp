@@ -1,12 +1,14 @@
 #include <csetjmp>
 #include <cstdio>
 #include <exception>
+#include <utility>
 #include <vector>
 // jpeglib.h needs size_t and FILE declared before it.
 #include <jpeglib.h>
 // After jpeglib.h: the codes of its messages.
 #include <jerror.h>
 
+#include "stipple/io/common/exif.h"
 #include "stipple/io/image_file.h"
 
 // libjpeg reports errors through callbacks that must not return; they longjmp to functions with trivial locals only.
@@ -123,6 +125,7 @@ bool read_header(ReadState& state) {
     state.jpeg.src = &state.source;
     state.progress.progress_monitor = on_progress;
     state.jpeg.progress = &state.progress;
+    jpeg_save_markers(&state.jpeg, JPEG_APP0 + 1, 0xffff);  // EXIF; memory follows the bytes that the file has
     jpeg_read_header(&state.jpeg, TRUE);
     return true;
 }
@@ -218,6 +221,12 @@ bool write_all(WriteState& state, const Image& image, int quality) {
 }  // namespace
 
 Image parse_jpeg(ByteReader& reader) {
+    int orientation = 1;
+    Image image = parse_jpeg_as_stored(reader, orientation);
+    return orientation == 1 ? std::move(image) : turned_upright(image, orientation);
+}
+
+Image parse_jpeg_as_stored(ByteReader& reader, int& orientation) {
     ReadState state;
     state.reader = &reader;
     const auto bytes = reader.remaining();
@@ -236,6 +245,9 @@ Image parse_jpeg(ByteReader& reader) {
         reader.fail("a CMYK JPEG, which is not read", "convert it first: magick in.jpg -colorspace sRGB out.jpg");
     const int64_t channels = space == JCS_GRAYSCALE ? 1 : 3;
     state.jpeg.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    orientation = 1;
+    for (const jpeg_marker_struct* marker = state.jpeg.marker_list; marker && orientation == 1; marker = marker->next)
+        orientation = exif_orientation({marker->data, marker->data_length});
     Image image(width, height, channels);
     if (!read_rows(state, image.pixels.data(), width * channels)) fail(state);
     return image;

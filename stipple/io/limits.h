@@ -27,6 +27,8 @@ struct Limits {
     int64_t max_las_records = int64_t{64} << 20;  // bytes of them that are carried along
     int64_t max_record = int64_t{64} << 20;       // bytes of one record of an event file or a TFRecord
     int64_t max_features = 256;                   // lists of numbers of one record of a TFRecord
+    int64_t max_transforms = int64_t{256} << 20;  // bytes of a transforms.json
+    int64_t max_views = int64_t{1} << 20;         // photographs and cameras of one scene
 };
 
 }  // namespace stipple::io

@@ -2,6 +2,7 @@
 // Scene: photographs with their cameras, as radiance fields learn from them.
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "stipple/core/box.h"
 #include "stipple/core/image.h"
 #include "stipple/core/point_cloud.h"
+#include "stipple/io/colmap.h"
 
 namespace stipple::radiance {
 
@@ -30,26 +32,62 @@ struct Photograph {
 /// What pixels without alpha show: a colour that the field does not have to explain.
 enum class Background { white, black, random };
 
+/// Depths between which Blender scenes lie by the published protocol [Mildenhall et al. 2020].
+inline constexpr float kBlenderNear = 2, kBlenderFar = 6;
+
 struct Scene {
     std::vector<Photograph> train, validation, test;
-    bool has_alpha = false;         // any pixel that is not opaque
+    bool has_alpha = false;  // any pixel that is not opaque
+    /// Transparent pixels are those that no photograph has, where distortion was removed: nothing is known of them, so
+    /// that training leaves them out. Else they show the background.
+    bool alpha_is_unknown = false;
     float near = 0, far = 0;        // depths between which the scene lies; far 0: not known
     std::optional<Box<float>> box;  // of the scene, where the source tells; else it is found from cameras and near, far
-    PointCloud sparse_points;       // of structure from motion; empty for other sources
+    PointCloud sparse_points;       // of structure from motion, with attribute color; empty for other sources
     std::array<double, 3> origin = {};  // camera positions, box and points are about it
-    int64_t listed_images = 0;          // those the source names; cameras are known for the registered ones
-    std::string source;                 // "blender", "colmap text", "colmap binary"
+    int64_t listed_images = 0;          // those the source has; cameras are known for the registered ones
+    std::string source;                 // "blender", "transforms", "colmap text", "colmap binary"
 };
 
 struct SceneOptions {
-    int reduce = 1;           // images are reduced by this factor, averaging with alpha as weight
-    int test_every = 8;       // sources without a split: every n-th image by name is a test image; 0: none
-    bool train_only = false;  // validation and test images are not read
+    int reduce = 1;            // images are reduced by this factor, averaging with alpha as weight
+    int test_every = 8;        // sources without a split: every n-th image by name is a test image; 0: none
+    bool train_only = false;   // validation and test images are not read
+    bool find_cameras = true;  // photographs without cameras: run the program colmap, which takes minutes
+    std::function<void(const std::string& line)> report;  // what is done, where that takes long; may be empty
 };
 
-/// A folder with transforms_train.json (Blender's layout), with transforms.json, or with a COLMAP model (sparse/0,
-/// sparse or the folder itself; text or binary; of several models the one with the most images) and images/. Throws
-/// Error{bad_file} that names the file that is missing, unreadable or wrong, and the place in it.
+/// A folder with
+///
+///   transforms_train.json  Blender's layout; transforms_val.json and transforms_test.json are the other splits, where
+///   they
+///                          are. near and far are kBlenderNear and kBlenderFar.
+///   transforms.json        as instant-ngp and nerfstudio have it. near is half the least, far 1.5 times the largest
+///   depth
+///                          of the point that all cameras look at, which is 2 and 6 for Blender's cameras; those two
+///                          where there is no such point.
+///   a COLMAP model         in sparse/*, sparse or the folder itself, text or binary, of several models that with the
+///   most
+///                          images; pictures in images/, else in the folder. The box holds all but the outermost
+///                          hundredth of the points on each side of each axis, and a tenth of its extent more on each
+///                          side. near and far are 0.9 and 1.1 times the depths that all but the outermost two
+///                          hundredths of what cameras see of the points lies between. Sources of fewer than 8 points
+///                          have neither.
+///   photographs alone      (in images/, else in the folder): the program colmap finds the cameras, in FOLDER/sparse.
+///
+/// Without a split, every test_every-th image by name is a test image, the first one too, unless it is the only one.
+/// Images are PNG or JPEG; a name without extension is tried with .png, .jpg and .jpeg. Pixels count as they are
+/// stored: what cameras were found from is not turned by EXIF tags, unless only the upright picture has the camera's
+/// size. Distortion is removed: the picture that the same pinhole without it would have taken, linearly resampled,
+/// transparent where the photograph does not reach. Camera positions beyond 1000 go into the origin.
+///
+/// Throws Error{bad_file} that names the file that is missing, unreadable or wrong, and the place in it;
+/// Error{bad_argument} for options. Images are read in parallel; the result does not depend on threads.
 Scene load_scene(const std::string& folder, const SceneOptions& options = {});
+
+/// The cameras of photographs as a COLMAP model: PINHOLE, one camera for those that are alike, images named by what
+/// `name` makes of a photograph. Positions are those of the world, so that reading it gives the same rays.
+io::ColmapModel to_colmap(const std::vector<Photograph>& photographs, const std::array<double, 3>& origin,
+                          const std::function<std::string(const Photograph&)>& name);
 
 }  // namespace stipple::radiance
