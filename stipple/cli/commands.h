@@ -31,6 +31,7 @@ Command add_upsample(Arguments& root, Common& common);
 Command add_weights(Arguments& root, Common& common);
 Command add_evaluate(Arguments& root, Common& common);
 Command add_data(Arguments& root, Common& common);
+Command add_radiance(Arguments& root, Common& common);
 Command add_engine(Arguments& root, Common& common);
 Command add_studies(Arguments& root, Common& common);
 Command add_completion(Arguments& root, Common& common);

@@ -1,6 +1,7 @@
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/description.h"
 #include "stipple/cli/common/table.h"
+#include "stipple/cli/radiance/commands.h"
 #include "stipple/core/parallel.h"
 #include "stipple/core/terminal.h"
 #include "stipple/ops/registry.h"
@@ -116,6 +117,17 @@ Result describe_program(const Common& common) {
     return result;
 }
 
+/// Fields of light are described by their own command.
+bool describe_if_field(const std::string& path, Table& table, Result& result) {
+    if (!radiance::is_field_file(path)) return false;
+    Description description = describe_field(path, radiance::load_field(path));
+    result.text += (result.text.empty() ? "" : "\n") + printable(path) + "\n" + format_pairs(description.pairs, 2);
+    table.rows.push_back({path, "radiance field", nullptr, nullptr, nullptr, description.fields.value("packed_bytes"),
+                          description.summary});
+    result.fields["files"].push_back(std::move(description.fields));
+    return true;
+}
+
 Result run_info(const InfoOptions& options, const Common& common) {
     if (options.ops || options.markdown) {
         STIPPLE_REQUIRE(options.inputs.empty(), "--ops describes the program: it takes no files");
@@ -130,6 +142,7 @@ Result run_info(const InfoOptions& options, const Common& common) {
     for_each_input(options.inputs.size(), "files", result, [&](size_t i) {
         const std::string& path = options.inputs[i];
         FileProgress progress(common);
+        if (options.from.empty() && describe_if_field(path, table, result)) return;
         io::ReadOptions reading;
         reading.item = options.item;
         reading.on_progress = [&](int64_t done, int64_t total) { progress.show(path, done, total); };
@@ -150,7 +163,7 @@ Result run_info(const InfoOptions& options, const Common& common) {
 Command add_info(Arguments& root, Common& common) {
     auto options = std::make_shared<InfoOptions>();
     Arguments& app = root.command("info", "Describe files; without one, this program");
-    app.option("INPUT", options->inputs, "Clouds, meshes, images, .safetensors; - is standard input");
+    app.option("INPUT", options->inputs, "Clouds, meshes, images, .safetensors, .field; - is standard input");
     app.option("--from", options->from, "Format, when name and content do not tell");
     app.option("--item", options->item, "Which cloud of a file that holds many, from 0").from_zero();
     app.flag("--ops", options->ops, "The point operations of this program");

@@ -88,7 +88,8 @@ std::string fault_of(const Field& field);
 void save_field(const std::string& path, const Field& field, Overwrite overwrite);
 Field load_field(const std::string& path);
 
-/// The file begins as one that save_field wrote. Reads the header alone; false for anything else, also what is missing.
+/// The file begins as one that save_field wrote. Reads the header alone; false for anything else, also for
+/// pipes and what is missing.
 bool is_field_file(const std::string& path);
 
 }  // namespace stipple::radiance

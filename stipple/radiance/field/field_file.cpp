@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <cstring>
@@ -324,6 +325,8 @@ Field load_field(const std::string& path) {
 }
 
 bool is_field_file(const std::string& path) {
+    struct stat facts;  // a pipe would lose what is read here
+    if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
     try {
         io::FileSource source(path);
         io::ByteReader reader(source);

@@ -1,6 +1,7 @@
 #include <chrono>
 #include <limits>
 
+#include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
 #include "stipple/radiance/render/cpu_field.h"
 #include "stipple/radiance/render/view_renderer.h"
@@ -135,6 +136,7 @@ public:
         }
         const CameraView camera_view = view_of(camera);
         parallel_for(height, 4, [&](int64_t begin, int64_t end) {
+            check_interrupted();
             RowRenderer rows(field_, camera_view, view, options.geometry);
             for (int64_t y = begin; y < end; ++y) rows.render(static_cast<int>(y));
         });
