@@ -164,9 +164,11 @@ TEST(RadianceTrainCuda, PublishedSettings) {
             if (s.step % 2500 == 0) std::printf("%s %ld: %.2f dB, %.2f s\n", s.stage, s.step, s.psnr, s.seconds);
         });
         const TrainTimes& t = result.times;
-        std::printf("%ld^3: box %.3f, coarse %.3f + %.3f, fine %.3f + %.3f, pack %.3f s; %.4f ms a step; %.3g bytes; "
-                    "samples %.0f %.0f %.0f %.0f\n", voxels, t.box, t.coarse_setup, t.coarse, t.fine_setup, t.fine,
-                    t.pack, t.ms_per_fine_step, static_cast<double>(t.peak_bytes), t.in_box, t.in_mask, t.opaque, t.kept);
+        std::printf(
+            "%ld^3: box %.3f, coarse %.3f + %.3f, fine %.3f + %.3f, pack %.3f s; %.4f ms a step; %.3g bytes; "
+            "samples %.0f %.0f %.0f %.0f\n",
+            voxels, t.box, t.coarse_setup, t.coarse, t.fine_setup, t.fine, t.pack, t.ms_per_fine_step,
+            static_cast<double>(t.peak_bytes), t.in_box, t.in_mask, t.opaque, t.kept);
         Renderer renderer(result.field, *device);
         for (int i = 0; i < 3; ++i) renderer.render(scene.test[0].camera);
         std::printf("test PSNR %.2f dB, %.2f ms a view\n", test_psnr(result.field, scene, *device),

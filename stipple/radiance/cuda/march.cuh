@@ -12,7 +12,7 @@ struct MarchRule {
 
 /// What a lane found at its sample.
 struct LaneSample {
-    int index;           // of the sample on the ray
+    int index;  // of the sample on the ray
     float opacity;
     float before, after;  // what is seen before and behind it
     bool opaque;          // above the threshold, and not behind the last sample that is seen
@@ -25,8 +25,8 @@ struct MarchCounts {
     int in_box = 0, in_mask = 0;
 };
 
-/// density(corners) is called by lanes at occupied places, visit(sample) by all lanes of every group of samples of which
-/// one is occupied.
+/// density(corners) is called by lanes at occupied places, visit(sample) by all lanes of every group of samples of
+/// which one is occupied.
 template <class Density, class Visit>
 __device__ MarchCounts march_warp(const BrickGrid& bricks, const March& march, const MarchRule& rule, int lane,
                                   const Density& density, const Visit& visit) {

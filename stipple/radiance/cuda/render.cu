@@ -20,7 +20,7 @@ struct RenderStep {
     float near = 0, step = 0, background = 0;
     MarchRule rule = {};
     bool geometry = false, has_network = true;
-    FineStep fine;  // samples, grids and network of it
+    FineStep fine;            // samples, grids and network of it
     float* pixels = nullptr;  // [pixels, 3]
     float *alpha = nullptr, *depth = nullptr, *normal = nullptr;
     int32_t* overflow = nullptr;
@@ -73,9 +73,8 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) view_kernel(const __grid_con
             const unsigned where = __ballot_sync(kAll, crosses);
             if (where) {
                 // A sample stands for half a step before and behind it.
-                const float own = march.first_depth +
-                                  march.depth_step * (static_cast<float>(s.index) - 0.5f +
-                                                      (s.before - 0.5f) / (s.before - s.after));
+                const float own = march.first_depth + march.depth_step * (static_cast<float>(s.index) - 0.5f +
+                                                                          (s.before - 0.5f) / (s.before - s.after));
                 depth = __shfl_sync(kAll, own, __ffs(static_cast<int>(where)) - 1);
             }
             if (s.kept) {
@@ -124,7 +123,8 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) pixel_kernel(const __grid_co
         sum[0] += colour.w * colour.x, sum[1] += colour.w * colour.y, sum[2] += colour.w * colour.z;
     }
     for (int k = 0; k < 3; ++k) sum[k] = warp_sum(sum[k]) + record.left * step.background;
-    if (lane < 3) step.pixels[3 * int64_t{step.first_pixel + r} + lane] = lane == 0 ? sum[0] : lane == 1 ? sum[1] : sum[2];
+    if (lane < 3)
+        step.pixels[3 * int64_t{step.first_pixel + r} + lane] = lane == 0 ? sum[0] : lane == 1 ? sum[1] : sum[2];
 }
 
 class CudaRenderer : public ViewRenderer {
