@@ -33,6 +33,7 @@ struct TrainOptions {
     uint64_t seed = 0;
     bool deterministic = false;  // the same bits in every run, for some time more
     bool half_network = true;    // CUDA: the colour network on tensor cores; else in single precision
+    int profile_steps = 0;       // CUDA: so many more steps at the end, timed part by part
     bool jitter = false;         // rays begin within their first step
 };
 
@@ -55,9 +56,16 @@ struct TrainTimes {
     double in_box = 0, in_mask = 0, opaque = 0, kept = 0;  // samples of a fine step, mean of the last ones
 };
 
+/// A part of a training step.
+struct StepPart {
+    std::string name;
+    double milliseconds = 0;
+};
+
 struct TrainResult {
     Field field;
     TrainTimes times;
+    std::vector<StepPart> profile;  // of the last steps, where it was asked for
 };
 
 /// Bytes of device memory that train will use at most.

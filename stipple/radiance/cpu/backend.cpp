@@ -216,6 +216,7 @@ public:
         return state;
     }
     SampleCounts last_samples() override { return memory_.counts; }
+    std::vector<StepPart> profile(int) override { return {}; }
 
     void pack(Field& field) override {
         const BrickTable seen = number_bricks(bricks_near(structure_.shape, structure_.numbers, structure_.occupied));

@@ -240,6 +240,32 @@ public:
         return counts;
     }
 
+    std::vector<StepPart> profile(int count) override {
+        std::vector<StepPart> parts;
+        std::vector<cudaEvent_t> events;
+        for (int i = 0; i < count; ++i) {
+            size_t used = 0;
+            const auto mark = [&](const char* name) {
+                if (used == events.size()) {
+                    events.emplace_back();
+                    STIPPLE_CHECK_CUDA(cudaEventCreate(&events.back()));
+                    if (used > 0) parts.push_back({name, 0});
+                }
+                STIPPLE_CHECK_CUDA(cudaEventRecord(events[used++], stream_));
+            };
+            mark("");
+            launch_fine_step(fine_, options_.deterministic, half_network_, multiprocessors_, stream_, mark);
+            STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+            for (size_t k = 0; k < parts.size(); ++k) {
+                float milliseconds = 0;
+                STIPPLE_CHECK_CUDA(cudaEventElapsedTime(&milliseconds, events[k], events[k + 1]));
+                parts[k].milliseconds += milliseconds / static_cast<double>(count);
+            }
+        }
+        for (const cudaEvent_t event : events) cudaEventDestroy(event);
+        return parts;
+    }
+
     void pack(Field& field) override {
         STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
         const std::vector<uint64_t> bits = structure_.occupied.download();

@@ -102,23 +102,4 @@ void launch_colour_single(const FineStep& step, bool backward, cudaStream_t stre
     STIPPLE_CHECK_CUDA(cudaGetLastError());
 }
 
-void launch_fine_step(const FineStep& step, bool fixed, bool half_network, int multiprocessors, cudaStream_t stream) {
-    launch_march(step, stream);
-    launch_gather(step, stream);
-    if (half_network) {
-        launch_colour_forward(step, multiprocessors, stream);
-    } else {
-        launch_colour_single(step, false, stream);
-    }
-    launch_composite(step, fixed, stream);
-    if (half_network) {
-        launch_colour_backward(step, multiprocessors, stream);
-    } else {
-        launch_colour_single(step, true, stream);
-    }
-    launch_scatter(step, fixed, stream);
-    launch_optimise(step, fixed, stream);
-    launch_advance(step.state, step.samples.rays, step.constants.rays, step.constants.decay, stream);
-}
-
 }  // namespace stipple::radiance::cuda

@@ -126,7 +126,6 @@ void launch_march(const FineStep& step, cudaStream_t stream) {
     const int blocks = (step.constants.rays + kRayWarps - 1) / kRayWarps;
     march_kernel<<<blocks, kWarp * kRayWarps, 0, stream>>>(step);
     STIPPLE_CHECK_CUDA(cudaGetLastError());
-    launch_place(step.samples, step.constants.rays, stream);
 }
 
 void launch_place(const Samples& samples, int32_t rays, cudaStream_t stream) {

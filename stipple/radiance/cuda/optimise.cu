@@ -122,7 +122,7 @@ __global__ void halves_kernel(const __grid_constant__ NetworkMemory network) {
 
 }  // namespace
 
-void launch_optimise(const FineStep& step, bool fixed, cudaStream_t stream) {
+void launch_optimise_grids(const FineStep& step, bool fixed, cudaStream_t stream) {
     const StepConstants& c = step.constants;
     if (c.weight_tv_density > 0 || c.weight_tv_features > 0) {
         (fixed ? variation_kernel<true> : variation_kernel<false>)<<<step.grids.stored, kBrickNodes, 0, stream>>>(
@@ -130,8 +130,12 @@ void launch_optimise(const FineStep& step, bool fixed, cudaStream_t stream) {
     }
     (fixed ? grids_kernel<true> : grids_kernel<false>)<<<(step.grids.stored + 7) / 8, 256, 0, stream>>>(
         step.grids, step.state, c.rate_density, c.rate_features);
-    network_kernel<<<(kNetworkNumbers + 127) / 128, 128, 0, stream>>>(step.network, step.state, c.rate_network,
-                                                                      1 / step.gradient_scale);
+    STIPPLE_CHECK_CUDA(cudaGetLastError());
+}
+
+void launch_optimise_network(const FineStep& step, cudaStream_t stream) {
+    network_kernel<<<(kNetworkNumbers + 127) / 128, 128, 0, stream>>>(
+        step.network, step.state, step.constants.rate_network, 1 / step.gradient_scale);
     STIPPLE_CHECK_CUDA(cudaGetLastError());
 }
 

@@ -5,6 +5,8 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <functional>
+
 #include "stipple/radiance/train/adam.h"
 #include "stipple/radiance/train/constants.h"
 
@@ -153,7 +155,10 @@ __device__ inline float warp_sum(float value) {
     return value;
 }
 
-void launch_fine_step(const FineStep& step, bool fixed, bool half_network, int multiprocessors, cudaStream_t stream);
+/// `mark`, where there is one, is called with the name of each part when it has been queued.
+using Mark = std::function<void(const char* part)>;
+void launch_fine_step(const FineStep& step, bool fixed, bool half_network, int multiprocessors, cudaStream_t stream,
+                      const Mark& mark = {});
 void launch_coarse_step(const CoarseStep& step, bool fixed, cudaStream_t stream);
 
 // Parts of a fine step, in order.
@@ -166,7 +171,8 @@ void launch_composite(const FineStep& step, bool fixed, cudaStream_t stream);
 void launch_colour_backward(const FineStep& step, int multiprocessors, cudaStream_t stream);
 void launch_colour_single(const FineStep& step, bool backward, cudaStream_t stream);
 void launch_scatter(const FineStep& step, bool fixed, cudaStream_t stream);
-void launch_optimise(const FineStep& step, bool fixed, cudaStream_t stream);
+void launch_optimise_grids(const FineStep& step, bool fixed, cudaStream_t stream);
+void launch_optimise_network(const FineStep& step, cudaStream_t stream);
 void launch_network_halves(const NetworkMemory& network, cudaStream_t stream);
 void launch_advance(StepState* state, const RayRecord* rays, int32_t count, double decay, cudaStream_t stream);
 void prepare_colour_kernels();

@@ -33,6 +33,8 @@ public:
     /// The state now; the sum of errors begins again.
     virtual StepState take_state() = 0;
     virtual SampleCounts last_samples() = 0;
+    /// Times of the parts of steps; runs `count` steps for it. Empty where parts are not timed.
+    virtual std::vector<StepPart> profile(int count) = 0;
 
     /// Bricks, densities, features and network of the fine grid.
     virtual void pack(Field& field) = 0;

@@ -1,6 +1,8 @@
 #pragma once
 // What a step of training is made with, on CPU and CUDA.
 
+#include <cmath>
+
 #include "stipple/radiance/march/bricks.h"
 #include "stipple/radiance/train/draw.h"
 
@@ -38,7 +40,7 @@ struct SampleCounts {
 template <class T>
 STIPPLE_HD T slope_of_opacity(T alpha, T s) {
     if (!(alpha < 1)) return 0;
-    return -s * expm1(log1p(-alpha) / s) * (1 - alpha);
+    return -s * std::expm1(std::log1p(-alpha) / s) * (1 - alpha);
 }
 
 }  // namespace stipple::radiance

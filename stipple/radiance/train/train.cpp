@@ -224,6 +224,7 @@ private:
         field.origin = scene_.origin;
         backend_.pack(field);
         result_.times.pack = part.seconds();
+        if (options_.profile_steps > 0) result_.profile = backend_.profile(options_.profile_steps);
         result_.times.peak_bytes = backend_.peak_bytes();
     }
 
