@@ -136,7 +136,7 @@ public:
         coarse_.gradient = gradient_.get();
         coarse_.rate = coarse_rate_.get();
         coarse_.nodes = nodes;
-        coarse_.rays = rays_.get();
+        coarse_.error_of = error_of_.get();
         coarse_.index = index_.get();
         coarse_.opacity = opacity_.get();
         coarse_.weight = weight_.get();
@@ -234,9 +234,9 @@ public:
             counts.in_box += ray.in_box;
             counts.in_mask += ray.in_mask;
             counts.opaque += ray.samples;
-            counts.kept += ray.kept;
-            counts.dropped_rays += ray.first < 0;
         }
+        for (const int32_t kept : kept_of_.download()) counts.kept += kept;
+        for (const int32_t first : first_of_.download()) counts.dropped_rays += first < 0;
         return counts;
     }
 
@@ -369,6 +369,9 @@ private:
         capacity_ = capacity;
         const int64_t count = int64_t{constants.rays} * capacity;
         rays_ = DeviceArray<RayRecord>(meter_, constants.rays);
+        kept_of_ = DeviceArray<int32_t>(meter_, constants.rays);
+        first_of_ = DeviceArray<int32_t>(meter_, constants.rays);
+        error_of_ = DeviceArray<float>(meter_, constants.rays);
         index_ = DeviceArray<uint16_t>(meter_, count);
         opacity_ = DeviceArray<float>(meter_, count);
         weight_ = DeviceArray<float>(meter_, count);
@@ -409,6 +412,9 @@ private:
         Samples& s = fine_.samples;
         s = {};
         s.rays = rays_.get();
+        s.kept_of = kept_of_.get();
+        s.first_of = first_of_.get();
+        s.error_of = error_of_.get();
         s.view = view_.get();
         s.index = index_.get();
         s.opacity = opacity_.get();
@@ -466,7 +472,8 @@ private:
     DeviceArray<RayRecord> rays_;
     DeviceArray<uint16_t> index_;
     DeviceArray<float> opacity_, weight_, view_, kept_features_;
-    DeviceArray<int32_t> kept_ray_, kept_count_;
+    DeviceArray<int32_t> kept_of_, first_of_, kept_ray_, kept_count_;
+    DeviceArray<float> error_of_;
     DeviceArray<float4> kept_colour_;
     int32_t capacity_ = 0;
 

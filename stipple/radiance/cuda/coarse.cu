@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) coarse_kernel(const __grid_c
     float entropy_slope = 0;
     end_entropy(transmittance, entropy_slope);
     to_end += c.weight_entropy * per_ray * entropy_slope;
-    if (lane == 0) step.rays[r].squared_error = squared_error;
+    if (lane == 0) step.error_of[r] = squared_error;
 
     __syncwarp();
     float behind = to_end * transmittance;
@@ -135,7 +135,7 @@ void launch_coarse_step(const CoarseStep& step, bool fixed, cudaStream_t stream)
     (fixed ? coarse_kernel<true> : coarse_kernel<false>)<<<blocks, kWarp * kRayWarps, 0, stream>>>(step);
     (fixed ? coarse_adam_kernel<true> : coarse_adam_kernel<false>)<<<node_blocks, 256, 0, stream>>>(step);
     STIPPLE_CHECK_CUDA(cudaGetLastError());
-    launch_advance(step.state, step.rays, step.constants.rays, step.constants.decay, stream);
+    launch_advance(step.state, step.error_of, step.constants.rays, step.constants.decay, stream);
 }
 
 }  // namespace stipple::radiance::cuda

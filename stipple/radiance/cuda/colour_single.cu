@@ -36,9 +36,8 @@ __global__ void __launch_bounds__(kHidden) single_forward_kernel(const __grid_co
     const float* w = step.network.value;
     const int unit = static_cast<int>(threadIdx.x);
     for (int r = static_cast<int>(blockIdx.x); r < step.constants.rays; r += static_cast<int>(gridDim.x)) {
-        const RayRecord& record = s.rays[r];
-        for (int j = 0; record.first >= 0 && j < record.kept; ++j) {
-            const int i = record.first + j;
+        const int first = s.first_of[r], kept = s.kept_of[r];
+        for (int i = first; first >= 0 && i < first + kept; ++i) {
             hidden_layers(u, step, i, r);
             if (unit >= 3) continue;
             float sum = w[kBias3 + unit];
@@ -57,9 +56,8 @@ __global__ void __launch_bounds__(kHidden) single_backward_kernel(const __grid_c
     for (int k = unit; k < kNetworkNumbers; k += kHidden) partial[k] = 0;
     __syncthreads();
     for (int r = static_cast<int>(blockIdx.x); r < step.constants.rays; r += static_cast<int>(gridDim.x)) {
-        const RayRecord& record = s.rays[r];
-        for (int j = 0; record.first >= 0 && j < record.kept; ++j) {
-            const int i = record.first + j;
+        const int first = s.first_of[r], kept = s.kept_of[r];
+        for (int i = first; first >= 0 && i < first + kept; ++i) {
             hidden_layers(u, step, i, r);
             const float4 colour = s.colour[i];
             const float out[3] = {colour.x, colour.y, colour.z};

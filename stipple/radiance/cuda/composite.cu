@@ -14,15 +14,16 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) composite_kernel(const __gri
     const int r = static_cast<int>(blockIdx.x) * kRayWarps + static_cast<int>(threadIdx.x) / kWarp;
     if (r >= c.rays) return;
     const Samples& s = step.samples;
-    RayRecord& record = s.rays[r];
-    const bool left_out = record.first < 0;
+    const RayRecord& record = s.rays[r];
+    const int list = s.first_of[r], kept_samples = s.kept_of[r];
+    const bool left_out = list < 0;
     const int64_t base = int64_t{r} * s.capacity;
     const int samples = left_out ? 0 : record.samples;
 
     float pixel[3] = {0, 0, 0};
-    for (int j = lane; !left_out && j < record.kept; j += kWarp) {
+    for (int j = lane; !left_out && j < kept_samples; j += kWarp) {
         // The weight of the j-th kept sample travels in the fourth number.
-        const float4 colour = s.colour[record.first + j];
+        const float4 colour = s.colour[list + j];
         pixel[0] += colour.w * colour.x, pixel[1] += colour.w * colour.y, pixel[2] += colour.w * colour.z;
     }
     const float per_ray = 1.0f / static_cast<float>(c.rays);
@@ -38,11 +39,11 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) composite_kernel(const __gri
     float entropy_slope = 0;
     end_entropy(record.left, entropy_slope);
     to_end += c.weight_entropy * per_ray * entropy_slope;
-    if (lane == 0) record.squared_error = squared_error;
+    if (lane == 0) s.error_of[r] = squared_error;
 
     // What later samples give for each unit by which an earlier one lets less through.
     float behind = to_end * record.left;
-    int kept_end = record.kept;
+    int kept_end = kept_samples;
     for (int first = (samples - 1) / kWarp * kWarp; samples > 0 && first >= 0; first -= kWarp) {
         const int i = first + lane;
         const bool is_there = i < samples;
@@ -52,7 +53,7 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) composite_kernel(const __gri
         kept_end -= __popc(kept);
         float by_weight = 0;
         if (weight > 0) {
-            float4& colour = s.colour[record.first + kept_end + rank_of(kept, lane)];
+            float4& colour = s.colour[list + kept_end + rank_of(kept, lane)];
             const float rgb[3] = {colour.x, colour.y, colour.z};
             float gradient[3];
 #pragma unroll
@@ -91,10 +92,10 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) scatter_kernel(const __grid_
     if (r >= step.constants.rays) return;
     const Samples& s = step.samples;
     const RayRecord& record = s.rays[r];
-    if (record.first < 0 || record.kept == 0) return;
+    int from = s.first_of[r];
+    if (from < 0 || s.kept_of[r] == 0) return;
     const March march = record.march;
     const BrickGrid& bricks = step.grids.bricks;
-    int from = record.first;
     for (int first = 0; first < record.samples; first += kWarp) {
         const int64_t place = int64_t{r} * s.capacity + first + lane;
         const bool keep = first + lane < record.samples && s.weight[place] > 0;
@@ -121,10 +122,10 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) scatter_kernel(const __grid_
 
 /// One block: the step is done.
 __global__ void __launch_bounds__(1024)
-    advance_kernel(StepState* state, const RayRecord* rays, int32_t count, double decay) {
+    advance_kernel(StepState* state, const float* error_of, int32_t count, double decay) {
     __shared__ double sums[32];
     double sum = 0;
-    for (int r = static_cast<int>(threadIdx.x); r < count; r += 1024) sum += rays[r].squared_error;
+    for (int r = static_cast<int>(threadIdx.x); r < count; r += 1024) sum += error_of[r];
     for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(kAll, sum, step);
     if (threadIdx.x % kWarp == 0) sums[threadIdx.x / kWarp] = sum;
     __syncthreads();
@@ -149,8 +150,8 @@ void launch_scatter(const FineStep& step, bool fixed, cudaStream_t stream) {
     STIPPLE_CHECK_CUDA(cudaGetLastError());
 }
 
-void launch_advance(StepState* state, const RayRecord* rays, int32_t count, double decay, cudaStream_t stream) {
-    advance_kernel<<<1, 1024, 0, stream>>>(state, rays, count, decay);
+void launch_advance(StepState* state, const float* error_of, int32_t count, double decay, cudaStream_t stream) {
+    advance_kernel<<<1, 1024, 0, stream>>>(state, error_of, count, decay);
     STIPPLE_CHECK_CUDA(cudaGetLastError());
 }
 

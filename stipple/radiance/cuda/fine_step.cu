@@ -33,7 +33,7 @@ void launch_fine_step(const FineStep& step, bool fixed, bool half_network, int m
     done("Adam of grids");
     launch_optimise_network(step, stream);
     done("Adam of network");
-    launch_advance(step.state, step.samples.rays, step.constants.rays, step.constants.decay, stream);
+    launch_advance(step.state, step.samples.error_of, step.constants.rays, step.constants.decay, stream);
     done("advance");
 }
 

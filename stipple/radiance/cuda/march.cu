@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) march_kernel(const __grid_co
     }
     record.left = counts.left;
     record.samples = samples;
-    record.kept = kept;
+    step.samples.kept_of[r] = kept;
     record.in_box = counts.in_box;
     record.in_mask = counts.in_mask;
 }
@@ -51,34 +51,34 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) march_kernel(const __grid_co
 __global__ void __launch_bounds__(1024) place_kernel(Samples samples, int32_t rays) {
     __shared__ int32_t sums[32];
     const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
-    int32_t carried = 0;
-    for (int begin = 0; begin < rays; begin += 1024) {
-        const int r = begin + thread;
-        const int32_t kept = r < rays ? samples.rays[r].kept : 0;
-        int32_t sum = kept;
+    const int each = (rays + 1023) / 1024, begin = min(thread * each, rays), end = min(begin + each, rays);
+    int32_t own = 0;
+    for (int r = begin; r < end; ++r) own += samples.kept_of[r];
+    int32_t sum = own;
+#pragma unroll
+    for (int step = 1; step < kWarp; step *= 2) {
+        const int32_t before = __shfl_up_sync(kAll, sum, step);
+        if (lane >= step) sum += before;
+    }
+    if (lane == kWarp - 1) sums[warp] = sum;
+    __syncthreads();
+    if (warp == 0) {
+        int32_t total = sums[lane];
 #pragma unroll
         for (int step = 1; step < kWarp; step *= 2) {
-            const int32_t before = __shfl_up_sync(kAll, sum, step);
-            if (lane >= step) sum += before;
+            const int32_t before = __shfl_up_sync(kAll, total, step);
+            if (lane >= step) total += before;
         }
-        if (lane == kWarp - 1) sums[warp] = sum;
-        __syncthreads();
-        if (warp == 0) {
-            int32_t total = sums[lane];
-#pragma unroll
-            for (int step = 1; step < kWarp; step *= 2) {
-                const int32_t before = __shfl_up_sync(kAll, total, step);
-                if (lane >= step) total += before;
-            }
-            sums[lane] = total;
-        }
-        __syncthreads();
-        const int32_t end = carried + sum + (warp > 0 ? sums[warp - 1] : 0);
-        if (r < rays) samples.rays[r].first = end <= samples.kept_capacity ? end - kept : -1;
-        carried += sums[31];
-        __syncthreads();
+        sums[lane] = total;
     }
-    if (thread == 0) *samples.kept = min(carried, samples.kept_capacity);
+    __syncthreads();
+    int32_t first = sum - own + (warp > 0 ? sums[warp - 1] : 0);
+    for (int r = begin; r < end; ++r) {
+        const int32_t next = first + samples.kept_of[r];
+        samples.first_of[r] = next <= samples.kept_capacity ? first : -1;
+        first = next;
+    }
+    if (thread == 0) *samples.kept = min(sums[31], samples.kept_capacity);
 }
 
 /// Features of the kept samples: a warp takes a ray; three lanes take a sample, four features each.
@@ -90,10 +90,10 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) gather_kernel(const __grid_c
     if (r >= step.constants.rays) return;
     const Samples& s = step.samples;
     const RayRecord& record = s.rays[r];
-    if (record.first < 0 || record.kept == 0) return;
+    int to = s.first_of[r];
+    if (to < 0 || s.kept_of[r] == 0) return;
     const March march = record.march;
     const BrickGrid& bricks = step.grids.bricks;
-    int to = record.first;
     for (int first = 0; first < record.samples; first += kWarp) {
         const int64_t place = int64_t{r} * s.capacity + first + lane;
         const bool keep = first + lane < record.samples && s.weight[place] > 0;

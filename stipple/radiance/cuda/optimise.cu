@@ -103,13 +103,23 @@ __device__ void store_half(const NetworkMemory& network, int i) {
     }
 }
 
-__global__ void network_kernel(const __grid_constant__ NetworkMemory network, const StepState* state,
-                               float network_rate, float gradient_unit) {
-    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-    if (i >= kNetworkNumbers) return;
+/// A block takes 32 numbers; eight of its warps each sum a part of the blocks' gradients.
+__global__ void __launch_bounds__(256) network_kernel(const __grid_constant__ NetworkMemory network,
+                                                      const StepState* state, float network_rate, float gradient_unit) {
+    __shared__ float parts[8][kWarp];
+    const int lane = static_cast<int>(threadIdx.x) % kWarp, part = static_cast<int>(threadIdx.x) / kWarp;
+    const int i = static_cast<int>(blockIdx.x) * kWarp + lane;
     float sum = 0;
-#pragma unroll 8
-    for (int block = 0; block < network.blocks; ++block) sum += network.partial[int64_t{block} * kNetworkNumbers + i];
+    if (i < kNetworkNumbers) {
+#pragma unroll 4
+        for (int block = part; block < network.blocks; block += 8) {
+            sum += network.partial[int64_t{block} * kNetworkNumbers + i];
+        }
+    }
+    parts[part][lane] = sum;
+    __syncthreads();
+    if (part != 0 || i >= kNetworkNumbers) return;
+    for (int other = 1; other < 8; ++other) sum += parts[other][lane];
     adam(network.value[i], network.mean[i], network.square[i], sum * gradient_unit,
          network_rate * state->rate * state->correction);
     store_half(network, i);
@@ -134,7 +144,7 @@ void launch_optimise_grids(const FineStep& step, bool fixed, cudaStream_t stream
 }
 
 void launch_optimise_network(const FineStep& step, cudaStream_t stream) {
-    network_kernel<<<(kNetworkNumbers + 127) / 128, 128, 0, stream>>>(
+    network_kernel<<<(kNetworkNumbers + kWarp - 1) / kWarp, 256, 0, stream>>>(
         step.network, step.state, step.constants.rate_network, 1 / step.gradient_scale);
     STIPPLE_CHECK_CUDA(cudaGetLastError());
 }

@@ -93,7 +93,8 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) view_kernel(const __grid_con
     RayRecord& record = to.rays[r];
     record.march = march;
     record.left = counts.left;
-    record.samples = record.kept = kept;
+    record.samples = kept;
+    to.kept_of[r] = kept;
     step.alpha[pixel] = 1 - counts.left;
     if (!step.geometry) return;
     step.depth[pixel] = depth;
@@ -108,21 +109,21 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) pixel_kernel(const __grid_co
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     if (r >= step.rays) return;
     const Samples& s = step.fine.samples;
-    const RayRecord& record = s.rays[r];
-    if (record.first < 0) {
+    const int first = s.first_of[r];
+    if (first < 0) {
         if (lane == 0) *step.overflow = 1;
         return;
     }
     float sum[3] = {0, 0, 0};
-    for (int j = lane; j < record.kept; j += kWarp) {
-        float4 colour = s.colour[record.first + j];
+    for (int j = lane; j < s.kept_of[r]; j += kWarp) {
+        float4 colour = s.colour[first + j];
         if (!step.has_network) {
-            const float* f = s.features + int64_t{record.first + j} * kFeatures;
+            const float* f = s.features + int64_t{first + j} * kFeatures;
             colour.x = sigmoid(f[0]), colour.y = sigmoid(f[1]), colour.z = sigmoid(f[2]);
         }
         sum[0] += colour.w * colour.x, sum[1] += colour.w * colour.y, sum[2] += colour.w * colour.z;
     }
-    for (int k = 0; k < 3; ++k) sum[k] = warp_sum(sum[k]) + record.left * step.background;
+    for (int k = 0; k < 3; ++k) sum[k] = warp_sum(sum[k]) + s.rays[r].left * step.background;
     if (lane < 3)
         step.pixels[3 * int64_t{step.first_pixel + r} + lane] = lane == 0 ? sum[0] : lane == 1 ? sum[1] : sum[2];
 }
@@ -212,6 +213,8 @@ private:
         // Few rays at a time need no more room than their samples.
         const int64_t kept = std::max<int64_t>(kRays * kKeptPerRay, std::min<int64_t>(rays, 1024) * capacity_);
         rays_ = DeviceArray<RayRecord>(meter_, rays);
+        kept_of_ = DeviceArray<int32_t>(meter_, rays);
+        first_of_ = DeviceArray<int32_t>(meter_, rays);
         view_ = DeviceArray<float>(meter_, rays * kViewCode);
         index_ = DeviceArray<uint16_t>(meter_, rays * capacity_);
         weight_ = DeviceArray<float>(meter_, rays * capacity_);
@@ -239,6 +242,8 @@ private:
         FineStep& fine = step.fine;
         Samples& s = fine.samples;
         s.rays = rays_.get();
+        s.kept_of = kept_of_.get();
+        s.first_of = first_of_.get();
         s.view = view_.get();
         s.index = index_.get();
         s.weight = weight_.get();
@@ -289,7 +294,7 @@ private:
     bool half_network_ = false, has_network_ = false;
     double seconds_ = 0;
     int32_t capacity_ = 0;
-    DeviceArray<int32_t> table_, kept_ray_, counts_;
+    DeviceArray<int32_t> table_, kept_of_, first_of_, kept_ray_, counts_;
     DeviceArray<uint64_t> occupied_;
     DeviceArray<float> density_, features_, network_, view_, weight_, kept_features_;
     DeviceArray<__half> halves_;

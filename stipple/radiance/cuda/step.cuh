@@ -19,11 +19,8 @@ constexpr unsigned kAll = 0xffffffffu;
 struct RayRecord {
     March march;
     float colour[3], background[3];
-    float left;           // what is seen behind the last sample
-    float squared_error;  // summed over channels
-    int32_t samples;      // opaque ones, up to the last that is seen
-    int32_t kept;         // those of them that get a colour
-    int32_t first;        // of the kept ones in the list of all rays; -1: there was no room
+    float left;       // what is seen behind the last sample
+    int32_t samples;  // opaque ones, up to the last that is seen
     int32_t in_box, in_mask;
 };
 
@@ -31,7 +28,10 @@ struct RayRecord {
 /// follow each other in `features`, `ray`, `colour`.
 struct Samples {
     RayRecord* rays = nullptr;
-    float* view = nullptr;  // [rays, kViewCode]
+    int32_t* kept_of = nullptr;   // [rays] samples that get a colour
+    int32_t* first_of = nullptr;  // [rays] of those, in the list of all rays; -1: there was no room
+    float* error_of = nullptr;    // [rays] squared, summed over channels
+    float* view = nullptr;        // [rays, kViewCode]
     uint16_t* index = nullptr;
     float *opacity = nullptr, *weight = nullptr;  // weight 0: not kept
     int32_t capacity = 0;
@@ -82,7 +82,7 @@ struct CoarseStep {
     void* gradient = nullptr;
     const float* rate = nullptr;  // [nodes] of densities
     int64_t nodes = 0;
-    RayRecord* rays = nullptr;
+    float* error_of = nullptr;
     uint16_t* index = nullptr;
     float *opacity = nullptr, *weight = nullptr;
     int32_t capacity = 0;
@@ -174,7 +174,7 @@ void launch_scatter(const FineStep& step, bool fixed, cudaStream_t stream);
 void launch_optimise_grids(const FineStep& step, bool fixed, cudaStream_t stream);
 void launch_optimise_network(const FineStep& step, cudaStream_t stream);
 void launch_network_halves(const NetworkMemory& network, cudaStream_t stream);
-void launch_advance(StepState* state, const RayRecord* rays, int32_t count, double decay, cudaStream_t stream);
+void launch_advance(StepState* state, const float* error_of, int32_t count, double decay, cudaStream_t stream);
 void prepare_colour_kernels();
 
 }  // namespace stipple::radiance::cuda
