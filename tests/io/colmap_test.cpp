@@ -196,6 +196,8 @@ TEST(Colmap, RefusesTextWithTheLine) {
     EXPECT_ERROR(images_of("1 1 0 0 0 1 2 3 1 ../a.jpg\n\n"), bad_file, "leads out of the folder");
     EXPECT_ERROR(images_of("1 1 0 0 0 1 2 3 1 /a.jpg\n\n"), bad_file, "is an absolute path");
     EXPECT_ERROR(images_of("1 1 0 0 0 1 2 3 1 a\n\n1 1 0 0 0 1 2 3 1 b\n\n"), bad_file, "image 1 stands twice");
+    EXPECT_ERROR(images_of("1 1 0 0 0 1 2 3 1 a\n2 1 0 0 0 1 2 3 1 b\n"), bad_file,
+                 "line 2: expected the features of image 1");
     EXPECT_ERROR(points_of("1 0 0 0 0 0 256 1\n"), bad_file, "a colour of 8 bits, found \"256\"");
     EXPECT_ERROR(points_of("1 0 0 1e30 0 0 0 1\n"), bad_file, "has the coordinate 1e+30");
     EXPECT_ERROR(points_of("1 0 0 0 0 0 0 1 5\n"), bad_file, "a feature of the track");

@@ -158,6 +158,19 @@ std::vector<ColmapImage> binary_images(ByteReader& reader) {
     return images;
 }
 
+/// The line behind an image's: its features, three numbers each, possibly none; a file may end without the last one. A
+/// file without these lines would lose every second image, were it not for the check.
+void skip_features(ByteReader& reader, uint32_t image) {
+    const auto line = next_colmap_line(reader);
+    if (!line) return;
+    std::string_view rest = *line, last;
+    int64_t words = 0;
+    for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest), ++words) last = word;
+    double number = 0;
+    if (words % 3 != 0 || (words > 0 && !parse_number(last, number)))
+        reader.fail_line(fmt::format("expected the features of image {}, three numbers each, or an empty line", image));
+}
+
 std::vector<ColmapImage> text_images(ByteReader& reader) {
     std::vector<ColmapImage> images;
     while (const auto line = next_filled_line(reader)) {
@@ -171,7 +184,7 @@ std::vector<ColmapImage> text_images(ByteReader& reader) {
         image.name = trimmed(rest);
         if (const std::string fault = colmap::image_fault(image); !fault.empty()) reader.fail_line(fault);
         images.push_back(std::move(image));
-        next_colmap_line(reader);  // its features, possibly none; a file may end without the last image's
+        skip_features(reader, images.back().id);
     }
     return images;
 }

@@ -50,15 +50,12 @@ void sample_linear(const Image& image, double u, double v, uint8_t* rgba) {
 
 }  // namespace
 
-Image to_rgba(const Image& image) {
+Image to_rgba(Image image) {
     const int64_t channels = image.channels(), pixels = image.width() * image.height();
+    if (channels == 4) return image;
     Image rgba(image.width(), image.height(), 4);
     const uint8_t* from = image.pixels.data();
     uint8_t* to = rgba.pixels.data();
-    if (channels == 4) {
-        std::memcpy(to, from, static_cast<size_t>(4 * pixels));
-        return rgba;
-    }
     STIPPLE_REQUIRE(channels == 1 || channels == 3, "a picture has 1, 3 or 4 channels, not {}", channels);
     for (int64_t i = 0; i < pixels; ++i, to += 4, from += channels) {
         to[0] = from[0];

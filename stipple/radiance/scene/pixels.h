@@ -7,7 +7,7 @@
 namespace stipple::radiance {
 
 /// Grey, RGB or RGBA as RGBA; opaque where there is no alpha.
-Image to_rgba(const Image& image);
+Image to_rgba(Image image);
 
 /// Any pixel that is not opaque. RGBA only.
 bool has_transparent(const Image& image);
