@@ -28,7 +28,7 @@ TEST(EvaluateViews, ARoundedRenderIsNearlyPerfect) {
     for (const Camera& camera : dense.cameras) photos.push_back(photograph_of(dense, camera));
     Renderer renderer(pack(dense), Device{});
     int64_t done = 0;
-    const ViewScores scores = evaluate(renderer, photos, dense.background, [&](int64_t n) { done = n; });
+    const ViewScores scores = evaluate(renderer, photos, dense.background, false, [&](int64_t n) { done = n; });
     EXPECT_EQ(done, 2);
     ASSERT_EQ(scores.views.size(), 2u);
     EXPECT_EQ(scores.views[0].file, "view.png");
@@ -60,9 +60,21 @@ TEST(EvaluateViews, KnownError) {
     const ViewScores scores = evaluate(renderer, photos, dense.background);
     EXPECT_NEAR(scores.psnr, -10 * std::log10(0.04), 1e-4);
     EXPECT_TRUE(std::isnan(scores.ssim));  // too small for its window
+    for (int64_t i = 3; i < 8 * 4 * 4; i += 8)
+        photo.pixels.pixels.data()[i] = 0;  // of every other pixel nothing is known
+    EXPECT_NEAR(evaluate(renderer, photos, dense.background, true).psnr, -10 * std::log10(0.02), 1e-4);
     photo.camera.width = 9;
     EXPECT_ERROR(evaluate(renderer, photos, dense.background), bad_argument, "8 x 4 pixels, its camera has 9 x 4");
     EXPECT_ERROR(evaluate(renderer, {}, dense.background), bad_argument, "no photographs");
+}
+
+TEST(EvaluateViews, CamerasAboutAnotherOrigin) {
+    std::vector<Photograph> photos;
+    photos.push_back({"a.png", Image(8, 4, 4), test::camera_at({3, 0, 0}, {0, 0, 0}, 8, 4, 8)});
+    move_cameras(photos, {100, 0, 5}, {90, 1, 5});
+    EXPECT_FLOAT_EQ(photos[0].camera.to_world[3], 13);
+    EXPECT_FLOAT_EQ(photos[0].camera.to_world[7], -1);
+    EXPECT_FLOAT_EQ(photos[0].camera.to_world[11], 0);
 }
 
 }  // namespace

@@ -9,7 +9,9 @@ Command add_radiance(Arguments& root, Common& common) {
     Command group{&app, {}, {}, {}};
     // clang-format off
     group.commands = {
+        add_radiance_train(app, common),
         add_radiance_render(app, common),
+        add_radiance_evaluate(app, common),
         add_radiance_export(app, common),
         add_radiance_info(app, common),
     };

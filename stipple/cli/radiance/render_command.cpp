@@ -1,5 +1,6 @@
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/radiance/commands.h"
+#include "stipple/cli/radiance/scene_arguments.h"
 #include "stipple/cli/radiance/view_files.h"
 #include "stipple/core/terminal.h"
 #include "stipple/radiance/camera_path.h"
@@ -10,6 +11,7 @@ namespace {
 
 struct RadianceRenderOptions {
     std::string field, output, path, size;
+    SceneArguments scene;
     std::vector<int64_t> cameras;
     std::vector<double> eye, aim;
     int frames = 60, fps = 30;
@@ -32,8 +34,9 @@ radiance::Lens lens_of(const RadianceRenderOptions& options) {
 }
 
 void require_one_source(const RadianceRenderOptions& options) {
-    const int sources = !options.path.empty() + !options.cameras.empty() + !options.eye.empty();
-    STIPPLE_REQUIRE(sources == 1, "which views? Give one of --path, --camera and --eye");
+    const int sources =
+        !options.path.empty() + !options.cameras.empty() + !options.eye.empty() + !options.scene.folder.empty();
+    STIPPLE_REQUIRE(sources == 1, "which views? Give one of --data, --path, --camera and --eye");
     STIPPLE_REQUIRE(options.aim.empty() || !options.eye.empty(), "--aim is for --eye");
     STIPPLE_REQUIRE(options.frames >= 1 && options.frames <= kMostViews, "--frames must be 1 to {}, got {}", kMostViews,
                     options.frames);
@@ -42,8 +45,9 @@ void require_one_source(const RadianceRenderOptions& options) {
     STIPPLE_REQUIRE(options.fps >= 1 && options.fps <= 240, "--fps must be 1 to 240, got {}", options.fps);
     STIPPLE_REQUIRE(std::isnan(options.elevation) || std::abs(options.elevation) <= 90,
                     "--elevation must be -90 to 90, got {}", options.elevation);
-    STIPPLE_REQUIRE(options.cameras.empty() || (options.size.empty() && options.fov == 0),
-                    "--camera: it has its own size and field of view");
+    const bool has_size = !options.cameras.empty() || !options.scene.folder.empty();
+    STIPPLE_REQUIRE(!has_size || (options.size.empty() && options.fov == 0),
+                    "--size and --fov are for --path and --eye: other cameras have theirs");
 }
 
 std::vector<radiance::Camera> cameras_of(const radiance::Field& field, const RadianceRenderOptions& options) {
@@ -73,7 +77,18 @@ Result run_radiance_render(const RadianceRenderOptions& options, const Common& c
     Result result;
     result.fields["inputs"] = Json::array({options.field});
     const radiance::Field field = radiance::load_field(options.field);
-    const std::vector<radiance::Camera> cameras = about_file(options.field, [&] { return cameras_of(field, options); });
+    std::vector<radiance::Photograph> truth;
+    bool alpha_is_unknown = false;
+    std::vector<radiance::Camera> cameras;
+    if (!options.scene.folder.empty()) {
+        radiance::Scene scene = load_photographs(options.scene, common, options.scene.split == "train");
+        alpha_is_unknown = scene.alpha_is_unknown;
+        truth = take_split(scene, options.scene, field);
+        for (const radiance::Photograph& photograph : truth) cameras.push_back(photograph.camera);
+    } else {
+        cameras = about_file(options.field, [&] { return cameras_of(field, options); });
+    }
+    STIPPLE_REQUIRE(cameras.size() <= kMostViews, "{} views, at most {}", cameras.size(), kMostViews);
     const auto views = static_cast<int64_t>(cameras.size());
     result.fields["views"] = views;
     result.fields["outputs"] = Json::array({{{"path", options.output}, {"written", !common.dry_run}}});
@@ -86,9 +101,15 @@ Result run_radiance_render(const RadianceRenderOptions& options, const Common& c
     AtomicFolder folder(options.output, common.overwrite_mode());
     Progress bar("render", views, progress_mode(common), "views");
     double seconds = 0;
+    std::vector<radiance::ViewScore> scores;
     for (int64_t i = 0; i < views; ++i) {
-        save_view(folder.path(), i, renderer.render(cameras[static_cast<size_t>(i)], {options.geometry}));
+        const radiance::RenderedView view = renderer.render(cameras[static_cast<size_t>(i)], {options.geometry});
         seconds += renderer.seconds() / static_cast<double>(views);
+        save_view(folder.path(), i, view);
+        if (!truth.empty()) {
+            scores.push_back(score_view(view, truth[static_cast<size_t>(i)], field.background, alpha_is_unknown));
+            scores.back().seconds = renderer.seconds();
+        }
         bar.add();
     }
     bool has_video = false;
@@ -100,9 +121,17 @@ Result run_radiance_render(const RadianceRenderOptions& options, const Common& c
     folder.commit();
     result.fields["seconds_per_view"] = seconds;
     result.fields["video"] = has_video;
-    result.text = fmt::format("wrote {}: {} view{} of {} x {}{}{}\n", printable(options.output), views,
-                              views == 1 ? "" : "s", cameras[0].width, cameras[0].height,
-                              options.geometry ? " with depth, normals and alpha" : "", has_video ? ", video.mp4" : "");
+    if (!scores.empty()) {
+        const radiance::ViewScores all = radiance::mean_of(std::move(scores));
+        result.text = format_table(score_table(all), common.table);
+        result.fields.update(score_fields(all));
+        if (!common.table.empty()) return result;
+        result.text += "\n";
+    }
+    result.text +=
+        fmt::format("wrote {}: {} view{} of {} x {}{}{}\n", printable(options.output), views, views == 1 ? "" : "s",
+                    cameras[0].width, cameras[0].height, options.geometry ? " with depth, normals and alpha" : "",
+                    has_video ? ", video.mp4" : "");
     return result;
 }
 
@@ -113,6 +142,9 @@ Command add_radiance_render(Arguments& group, Common& common) {
     Arguments& app = group.command("render", "Draw a field from new places: a folder of pictures, a video");
     Option input = app.option("FIELD", options->field, "A file that stipple radiance train wrote");
     Option output = app.option("-o,--output", options->output, "The folder").text("FOLDER");
+    app.option("--data", options->scene.folder, "The views of photographs, and how near they come").text("FOLDER");
+    add_split_option(app, options->scene);
+    add_scene_options(app, options->scene);
     app.option("--path", options->path, "orbit: once around it").one_of({"orbit"}).text("orbit");
     app.option("--frames", options->frames, "--path: how many views").show_default();
     app.option("--elevation", options->elevation, "--path: degrees above it; else as its cameras have it").text("DEG");

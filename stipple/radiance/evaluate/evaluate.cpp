@@ -21,10 +21,13 @@ Array<float, 3> composited(const Photograph& photograph, Background background) 
     return colours;
 }
 
-ViewScore score_view(const RenderedView& view, const Photograph& truth, Background background) {
-    const Array<float, 3> colours = composited(truth, background);
+ViewScore score_view(const RenderedView& view, const Photograph& truth, Background background, bool alpha_is_unknown) {
+    Array<float, 3> colours = composited(truth, alpha_is_unknown ? Background::black : background);
     STIPPLE_REQUIRE(colours.shape() == view.colour.shape(), "{}: {} x {} pixels, its camera has {} x {}", truth.file,
                     colours.size(1), colours.size(0), view.colour.size(1), view.colour.size(0));
+    const uint8_t* pixels = truth.pixels.pixels.data();
+    for (int64_t i = 0; alpha_is_unknown && i < colours.elements(); ++i)
+        colours.data()[i] += (1 - static_cast<float>(pixels[i / 3 * 4 + 3]) / 255) * view.colour.data()[i];
     constexpr int64_t kWindow = 11;
     ViewScore score;
     score.file = truth.file;
@@ -48,16 +51,25 @@ ViewScores mean_of(std::vector<ViewScore> views) {
 }
 
 ViewScores evaluate(Renderer& renderer, const std::vector<Photograph>& photographs, Background background,
-                    const std::function<void(int64_t)>& done) {
+                    bool alpha_is_unknown, const std::function<void(int64_t)>& done) {
     STIPPLE_REQUIRE(!photographs.empty(), "evaluate: no photographs");
     std::vector<ViewScore> views;
     for (const Photograph& photograph : photographs) {
         const RenderedView view = renderer.render(photograph.camera);
-        views.push_back(score_view(view, photograph, background));
+        views.push_back(score_view(view, photograph, background, alpha_is_unknown));
         views.back().seconds = renderer.seconds();
         if (done) done(static_cast<int64_t>(views.size()));
     }
     return mean_of(std::move(views));
+}
+
+void move_cameras(std::vector<Photograph>& photographs, const std::array<double, 3>& from,
+                  const std::array<double, 3>& to) {
+    for (Photograph& photograph : photographs)
+        for (size_t axis = 0; axis < 3; ++axis) {
+            float& place = photograph.camera.to_world[4 * axis + 3];
+            place = static_cast<float>(static_cast<double>(place) + from[axis] - to[axis]);
+        }
 }
 
 }  // namespace stipple::radiance
