@@ -19,7 +19,7 @@ struct PointsOptions {
 /// The surface that the field's cameras see: every camera's depth map, a point for each pixel, fused and thinned.
 ///
 ///   normal      float32  towards lower density
-///   color       uint8    as that camera sees it, without what shines through from the background
+///   color       uint8    of the place, as that camera sees it
 ///   confidence  float32  opacity of the pixel times (1 + a) / (1 + a + f): of the other cameras that have the point in
 ///               their picture, a see their surface within two voxels of it, f see through it to something further
 ///               away; those that see something before it have no say
