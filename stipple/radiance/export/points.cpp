@@ -180,7 +180,7 @@ Surface surface_of(Renderer& renderer, const Field& field, const PointsOptions& 
     const auto views = static_cast<int64_t>(field.cameras.size());
     for (const Camera& camera : field.cameras) {
         const Camera smaller = reduced(camera, reduction);
-        RenderedView view = renderer.render(smaller, {.geometry = true});
+        RenderedView view = renderer.render(smaller, {.geometry = true, .colour = false});
         const CameraView camera_view = view_of(smaller);
         add_points(view, camera_view, static_cast<int32_t>(surface.maps.size()), field, options, surface.points);
         surface.maps.push_back({camera_view, std::move(view.depth)});
