@@ -23,12 +23,14 @@ struct StageOptions {
     float fast_color_thres = 0;  // opacities and weights up to it are skipped
     std::vector<int> pg_scale;   // steps at which the number of voxels doubles
     float stepsize = 0.5f;       // of a voxel
+    int refresh = 1000;          // steps between looks at which nodes are opaque, the first after half of it
 };
 
 struct TrainOptions {
     StageOptions coarse, fine;
     float bbox_thres = 1e-3f;  // opacity of a voxel that counts as occupied after the coarse stage
     float world_bound_scale = 1.05f;
+    bool fine_from_coarse = false;  // the fine stage begins with the coarse densities, not with haze
     Background background = Background::white;
     uint64_t seed = 0;
     bool deterministic = false;  // the same bits in every run, for some time more

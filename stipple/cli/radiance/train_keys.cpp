@@ -37,12 +37,14 @@ const TrainKey<StageOptions> kStageKeys[] = {{"N_iters", &StageOptions::N_iters}
                                              {"weight_tv_features", &StageOptions::weight_tv_features},
                                              {"fast_color_thres", &StageOptions::fast_color_thres},
                                              {"pg_scale", &StageOptions::pg_scale},
-                                             {"stepsize", &StageOptions::stepsize}};
+                                             {"stepsize", &StageOptions::stepsize},
+                                             {"refresh", &StageOptions::refresh}};
 const TrainKey<TrainOptions> kTrainKeys[] = {{"bbox_thres", &TrainOptions::bbox_thres},
                                              {"world_bound_scale", &TrainOptions::world_bound_scale},
                                              {"half_network", &TrainOptions::half_network},
                                              {"profile_steps", &TrainOptions::profile_steps},
-                                             {"jitter", &TrainOptions::jitter}};
+                                             {"jitter", &TrainOptions::jitter},
+                                             {"fine_from_coarse", &TrainOptions::fine_from_coarse}};
 
 [[noreturn]] void refuse(const std::string& key, const std::string& value, const char* expected) {
     throw Error(ErrorCode::bad_argument, fmt::format("--set {}: expected {}, got {}", key, expected, in_quotes(value)));

@@ -153,11 +153,12 @@ public:
     }
 
     void begin_fine(const GridShape& grid, const StepConstants& constants, const std::vector<uint8_t>& occupied,
-                    const std::vector<float>& network) override {
+                    const std::vector<float>& density, const std::vector<float>& network) override {
         recorded_.reset();
         coarse_value_ = {}, coarse_mean_ = {}, coarse_square_ = {}, coarse_rate_ = {}, gradient_ = {};
         const DeviceArray<uint8_t> dense_occupied(meter_, occupied);
-        build(grid, dense_occupied, nullptr, BrickGrid{}, nullptr);
+        const DeviceArray<float> dense(meter_, density);
+        build(grid, dense_occupied, density.empty() ? nullptr : dense.get(), BrickGrid{}, nullptr);
         network_value_ = DeviceArray<float>(meter_, network);
         network_mean_ = DeviceArray<float>(meter_, kNetworkNumbers);
         network_square_ = DeviceArray<float>(meter_, kNetworkNumbers);
@@ -274,9 +275,10 @@ public:
         field.brick = seen.table;
         field.occupied.clear();
         for (const int32_t place : seen.place) {
+            // Occupied nodes only become fewer: what is near them is stored.
             const int32_t brick = structure_.numbers.table[static_cast<size_t>(place)];
-            chosen.push_back(std::max(brick, 0));
-            field.occupied.push_back(brick < 0 ? 0 : bits[static_cast<size_t>(brick)]);
+            chosen.push_back(brick);
+            field.occupied.push_back(bits[static_cast<size_t>(brick)]);
         }
         const int64_t nodes = static_cast<int64_t>(chosen.size()) * kBrickNodes;
         if (nodes > 0) {
@@ -438,8 +440,10 @@ private:
         g.features_gradient = features_gradient_.get();
         g.touched = touched_.get();
         g.stored = structure_.numbers.stored();
-        // Half precision loses what is below 6e-8: gradients of single samples are divided by the number of rays.
-        fine_.gradient_scale = half_network_ ? 256.0f * static_cast<float>(constants.rays) : 1.0f;
+        // Half precision loses what is below 6e-8, and gradients of single samples are divided by the number of rays.
+        // Adam moves by signs: small gradients count as much as large ones.
+        const float scale = getenv("SCALE") ? static_cast<float>(atof(getenv("SCALE"))) : 4096.0f;
+        fine_.gradient_scale = half_network_ ? scale * static_cast<float>(constants.rays) : 1.0f;
     }
 
     void begin_state() {

@@ -63,6 +63,11 @@ __device__ void load_weights(Weights& to, const NetworkMemory& network) {
     if (thread < 3) to.bias3[thread] = network.value[kBias3 + thread];
 }
 
+/// Gradients that half precision cannot hold become its largest number, not infinity.
+__device__ float to_range(float x) {
+    return fminf(fmaxf(x, -65504.0f), 65504.0f);
+}
+
 __device__ void store_halves(__half* to, float4 x) {
     reinterpret_cast<__half2*>(to)[0] = __floats2half2_rn(x.x, x.y);
     reinterpret_cast<__half2*>(to)[1] = __floats2half2_rn(x.z, x.w);
@@ -184,8 +189,9 @@ __device__ void store_gradient(__half* rows, const float (&sums)[kHiddenTiles][4
         for (int h = 0; h < 2; ++h) {
             const int at = (g + 8 * h) * kHiddenRow + 8 * n + 2 * t;
             const __half2 on = *reinterpret_cast<const __half2*>(hidden + at);
-            *reinterpret_cast<__half2*>(rows + at) = __floats2half2_rn(
-                __low2float(on) > 0 ? sums[n][2 * h] : 0.0f, __high2float(on) > 0 ? sums[n][2 * h + 1] : 0.0f);
+            *reinterpret_cast<__half2*>(rows + at) =
+                __floats2half2_rn(__low2float(on) > 0 ? to_range(sums[n][2 * h]) : 0.0f,
+                                  __high2float(on) > 0 ? to_range(sums[n][2 * h + 1]) : 0.0f);
         }
     }
 }
@@ -261,7 +267,7 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(const __grid_constan
         load_inputs(m.inputs, s, first, count);
         for (int i = thread; i < kTile; i += kThreads) {
             const float4 c = first + i < count ? s.colour[first + i] : float4{0, 0, 0, 0};
-            store_halves(m.outputs + i * kOutputRow, {c.x, c.y, c.z, 0});
+            store_halves(m.outputs + i * kOutputRow, {to_range(c.x), to_range(c.y), to_range(c.z), 0});
         }
         __syncthreads();
         __half* hidden1 = m.hidden1 + warp * 16 * kHiddenRow;

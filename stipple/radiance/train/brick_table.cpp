@@ -17,34 +17,41 @@ BrickTable number_bricks(std::span<const uint8_t> wanted) {
     return bricks;
 }
 
+namespace {
+
+/// Nodes of a brick that have a neighbour in the brick beside it at (dx, dy, dz).
+uint64_t side_nodes(int dx, int dy, int dz) {
+    uint64_t nodes = 0;
+    for (int place = 0; place < kBrickNodes; ++place) {
+        const int local[3] = {place / (kBrick * kBrick), place / kBrick % kBrick, place % kBrick};
+        const int side[3] = {dx, dy, dz};
+        bool is_beside = true;
+        for (int axis = 0; axis < 3; ++axis) {
+            if (side[axis] < 0) is_beside = is_beside && local[axis] == 0;
+            if (side[axis] > 0) is_beside = is_beside && local[axis] == kBrick - 1;
+        }
+        if (is_beside) nodes |= uint64_t{1} << place;
+    }
+    return nodes;
+}
+
+}  // namespace
+
 std::vector<uint8_t> bricks_near(const GridShape& grid, const BrickTable& bricks, std::span<const uint64_t> occupied) {
     const std::array<int32_t, 3> count = grid.bricks();
+    uint64_t sides[27];
+    for (int k = 0; k < 27; ++k) sides[k] = side_nodes(k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1);
     std::vector<uint8_t> wanted(bricks.table.size());
-    const auto mark = [&](int32_t x, int32_t y, int32_t z) {
-        if (x < 0 || y < 0 || z < 0 || x >= count[0] || y >= count[1] || z >= count[2]) return;
-        wanted[static_cast<size_t>((int64_t{x} * count[1] + y) * count[2] + z)] = 1;
-    };
     for (int32_t b = 0; b < bricks.stored(); ++b) {
         const uint64_t bits = occupied[static_cast<size_t>(b)];
         if (bits == 0) continue;
         const int32_t at = bricks.place[static_cast<size_t>(b)];
-        const int32_t bx = at / (count[1] * count[2]), by = at / count[2] % count[1], bz = at % count[2];
-        // Which sides of the brick have an occupied node.
-        int low[3] = {kBrick, kBrick, kBrick}, high[3] = {-1, -1, -1};
-        for (int place = 0; place < kBrickNodes; ++place) {
-            if (!(bits >> place & 1)) continue;
-            const int local[3] = {place / (kBrick * kBrick), place / kBrick % kBrick, place % kBrick};
-            for (int axis = 0; axis < 3; ++axis) {
-                low[axis] = std::min(low[axis], local[axis]);
-                high[axis] = std::max(high[axis], local[axis]);
-            }
-        }
-        for (int dx = low[0] == 0 ? -1 : 0; dx <= (high[0] == kBrick - 1 ? 1 : 0); ++dx) {
-            for (int dy = low[1] == 0 ? -1 : 0; dy <= (high[1] == kBrick - 1 ? 1 : 0); ++dy) {
-                for (int dz = low[2] == 0 ? -1 : 0; dz <= (high[2] == kBrick - 1 ? 1 : 0); ++dz) {
-                    mark(bx + dx, by + dy, bz + dz);
-                }
-            }
+        for (int k = 0; k < 27; ++k) {
+            if (!(bits & sides[k])) continue;
+            const int32_t x = at / (count[1] * count[2]) + k / 9 - 1, y = at / count[2] % count[1] + k / 3 % 3 - 1,
+                          z = at % count[2] + k % 3 - 1;
+            if (x < 0 || y < 0 || z < 0 || x >= count[0] || y >= count[1] || z >= count[2]) continue;
+            wanted[static_cast<size_t>((int64_t{x} * count[1] + y) * count[2] + z)] = 1;
         }
     }
     return wanted;
