@@ -30,7 +30,6 @@ struct TrainOptions {
     StageOptions coarse, fine;
     float bbox_thres = 1e-3f;  // opacity of a voxel that counts as occupied after the coarse stage
     float world_bound_scale = 1.05f;
-    bool fine_from_coarse = false;  // the fine stage begins with the coarse densities, not with haze
     Background background = Background::white;
     uint64_t seed = 0;
     bool deterministic = false;  // the same bits in every run, for some time more

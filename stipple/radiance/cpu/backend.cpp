@@ -118,18 +118,13 @@ public:
     }
 
     void begin_fine(const GridShape& grid, const StepConstants& constants, const std::vector<uint8_t>& occupied,
-                    const std::vector<float>& density, const std::vector<float>& network) override {
+                    const std::vector<float>& network) override {
         memory_ = {};
         memory_.network.value = network;
         structure_ = {};
         build(grid, occupied);
         memory_.density.value.assign(structure_.nodes(), 0);
         memory_.features.value.assign(structure_.nodes() * kFeatures, 0);
-        const GridView view = view_of(grid);
-        structure_.each_node([&](int64_t, int, size_t i, Node n) {
-            if (density.empty() || !is_within(view, n)) return;
-            memory_.density.value[i] = density[static_cast<size_t>(grid.index(n.x, n.y, n.z))];
-        });
         list_pixels(constants);
         begin_resolution(constants);
         reset_rates(memory_.state);

@@ -153,12 +153,11 @@ public:
     }
 
     void begin_fine(const GridShape& grid, const StepConstants& constants, const std::vector<uint8_t>& occupied,
-                    const std::vector<float>& density, const std::vector<float>& network) override {
+                    const std::vector<float>& network) override {
         recorded_.reset();
         coarse_value_ = {}, coarse_mean_ = {}, coarse_square_ = {}, coarse_rate_ = {}, gradient_ = {};
         const DeviceArray<uint8_t> dense_occupied(meter_, occupied);
-        const DeviceArray<float> dense(meter_, density);
-        build(grid, dense_occupied, density.empty() ? nullptr : dense.get(), BrickGrid{}, nullptr);
+        build(grid, dense_occupied, nullptr, BrickGrid{}, nullptr);
         network_value_ = DeviceArray<float>(meter_, network);
         network_mean_ = DeviceArray<float>(meter_, kNetworkNumbers);
         network_square_ = DeviceArray<float>(meter_, kNetworkNumbers);
@@ -442,8 +441,7 @@ private:
         g.stored = structure_.numbers.stored();
         // Half precision loses what is below 6e-8, and gradients of single samples are divided by the number of rays.
         // Adam moves by signs: small gradients count as much as large ones.
-        const float scale = getenv("SCALE") ? static_cast<float>(atof(getenv("SCALE"))) : 4096.0f;
-        fine_.gradient_scale = half_network_ ? scale * static_cast<float>(constants.rays) : 1.0f;
+        fine_.gradient_scale = half_network_ ? 4096.0f * static_cast<float>(constants.rays) : 1.0f;
     }
 
     void begin_state() {

@@ -73,6 +73,12 @@ __device__ void store_halves(__half* to, float4 x) {
     reinterpret_cast<__half2*>(to)[1] = __floats2half2_rn(x.z, x.w);
 }
 
+/// What half precision rounds off.
+__device__ float4 rest_of(float4 x) {
+    return {x.x - __half2float(__float2half(x.x)), x.y - __half2float(__float2half(x.y)),
+            x.z - __half2float(__float2half(x.z)), x.w - __half2float(__float2half(x.w))};
+}
+
 /// Features and view code of a tile's samples; zeros where there are none. The last columns stay as they are.
 __device__ void load_inputs(__half* inputs, const Samples& s, int first, int count) {
     static_assert(kFeatures == 12 && kViewCode == 28);
@@ -86,13 +92,14 @@ __device__ void load_inputs(__half* inputs, const Samples& s, int first, int cou
                                   group - 3);
         }
         store_halves(inputs + row * kInputRow + 4 * group, x);
+        if (group < 3) store_halves(inputs + row * kInputRow + kRest + 4 * group, rest_of(x));
     }
 }
 
 __device__ void clear_padding(__half* inputs) {
-    for (int row = static_cast<int>(threadIdx.x); row < kTile; row += kThreads) {
-        store_halves(inputs + row * kInputRow + 40, {0, 0, 0, 0});
-        store_halves(inputs + row * kInputRow + 44, {0, 0, 0, 0});
+    constexpr int kFirst = kRest + kFeatures, kGroups = (kPaddedInputs - kFirst) / 4;
+    for (int i = static_cast<int>(threadIdx.x); i < kTile * kGroups; i += kThreads) {
+        store_halves(inputs + i / kGroups * kInputRow + kFirst + i % kGroups * 4, {0, 0, 0, 0});
     }
 }
 
@@ -336,9 +343,13 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(const __grid_constan
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
 #pragma unroll
-            for (int n = 0; n < kInputTiles; ++n) {
+            for (int n = 0; n < kNetworkInputs / 8; ++n) {
                 const int column = 8 * n + 2 * t + e;
-                if (column < kNetworkInputs) partial[row * kNetworkInputs + column] = to_weight1[n][2 * h + e];
+                float sum = to_weight1[n][2 * h + e];
+                // The rests of features share their weights.
+                static_assert(kRest % 8 == 0);
+                if (8 * n < kFeatures && column < kFeatures) sum += to_weight1[n + kRest / 8][2 * h + e];
+                if (column < kNetworkInputs) partial[row * kNetworkInputs + column] = sum;
             }
 #pragma unroll
             for (int n = 0; n < kHiddenTiles; ++n) {

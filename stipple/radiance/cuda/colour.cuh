@@ -6,7 +6,8 @@
 
 namespace stipple::radiance::cuda {
 
-constexpr int kPaddedInputs = 48, kPaddedOutputs = 16;
+// Features grow large: what half precision rounds off follows as inputs of its own, with the same weights.
+constexpr int kRest = kNetworkInputs, kPaddedInputs = 64, kPaddedOutputs = 16;
 constexpr int kHalfWeight1 = 0, kHalfWeight2 = kHidden * kPaddedInputs, kHalfWeight3 = kHalfWeight2 + kHidden * kHidden,
               kHalfNumbers = kHalfWeight3 + kPaddedOutputs * kHidden;
 

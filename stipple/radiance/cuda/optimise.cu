@@ -95,7 +95,10 @@ __global__ void __launch_bounds__(256)
 __device__ void store_half(const NetworkMemory& network, int i) {
     const float value = network.value[i];
     if (i < kWeight2) {
-        network.half[kHalfWeight1 + i / kNetworkInputs * kPaddedInputs + i % kNetworkInputs] = __float2half(value);
+        const int column = i % kNetworkInputs;
+        __half* row = network.half + kHalfWeight1 + i / kNetworkInputs * kPaddedInputs;
+        row[column] = __float2half(value);
+        if (column < kFeatures) row[kRest + column] = __float2half(value);
     } else if (i < kBias2) {
         network.half[kHalfWeight2 + i - kWeight2] = __float2half(value);
     } else if (i >= kWeight3 && i < kBias3) {

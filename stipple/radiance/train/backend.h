@@ -22,7 +22,7 @@ public:
     /// A fine grid where `occupied` [nodes] is not 0, with densities [nodes] (empty: zeros) and features of zeros;
     /// pixels are drawn from those whose rays meet it.
     virtual void begin_fine(const GridShape& grid, const StepConstants& constants, const std::vector<uint8_t>& occupied,
-                            const std::vector<float>& density, const std::vector<float>& network) = 0;
+                            const std::vector<float>& network) = 0;
     /// The fine grid on other nodes, moments and rates as at the start. Nodes are occupied where the nearest old one is
     /// and one of the 27 about them is opaque by the constants of before.
     virtual void grow(const GridShape& grid, const StepConstants& constants) = 0;

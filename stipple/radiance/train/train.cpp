@@ -147,30 +147,6 @@ std::vector<uint8_t> occupied_nodes(const GridShape& fine, const GridShape& coar
     return occupied;
 }
 
-/// Densities at which the fine grid lets as much through as the coarse one.
-std::vector<float> fine_densities(const GridShape& fine, const GridShape& coarse, const std::vector<float>& density,
-                                  const StepConstants& coarse_constants, const StepConstants& constants) {
-    std::vector<float> result(static_cast<size_t>(fine.nodes()));
-    const GridView view = view_of(coarse), fine_view = view_of(fine);
-    const float base_ratio = fine.voxel / constants.voxel_ratio / (coarse.voxel / coarse_constants.voxel_ratio);
-    for (int x = 0; x < fine.size[0]; ++x) {
-        for (int y = 0; y < fine.size[1]; ++y) {
-            for (int z = 0; z < fine.size[2]; ++z) {
-                const Vec3f p = {fine_view.low.x + static_cast<float>(x) / fine_view.per_unit.x,
-                                 fine_view.low.y + static_cast<float>(y) / fine_view.per_unit.y,
-                                 fine_view.low.z + static_cast<float>(z) / fine_view.per_unit.z};
-                const Cell cell = cell_of(view, to_nodes(view, p));
-                float raw = 0;
-                for (int k = 0; k < 8; ++k) raw += cell.weight(k) * density[static_cast<size_t>(cell.node(k))];
-                const float u = std::clamp(raw + coarse_constants.shift, -15.0f, 15.0f);
-                const float thickness = base_ratio * std::log1p(std::exp(u));
-                result[static_cast<size_t>(fine.index(x, y, z))] = std::log(std::expm1(thickness)) - constants.shift;
-            }
-        }
-    }
-    return result;
-}
-
 /// Uniform within 1 / sqrt(inputs), the last bias 0.
 std::vector<float> initial_network(uint64_t seed) {
     std::vector<float> numbers(kNetworkNumbers);
@@ -210,24 +186,19 @@ public:
         loop("coarse", options_.coarse, grid, constants);
         result_.times.coarse = part.seconds();
         part = {};
-        fine(grid, backend_.coarse_density(), constants, part);
+        fine(grid, opacities(backend_.coarse_density(), constants), part);
         return std::move(result_);
     }
 
 private:
-    void fine(const GridShape& coarse, const std::vector<float>& coarse_density, const StepConstants& coarse_constants,
-              Stopwatch part) {
+    void fine(const GridShape& coarse, const std::vector<float>& opaque, Stopwatch part) {
         const StageOptions& stage = options_.fine;
-        const std::vector<float> opaque = opacities(coarse_density, coarse_constants);
         box_ = box_of_content(coarse, opaque, options_.bbox_thres, options_.world_bound_scale);
         const GridShape grid = grid_of(box_, stage.num_voxels >> stage.pg_scale.size());
         const std::vector<uint8_t> occupied = occupied_nodes(grid, coarse, pooled(coarse, opaque), options_.bbox_thres);
         shift_ = shift_of(stage.alpha_init);
         const StepConstants constants = constants_of(stage, options_, scene_, grid, shift_, 1);
-        std::vector<float> density;
-        if (options_.fine_from_coarse)
-            density = fine_densities(grid, coarse, coarse_density, coarse_constants, constants);
-        backend_.begin_fine(grid, constants, occupied, density, initial_network(options_.seed));
+        backend_.begin_fine(grid, constants, occupied, initial_network(options_.seed));
         result_.times.fine_setup = part.seconds();
         part = {};
         const GridShape last = loop("fine", stage, grid, constants);
