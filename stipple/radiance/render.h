@@ -18,6 +18,7 @@ struct RenderedView {
 
 struct RenderOptions {
     bool geometry = false;  // depth and normal too; both are empty otherwise
+    bool colour = true;     // false: colours are not needed, which saves most of the time; they may be empty
 };
 
 /// A field made ready for rendering on one device: grids are unpacked once. Views of one renderer are rendered one at a

@@ -119,7 +119,7 @@ void check_names(const std::string& command_line, const std::string& where) {
     words >> program >> command >> second;
     if (command.empty() || !std::islower(static_cast<unsigned char>(command[0]))) return;  // "stipple COMMAND"
     const bool is_group = command == "mesh" || command == "engine" || command == "data" || command == "weights" ||
-                          command == "bench" || command == "study";
+                          command == "bench" || command == "study" || command == "radiance";
     if (is_group && !second.empty() && std::islower(static_cast<unsigned char>(second[0]))) command += " " + second;
     const std::string &help = help_of(command), &everywhere = help_of("");
     ASSERT_NE(help, "") << where << ": there is no command " << command << ": " << command_line;

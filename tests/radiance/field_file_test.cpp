@@ -210,6 +210,7 @@ TEST_F(HostileField, TruncatedAndOtherFiles) {
     EXPECT_FALSE(is_field_file(path_ + "x"));
     test::write_file(path_, "ply\n");
     EXPECT_FALSE(is_field_file(path_));
+    EXPECT_ERROR(load_field(path_), bad_file, "no radiance field: ");
     EXPECT_ERROR(load_field(folder_ / "none.field"), bad_file, "none.field");
 }
 

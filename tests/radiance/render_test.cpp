@@ -158,6 +158,18 @@ TEST(RenderField, ThreadsDoNotMatter) {
     EXPECT_EQ(std::memcmp(one.depth.data(), five.depth.data(), one.depth.span().size_bytes()), 0);
 }
 
+TEST(RenderField, WithoutColourTheRestIsTheSame) {
+    const DenseField dense = test::random_field({13, 17, 11}, {{-1, -1, -1}, {1, 1, 1}}, 0.2f, 5);
+    Renderer renderer(pack(dense), Device{});
+    const Camera camera = test::camera_at({3, 1, 0.7}, {0, 0, 0}, 21, 16, 20);
+    const RenderedView all = renderer.render(camera, {.geometry = true});
+    const RenderedView some = renderer.render(camera, {.geometry = true, .colour = false});
+    EXPECT_EQ(some.colour.elements(), 0);
+    EXPECT_EQ(std::memcmp(all.depth.data(), some.depth.data(), all.depth.span().size_bytes()), 0);
+    EXPECT_EQ(std::memcmp(all.normal.data(), some.normal.data(), all.normal.span().size_bytes()), 0);
+    EXPECT_EQ(std::memcmp(all.alpha.data(), some.alpha.data(), all.alpha.span().size_bytes()), 0);
+}
+
 TEST(RenderField, WrongUse) {
     Field field = pack(test::random_field({4, 4, 4}, {{0, 0, 0}, {1, 1, 1}}, 1, 6));
     Renderer renderer(field, Device{});

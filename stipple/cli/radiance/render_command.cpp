@@ -27,6 +27,9 @@ radiance::Lens lens_of(const RadianceRenderOptions& options) {
     radiance::Lens lens;
     if (!options.size.empty()) {
         const auto [width, height] = parse_size(options.size);
+        constexpr int64_t kMostPixels = 65535;
+        STIPPLE_REQUIRE(width >= 1 && height >= 1 && width <= kMostPixels && height <= kMostPixels,
+                        "--size {}: sides of 1 to {} pixels are possible", options.size, kMostPixels);
         lens.width = static_cast<int32_t>(width), lens.height = static_cast<int32_t>(height);
     }
     lens.degrees = options.fov;

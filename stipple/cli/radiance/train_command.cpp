@@ -108,6 +108,16 @@ std::string times_text(const radiance::TrainTimes& times, double save, const std
                         0);
 }
 
+/// What the parts of a step took, where --set profile_steps asked for it.
+std::string profile_text(const std::vector<radiance::StepPart>& parts, Json& fields, const std::string& style) {
+    Table table{{"part of a step", "time (ms)"}, {}};
+    for (const radiance::StepPart& part : parts) {
+        table.rows.push_back({part.name, fmt::format("{:.4f}", part.milliseconds)});
+        fields["profile"][part.name] = part.milliseconds;
+    }
+    return "\n" + format_table(table, style);
+}
+
 /// How it was trained, for who finds the file.
 void add_notes(radiance::Field& field, const RadianceTrainOptions& options, const std::string& mode,
                const radiance::TrainOptions& training, Device device, const radiance::TrainStep& last) {
@@ -166,6 +176,7 @@ Result run_radiance_train(const RadianceTrainOptions& options, const Common& com
     radiance::save_field(options.output, field, common.overwrite_mode());
     const double save = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     result.text = times_text(trained.times, save, common.table, time_fields);
+    if (!trained.profile.empty()) result.text += profile_text(trained.profile, time_fields, common.table);
     result.fields["times"] = time_fields;
     result.fields["psnr"] = last.psnr;
     result.fields["field"] = describe_field(options.output, field).fields;

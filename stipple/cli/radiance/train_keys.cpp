@@ -42,6 +42,7 @@ const TrainKey<StageOptions> kStageKeys[] = {{"N_iters", &StageOptions::N_iters}
 const TrainKey<TrainOptions> kTrainKeys[] = {{"bbox_thres", &TrainOptions::bbox_thres},
                                              {"world_bound_scale", &TrainOptions::world_bound_scale},
                                              {"half_network", &TrainOptions::half_network},
+                                             {"profile_steps", &TrainOptions::profile_steps},
                                              {"jitter", &TrainOptions::jitter}};
 
 [[noreturn]] void refuse(const std::string& key, const std::string& value, const char* expected) {

@@ -8,6 +8,7 @@
 #include "stipple/radiance/export.h"
 #include "stipple/radiance/march/ray.h"
 #include "stipple/radiance/render.h"
+#include "stipple/radiance/render/cpu_field.h"
 
 namespace stipple::radiance {
 namespace {
@@ -21,7 +22,7 @@ struct DepthMap {
 
 struct SurfacePoint {
     Vec3f place, normal;
-    std::array<uint8_t, 3> colour;
+    std::array<uint8_t, 3> colour = {};
     float alpha;
     int32_t view;
 };
@@ -54,7 +55,6 @@ bool is_in(const std::optional<Box<double>>& box, const std::array<double, 3>& o
 /// A point for each pixel in which the surface is seen.
 void add_points(const RenderedView& view, const CameraView& camera, int32_t number, const Field& field,
                 const PointsOptions& options, std::vector<SurfacePoint>& points) {
-    const float behind = field.background == Background::white ? 1.0f : 0.0f;
     for (int y = 0; y < camera.height; ++y)
         for (int x = 0; x < camera.width; ++x) {
             const int64_t pixel = static_cast<int64_t>(y) * camera.width + x;
@@ -65,9 +65,6 @@ void add_points(const RenderedView& view, const CameraView& camera, int32_t numb
             point.place = ray.origin + depth * ray.direction;
             if (!is_in(options.box, field.origin, point.place)) continue;
             for (int axis = 0; axis < 3; ++axis) point.normal[axis] = view.normal.data()[3 * pixel + axis];
-            for (int c = 0; c < 3; ++c)
-                point.colour[static_cast<size_t>(c)] =
-                    byte_of((view.colour.data()[3 * pixel + c] - (1 - alpha) * behind) / alpha);
             point.alpha = alpha;
             point.view = number;
             points.push_back(point);
@@ -126,6 +123,27 @@ void thin(std::vector<SurfacePoint>& points, double spacing) {
     keep(points, chosen.span());
 }
 
+/// As the camera of each point sees the place itself: a pixel at a border would mix in what is behind it.
+void add_colours(const Field& field, const std::vector<DepthMap>& maps, std::vector<SurfacePoint>& points) {
+    const CpuField cpu(field);
+    parallel_for(static_cast<int64_t>(points.size()), 256, [&](int64_t begin, int64_t end) {
+        std::vector<float> part(kHidden);
+        const float* view = part.data();
+        for (int64_t i = begin; i < end; ++i) {
+            SurfacePoint& point = points[static_cast<size_t>(i)];
+            const float* m = maps[static_cast<size_t>(point.view)].camera.to_world;
+            Vec3f place = point.place;
+            for (int axis = 0; axis < 3; ++axis)
+                place[axis] = std::clamp(place[axis], cpu.grid.low[axis], cpu.grid.high[axis]);
+            float features[kFeatures], colour[3];
+            cpu.features_at(cell_of(cpu.grid, to_nodes(cpu.grid, place)), features);
+            if (cpu.colour.has_network()) cpu.colour.view_part(unit(place - Vec3f{m[3], m[7], m[11]}), part.data());
+            cpu.colour.colours({features, kFeatures}, {&view, 1}, colour);
+            for (size_t c = 0; c < 3; ++c) point.colour[c] = byte_of(colour[c]);
+        }
+    });
+}
+
 PointCloud cloud_of(const std::vector<SurfacePoint>& points, const std::vector<float>& confidences,
                     const std::array<double, 3>& origin) {
     const auto n = static_cast<int64_t>(points.size());
@@ -162,7 +180,7 @@ Surface surface_of(Renderer& renderer, const Field& field, const PointsOptions& 
     const auto views = static_cast<int64_t>(field.cameras.size());
     for (const Camera& camera : field.cameras) {
         const Camera smaller = reduced(camera, reduction);
-        RenderedView view = renderer.render(smaller, {.geometry = true});
+        RenderedView view = renderer.render(smaller, {.geometry = true, .colour = false});
         const CameraView camera_view = view_of(smaller);
         add_points(view, camera_view, static_cast<int32_t>(surface.maps.size()), field, options, surface.points);
         surface.maps.push_back({camera_view, std::move(view.depth)});
@@ -236,7 +254,10 @@ PointCloud export_points(const Field& field, const PointsOptions& options, Devic
         Surface surface = surface_of(renderer, field, options, reduction, done);
         const std::vector<float> confidences = choose(surface, field, options);
         const bool is_enough = options.spacing > 0 || static_cast<int64_t>(confidences.size()) >= options.count;
-        if (is_enough || reduction == 1) return cloud_of(surface.points, confidences, field.origin);
+        if (is_enough || reduction == 1) {
+            add_colours(field, surface.maps, surface.points);
+            return cloud_of(surface.points, confidences, field.origin);
+        }
         reduction /= 2;  // fewer points were sure than the small pictures promised
     }
 }

@@ -316,7 +316,13 @@ void save_field(const std::string& path, const Field& field, Overwrite overwrite
 }
 
 Field load_field(const std::string& path) {
-    const io::TensorFile file = io::load_safetensors(path);
+    io::TensorFile file;
+    try {
+        file = io::load_safetensors(path);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::bad_file || !error.place().offset) throw;
+        throw Error(ErrorCode::bad_file, error.place(), "no radiance field: " + error.message(), error.hint());
+    }
     try {
         return field_of(file);
     } catch (const Error& error) {

@@ -15,8 +15,8 @@ constexpr size_t kBatch = 512;  // samples that the colour network sees together
 /// are added to a pixel in the order of its samples, so that batches do not matter.
 class RowRenderer {
 public:
-    RowRenderer(const CpuField& field, const CameraView& camera, RenderedView& view, bool geometry)
-        : field_(field), camera_(camera), view_(view), geometry_(geometry) {
+    RowRenderer(const CpuField& field, const CameraView& camera, RenderedView& view, const RenderOptions& options)
+        : field_(field), camera_(camera), view_(view), geometry_(options.geometry), colour_(options.colour) {
         view_parts_.resize(field.colour.has_network() ? static_cast<size_t>(camera.width) * kHidden : 0);
         left_.resize(static_cast<size_t>(camera.width));
         features_.reserve(kBatch * kFeatures);
@@ -26,7 +26,7 @@ public:
         const auto row = static_cast<int64_t>(y) * camera_.width;
         for (int x = 0; x < camera_.width; ++x) march(x, y, row + x);
         flush();
-        if (field_.settings.background != Background::white) return;
+        if (!colour_ || field_.settings.background != Background::white) return;
         for (int64_t x = 0; x < camera_.width; ++x)
             for (int64_t c = 0; c < 3; ++c) view_.colour.data()[3 * (row + x) + c] += left_[static_cast<size_t>(x)];
     }
@@ -69,6 +69,7 @@ private:
                         samples.depth_step * (static_cast<float>(i) - 0.5f + (before - 0.5f) / (before - left));
             if (!(weight > settings.least_weight)) continue;
             if (geometry_) normal = normal - weight * unit(field_.gradient_at(cell));
+            if (!colour_) continue;
             if (!view_part) view_part = view_part_of(ray, x);
             keep(cell, pixel, weight, view_part);
         }
@@ -112,7 +113,7 @@ private:
     const CpuField& field_;
     const CameraView& camera_;
     RenderedView& view_;
-    const bool geometry_;
+    const bool geometry_, colour_;
     std::vector<Sample> samples_;
     std::vector<float> features_, view_parts_;
     std::vector<float> left_;  // behind the last sample of each pixel
@@ -127,8 +128,10 @@ public:
         const auto start = std::chrono::steady_clock::now();
         const int64_t height = camera.height, width = camera.width;
         RenderedView view;
-        view.colour = Array<float, 3>({height, width, 3});
-        std::fill_n(view.colour.data(), view.colour.elements(), 0.0f);
+        if (options.colour) {
+            view.colour = Array<float, 3>({height, width, 3});
+            std::fill_n(view.colour.data(), view.colour.elements(), 0.0f);
+        }
         view.alpha = Array<float, 3>({height, width, 1});
         if (options.geometry) {
             view.depth = Array<float, 3>({height, width, 1});
@@ -137,7 +140,7 @@ public:
         const CameraView camera_view = view_of(camera);
         parallel_for(height, 4, [&](int64_t begin, int64_t end) {
             check_interrupted();
-            RowRenderer rows(field_, camera_view, view, options.geometry);
+            RowRenderer rows(field_, camera_view, view, options);
             for (int64_t y = begin; y < end; ++y) rows.render(static_cast<int>(y));
         });
         seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
