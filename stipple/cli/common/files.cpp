@@ -77,20 +77,25 @@ void require_picture(const std::string& path, const Common& common) {
     require_writable(path, common.overwrite_mode());
 }
 
-PointCloud load_points(const InputFile& input, const Common& common, Result& result) {
-    Mesh mesh = load_with_progress(input.path, input.from, input.item, common, result.warnings);
+PointCloud finite_points(const Mesh& mesh, StepReport& report) {
     const int64_t before = mesh.vertices.size();
-    if (mesh.faces() > 0)
-        result.warnings.push_back(fmt::format("{}: the {} faces are left out", input.path, grouped(mesh.faces())));
+    warn_of_faces(mesh.faces(), report);
     PointCloud cloud = drop_nonfinite(mesh.vertices);
-    if (cloud.size() == 0)
-        throw Error(ErrorCode::bad_file, Place{input.path}, before == 0 ? "holds no points" : "has no finite points");
+    if (cloud.size() == 0) throw Error(ErrorCode::bad_file, before == 0 ? "holds no points" : "has no finite points");
     const int64_t dropped = before - cloud.size();
     if (dropped > 0)
-        result.warnings.push_back(
-            fmt::format("{}: {} of {} points not finite, dropped", input.path, grouped(dropped), grouped(before)));
-    result.fields["points"] = before;
-    result.fields["non_finite"] = dropped;
+        report.warnings.push_back(
+            fmt::format("{} of {} points not finite, dropped", grouped(dropped), grouped(before)));
+    report.fields["points"] = before;
+    report.fields["non_finite"] = dropped;
+    return cloud;
+}
+
+PointCloud load_points(const InputFile& input, const Common& common, Result& result) {
+    const Mesh mesh = load_with_progress(input.path, input.from, input.item, common, result.warnings);
+    StepReport report;
+    PointCloud cloud = about_file(input.path, [&] { return finite_points(mesh, report); });
+    tell(report, input.path, result);
     return cloud;
 }
 

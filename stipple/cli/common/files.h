@@ -1,7 +1,7 @@
 #pragma once
 // The files of a command: how they are named on the command line, checked before any work, read, written and reported.
 
-#include "stipple/cli/command.h"
+#include "stipple/cli/common/step.h"
 #include "stipple/core/folder.h"
 #include "stipple/core/image.h"
 #include "stipple/data/cloud_list.h"
@@ -22,6 +22,12 @@ struct OutputFile {
     bool keep_16_bit = false;                                      // colors
 
     io::WriteOptions writing() const;
+};
+
+/// A cloud that is read, and what becomes of it.
+struct CloudFiles {
+    InputFile input;
+    OutputFile output;
 };
 
 /// --size: "800x600", or "800" for a square. Throws Error{bad_argument} for anything else.
@@ -50,6 +56,8 @@ void require_picture(const std::string& path, const Common& common);
 /// The points of the input that have a place, with a warning that counts what was left out; `points` and `non_finite`
 /// in the result's fields. Throws Error{bad_file} when no point is left.
 PointCloud load_points(const InputFile& input, const Common& common, Result& result);
+/// The same of a cloud that was read; the error names no file.
+PointCloud finite_points(const Mesh& mesh, StepReport& report);
 
 /// Moves the large part of coordinates that are far from 0 for their extent into the origin; nothing is rounded. Files
 /// of float32 leave it in the positions, where new points between them would be rounded to what float32 has there.
@@ -73,13 +81,15 @@ void report_output(const OutputFile& output, io::Format format, int64_t points, 
 /// The same for a picture, which is drawn only when it is wanted; an empty path is none.
 void save_picture(const std::string& path, const std::function<Image()>& draw, const Common& common, Result& result);
 
-/// Runs `work`; an Error{bad_argument} that names no file is put at `path`: the library does not know it.
+/// Runs `work`; an Error{bad_argument} or Error{bad_file} that names no file is put at `path`: the library does not
+/// know it.
 template <class Work>
 auto about_file(const std::string& path, Work&& work) {
     try {
         return work();
     } catch (const Error& error) {
-        if (error.code() != ErrorCode::bad_argument || !error.place().path.empty()) throw;
+        const bool is_about_input = error.code() == ErrorCode::bad_argument || error.code() == ErrorCode::bad_file;
+        if (!is_about_input || !error.place().path.empty()) throw;
         throw error.at_path(path);
     }
 }
