@@ -29,6 +29,8 @@ constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
     {"icp", "register"},
     {"join", "merge"},
     {"outliers", "clean"},
+    {"pipe", "run"},
+    {"pipeline", "run"},
     {"poisson", "mesh surface"},
     {"ransac", "planes"},
     {"reconstruct", "mesh surface"},

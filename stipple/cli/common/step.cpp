@@ -41,8 +41,7 @@ StepReport run_step(const Step& step, Mesh& mesh) {
 void tell(const StepReport& report, const std::string& place, Result& result) {
     result.fields.update(report.fields);
     result.text += report.text;
-    for (const std::string& warning : report.warnings)
-        result.warnings.push_back(fmt::format("{}: {}", place, warning));
+    for (const std::string& warning : report.warnings) result.warnings.push_back(fmt::format("{}: {}", place, warning));
 }
 
 }  // namespace stipple::cli

@@ -8,10 +8,10 @@ namespace stipple::cli {
 
 /// What a step did.
 struct StepReport {
-    std::string what = {};               // "12 of 30 points inside"
-    std::string text = {};          // lines for people besides
-    Json fields = Json::object();   // for --json
-    io::Warnings warnings = {};     // without a place
+    std::string what = {};         // "12 of 30 points inside"
+    std::string text = {};         // lines for people besides
+    Json fields = Json::object();  // for --json
+    io::Warnings warnings = {};    // without a place
 };
 
 /// The work of a command on a cloud, with its options, which make sense. Either `run` or `mask` does it.
