@@ -5,13 +5,14 @@
 #include "stipple/geometry/mesh_parts.h"
 
 namespace stipple::cli {
+namespace {
+
+constexpr io::Format kStreamed = io::Format::las;  // the one format that comes in chunks
+
+}  // namespace
 
 bool CloudInput::is_streamed() const {
     return file_.item < 0 && io::is_las(file_.path, file_.from);
-}
-
-std::unique_ptr<io::CloudReader> CloudInput::open(const io::StreamOptions& options, io::Warnings& warnings) const {
-    return io::CloudReader::open(file_.path, options, warnings);
 }
 
 void CloudInput::for_each(const std::function<void(const Mesh& piece)>& body) {
@@ -23,13 +24,14 @@ void CloudInput::for_each(const std::function<void(const Mesh& piece)>& body) {
     io::Warnings warnings;
     FileProgress progress(common_);
     io::StreamOptions options;
+    options.format = &kStreamed;
     options.las_records = wanted_.records;
     if (wanted_.records) {
         options.only = wanted_.attributes;
         options.attributes = !wanted_.attributes.empty();
     }
     options.reading.on_progress = [&](int64_t done, int64_t total) { progress.show(file_.path, done, total); };
-    const auto reader = open(options, warnings);
+    const auto reader = io::CloudReader::open(file_.path, options, warnings);
     Mesh piece;
     while (reader->next(piece.vertices)) about_file(file_.path, [&] { body(piece); });
     for (const std::string& warning : warnings)
@@ -42,8 +44,9 @@ PointCloud CloudInput::first() {
     if (is_streamed()) {
         io::Warnings told_later;
         io::StreamOptions options;
+        options.format = &kStreamed;
         options.chunk_points = 1;
-        open(options, told_later)->next(point);
+        io::CloudReader::open(file_.path, options, told_later)->next(point);
         return point;
     }
     for_each([&](const Mesh& piece) {

@@ -37,8 +37,6 @@ public:
     void want(Wanted wanted) { wanted_ = std::move(wanted); }
 
 private:
-    std::unique_ptr<io::CloudReader> open(const io::StreamOptions& options, io::Warnings& warnings) const;
-
     InputFile file_;
     const Common& common_;
     Result& result_;
