@@ -16,9 +16,9 @@ using Clock = std::chrono::steady_clock;
 constexpr struct {
     const char* name;
     MakeStep (*add)(Arguments& app, const Common& common);
-} kSteps[] = {{"crop", add_crop_step},       {"filter", add_filter_step},   {"transform", add_transform_step},
-              {"clean", add_clean_step},     {"sample", add_sample_step},   {"normals", add_normals_step},
-              {"ground", add_ground_step},   {"planes", add_planes_step},   {"clusters", add_clusters_step}};
+} kSteps[] = {{"crop", add_crop_step},     {"filter", add_filter_step}, {"transform", add_transform_step},
+              {"clean", add_clean_step},   {"sample", add_sample_step}, {"normals", add_normals_step},
+              {"ground", add_ground_step}, {"planes", add_planes_step}, {"clusters", add_clusters_step}};
 
 struct RunOptions {
     CloudFiles files;
@@ -173,8 +173,8 @@ void run_stages(std::vector<Stage>& stages, const InputFile& file, CloudOutput& 
     Progress progress("run", static_cast<int64_t>(stages.size() - masks), progress_mode(common), "steps");
     for (size_t i = masks; i < stages.size(); ++i) {
         check_interrupted();
-        StepReport report = about_file(
-            file.path, [&] { return timed(stages[i], [&] { return run_step(stages[i].step, mesh); }); });
+        StepReport report =
+            about_file(file.path, [&] { return timed(stages[i], [&] { return run_step(stages[i].step, mesh); }); });
         conclude(stages, i, std::move(report), mesh.vertices.size(), result);
         progress.add();
     }

@@ -59,12 +59,22 @@ TEST_F(CliRun, StepsAreTheCommandsOneAfterTheOther) {
     const std::string input = town("town.ply"), output = folder / "out.ply";
     const std::vector<std::vector<std::vector<std::string>>> lines = {
         {{"crop", "--box", "5", "5", "inf", "55", "45", "inf"}},
-        {{"crop", "--box", "5", "5", "inf", "55", "45", "inf"}, {"filter", "label != 3"}, {"filter", "x > 7", "--invert"}},
-        {{"filter", "label != 3 && z < 20"}, {"clean"}, {"sample", "-n", "700"}, {"normals", "--curvature", "--k", "8"}},
-        {{"transform", "--rotate", "z", "30", "--translate", "-1", "2", "3"}, {"crop", "--sphere", "0", "30", "3", "20"}},
-        {{"clean", "--method", "duplicates,radius", "--radius", "3"}, {"ground", "--window", "30"}, {"filter", "label == 2"}},
+        {{"crop", "--box", "5", "5", "inf", "55", "45", "inf"},
+         {"filter", "label != 3"},
+         {"filter", "x > 7", "--invert"}},
+        {{"filter", "label != 3 && z < 20"},
+         {"clean"},
+         {"sample", "-n", "700"},
+         {"normals", "--curvature", "--k", "8"}},
+        {{"transform", "--rotate", "z", "30", "--translate", "-1", "2", "3"},
+         {"crop", "--sphere", "0", "30", "3", "20"}},
+        {{"clean", "--method", "duplicates,radius", "--radius", "3"},
+         {"ground", "--window", "30"},
+         {"filter", "label == 2"}},
         {{"ground", "--only"}, {"clusters", "--radius", "2", "--min-points", "4"}},
-        {{"planes", "--distance", "0.2", "--count", "2", "--seed", "3"}, {"filter", "plane == 0"}, {"transform", "--centre"}},
+        {{"planes", "--distance", "0.2", "--count", "2", "--seed", "3"},
+         {"filter", "plane == 0"},
+         {"transform", "--centre"}},
         {{"sample", "--method", "voxel", "--voxel", "2.5"}, {"planes", "--distance", "0.3", "--attribute", "flat"}}};
     for (const auto& steps : lines) {
         SCOPED_TRACE(steps.front()[0] + " to " + steps.back()[0]);
@@ -89,8 +99,8 @@ TEST_F(CliRun, LasRecordsPassWherePointsAreOnlyRemoved) {
         EXPECT_TRUE(read_file(output) == one_by_one(input, steps, ".las"));
     }
     // A step that adds an attribute after a mask: the same points, whatever the origin.
-    expect_success(run_all(input, {{"filter", "label > 1"}, {"ground"}, {"transform", "--translate", "1", "0", "0"}},
-                           output));
+    expect_success(
+        run_all(input, {{"filter", "label > 1"}, {"ground"}, {"transform", "--translate", "1", "0", "0"}}, output));
     io::Warnings warnings;
     const PointCloud made = io::load_cloud(output, {}, warnings);
     EXPECT_EQ(made.size(), 1500);
@@ -101,12 +111,12 @@ TEST_F(CliRun, LasRecordsPassWherePointsAreOnlyRemoved) {
 
 TEST_F(CliRun, StepsMayBeWordsInQuotesOrStandInAConfiguration) {
     const std::string input = town("town.ply");
-    const std::vector<std::string> words = {"run",    input,     "-o",       folder / "a.ply",      "--then", "filter",
-                                            "z < 20 && label != 3", "--then", "sample", "--seed", "5",      "-n",
-                                            "100",    "--method", "random"};
+    const std::vector<std::string> words = {
+        "run", input, "-o",  folder / "a.ply", "--then", "filter", "z < 20 && label != 3", "--then", "sample", "--seed",
+        "5",   "-n",  "100", "--method",       "random"};
     expect_success(stipple(words));
-    expect_success(stipple({"run", input, "--then", "filter 'z < 20 && label != 3'", "--then=sample -n 100 --method random",
-                            "-o", folder / "b.ply", "--seed", "5"}));
+    expect_success(stipple({"run", input, "--then", "filter 'z < 20 && label != 3'",
+                            "--then=sample -n 100 --method random", "-o", folder / "b.ply", "--seed", "5"}));
     EXPECT_TRUE(read_file(folder / "a.ply") == read_file(folder / "b.ply"));
     std::vector<std::string> print = words;
     print.emplace_back("--print-config");
@@ -132,11 +142,12 @@ TEST_F(CliRun, SaysWhatEveryStepDid) {
     EXPECT_EQ(steps[1]["planes"].size(), 1u);
     EXPECT_TRUE(steps[1]["seconds"].is_number());
     EXPECT_EQ(json_of(json)["left"], 750);
-    const LaunchResult table = stipple({"run", input, "--then", "filter", "label == 2", "-o", folder / "b.ply", "--table", "csv"});
+    const LaunchResult table =
+        stipple({"run", input, "--then", "filter", "label == 2", "-o", folder / "b.ply", "--table", "csv"});
     EXPECT_EQ(table.out.rfind("step,name,points,left,seconds\n1,filter,3000,750,", 0), 0u) << table.out;
     // Faces are left out by the step that does it, and this is told.
-    const LaunchResult faces = stipple({"run", save_as("m.ply", random_mesh(30)), "--then", "normals", "--orient", "none",
-                                        "--then", "filter", "x == x", "-o", folder / "c.ply"});
+    const LaunchResult faces = stipple({"run", save_as("m.ply", random_mesh(30)), "--then", "normals", "--orient",
+                                        "none", "--then", "filter", "x == x", "-o", folder / "c.ply"});
     EXPECT_EQ(faces.exit_code, 0) << report(faces);
     EXPECT_TRUE(contains(faces.err, "step 2, filter: the ")) << faces.err;
 }
@@ -152,21 +163,27 @@ TEST_F(CliRun, ErrorsNameTheStep) {
     };
     fails({}, "which steps? Give --then STEP");
     fails({"--then"}, "--then: a value is missing");
-    fails({"--then", "clean", "--then", "fliter", "z > 1"}, "step 2: there is no step fliter\n  hint: did you mean filter?");
+    fails({"--then", "clean", "--then", "fliter", "z > 1"},
+          "step 2: there is no step fliter\n  hint: did you mean filter?");
     fails({"--then", "upsample"}, "step 1: there is no step upsample");
-    fails({"--then", "clean", "--then", "filter", "--invrt", "z > 1"}, "step 2, filter: unknown option --invrt\n  hint: did you mean --invert?");
+    fails({"--then", "clean", "--then", "filter", "--invrt", "z > 1"},
+          "step 2, filter: unknown option --invrt\n  hint: did you mean --invert?");
     fails({"--then", "clean", "--then", "sample", "-n", "many"}, "step 2, sample: ");
     fails({"--then", "clean", "--picture", "x.png"}, "step 1, clean: unknown option --picture");
-    fails({"--then", "crop", "other.ply", "--sphere", "0", "0", "0", "1"}, "step 1, crop: unexpected argument other.ply");
+    fails({"--then", "crop", "other.ply", "--sphere", "0", "0", "0", "1"},
+          "step 1, crop: unexpected argument other.ply");
     fails({"--then", "crop"}, "step 1, crop: crop to what?");
     fails({"--then", "clean --k 8 'x"}, "step 1: a quote ' is not closed");
-    fails({"--then", "clean", "--then", "filter", "height > 2"}, "town.ply: step 2, filter: column 1: no attribute \"height\"");
+    fails({"--then", "clean", "--then", "filter", "height > 2"},
+          "town.ply: step 2, filter: column 1: no attribute \"height\"");
     fails({"--then", "crop", "--polygon", folder / "none.txt"}, "none.txt: step 1, crop: ", 3);
     fails({"--then", "sample", "-n", "4000"}, "town.ply: step 1, sample: ");
     // Nothing is left in the midst, and at the end.
     fails({"--then", "filter", "z > 99", "--then", "clean"}, "step 1, filter: no point is left for step 2, clean");
-    fails({"--then", "filter", "z > 20", "--then", "clean", "--method", "radius", "--radius", "0.1"}, "step 2, clean: no point is left; removed: nonfinite 0, radius 6", 3);
-    expect_error(stipple({"run", input, "--then", "normals", "-o", folder / "a.stl"}), 2, "step 1, normals: STL cannot hold");
+    fails({"--then", "filter", "z > 20", "--then", "clean", "--method", "radius", "--radius", "0.1"},
+          "step 2, clean: no point is left; removed: nonfinite 0, radius 6", 3);
+    expect_error(stipple({"run", input, "--then", "normals", "-o", folder / "a.stl"}), 2,
+                 "step 1, normals: STL cannot hold");
     expect_error(stipple({"run", folder / "missing.ply", "--then", "clean", "-o", out}), 3, "missing.ply");
     expect_error(stipple({"clean", input, "--then", "crop", "-o", out}), 2, "unknown option --then");
     const LaunchResult empty = stipple({"run", input, "--then", "clean", "--then", "filter", "z > 99", "-o", out});
@@ -184,13 +201,15 @@ TEST_F(CliRun, NothingIsLeftOfAnOutputThatCannotBeWritten) {
             const rlimit limit{5'000, 5'000};
             ::setrlimit(RLIMIT_FSIZE, &limit);
         };
-        for (const std::vector<std::string>& step : {std::vector<std::string>{"filter", "label > 0"}, {"clean"}, {"ground"}}) {
+        for (const std::vector<std::string>& step :
+             {std::vector<std::string>{"filter", "label > 0"}, {"clean"}, {"ground"}}) {
             std::vector<std::string> call = {"run", input, "-o", folder / ("out" + extension), "--then"};
             call.insert(call.end(), step.begin(), step.end());
             expect_error(stipple(call, launch), 4, "cannot write: File too large");
             expect_entries({"town" + extension});
         }
-        expect_error(stipple({"run", folder / "no.ply", "--then", "clean", "-o", folder / ("no/out" + extension)}), 4, "No such file");
+        expect_error(stipple({"run", folder / "no.ply", "--then", "clean", "-o", folder / ("no/out" + extension)}), 4,
+                     "No such file");
         std::filesystem::remove(input);
     }
 }

@@ -8,6 +8,15 @@
 #include "stipple/io/text.h"
 
 namespace stipple::cli {
+namespace {
+
+/// A file besides the cloud.
+void report_file(const std::string& path, std::string_view format, const Common& common, Result& result) {
+    result.fields["outputs"].push_back({{"path", path}, {"format", format}, {"written", !common.dry_run}});
+    result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(path));
+}
+
+}  // namespace
 
 std::pair<int64_t, int64_t> parse_size(const std::string& text) {
     const size_t cross = text.find('x');
@@ -168,11 +177,21 @@ void report_output(const OutputFile& output, io::Format format, int64_t points, 
     result.text += fmt::format("{} {}: {}\n", common.dry_run ? "would write" : "wrote", printable(output.path), what);
 }
 
+void save_text(const std::string& path, const std::string& text, std::string_view format, const Common& common,
+               Result& result) {
+    if (path.empty()) return;
+    if (!common.dry_run) {
+        AtomicFile file(path, common.overwrite_mode());
+        file.write(text);
+        file.commit();
+    }
+    report_file(path, format, common, result);
+}
+
 void save_picture(const std::string& path, const std::function<Image()>& draw, const Common& common, Result& result) {
     if (path.empty()) return;
     if (!common.dry_run) io::save_png(path, draw(), common.overwrite_mode());
-    result.fields["outputs"].push_back({{"path", path}, {"format", "png"}, {"written", !common.dry_run}});
-    result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(path));
+    report_file(path, "png", common, result);
 }
 
 }  // namespace stipple::cli

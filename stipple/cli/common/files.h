@@ -78,6 +78,10 @@ void save_output(const Mesh& mesh, const OutputFile& output, io::Format format, 
 void report_output(const OutputFile& output, io::Format format, int64_t points, int64_t faces, const std::string& what,
                    const Common& common, Result& result);
 
+/// Writes a text of that `format`, "csv" or "transform", and reports it; an empty path is none.
+void save_text(const std::string& path, const std::string& text, std::string_view format, const Common& common,
+               Result& result);
+
 /// The same for a picture, which is drawn only when it is wanted; an empty path is none.
 void save_picture(const std::string& path, const std::function<Image()>& draw, const Common& common, Result& result);
 

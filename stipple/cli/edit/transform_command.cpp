@@ -1,12 +1,11 @@
 #include <cmath>
-#include <cstring>
 
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/pieces.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/steps.h"
-#include "stipple/core/terminal.h"
 #include "stipple/geometry/affine_transform.h"
+#include "stipple/io/las.h"
 #include "stipple/io/text.h"
 #include "stipple/tasks/small_files.h"
 
@@ -92,21 +91,11 @@ AffineTransform whole_transform(const TransformOptions& options, AffineTransform
     return options.invert ? inverse(transform) : transform;
 }
 
-/// The box that the header of a LAS file tells.
-std::optional<Bounds> header_box(const FileFacts& facts) {
-    constexpr size_t kBox = 179;  // max and min of x, y, z in turn
-    if (!facts.las || facts.las->header.size() < kBox + 6 * sizeof(double)) return std::nullopt;
-    double box[3][2];
-    std::memcpy(box, facts.las->header.data() + kBox, sizeof box);
-    return Bounds{.min = {box[0][1], box[1][1], box[2][1]}, .max = {box[0][0], box[1][0], box[2][0]}, .finite = 1};
-}
-
 /// The grid of a LAS file for its points once they are moved: about the middle of where the box around them goes, as
 /// fine as before. None where there is no box, or one that is too large for integers: then all points are gathered and
 /// tell it.
 std::optional<FileFacts::Grid> moved_grid(const FileFacts& facts, const std::optional<Bounds>& box,
                                           const AffineTransform& transform) {
-    constexpr size_t kMost = 2000000000;
     if (!facts.las || !facts.grid || !box || box->finite == 0) return std::nullopt;
     Bounds moved;
     for (int corner = 0; corner < 8; ++corner) {
@@ -126,22 +115,10 @@ std::optional<FileFacts::Grid> moved_grid(const FileFacts& facts, const std::opt
     for (size_t axis = 0; axis < 3; ++axis) {
         if (std::abs(size - 1) > 1e-9) grid.scale[axis] = finest * size;
         const double extent = moved.max[axis] - moved.min[axis];
-        if (!(grid.scale[axis] > 0) || extent / 2 / grid.scale[axis] > static_cast<double>(kMost)) return std::nullopt;
+        if (!(grid.scale[axis] > 0) || extent / 2 / grid.scale[axis] > io::kMostOfGrid) return std::nullopt;
         grid.offset[axis] = std::floor(0.5 * (moved.min[axis] + moved.max[axis]));
     }
     return grid;
-}
-
-void save_matrix(const AffineTransform& transform, const std::string& path, const Common& common, Result& result) {
-    if (path.empty()) return;
-    if (!common.dry_run) {
-        AtomicFile file(path, common.overwrite_mode());
-        const std::string text = geometry::to_text(transform);
-        file.write(text.data(), static_cast<int64_t>(text.size()));
-        file.commit();
-    }
-    result.fields["outputs"].push_back({{"path", path}, {"format", "transform"}, {"written", !common.dry_run}});
-    result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(path));
 }
 
 Json rows_of(const AffineTransform& transform) {
@@ -207,13 +184,14 @@ Result run_transform(const TransformCommand& command, const Common& common) {
         const FileFacts& facts = piece.vertices.facts;
         had_system = had_system || !facts.coordinate_system.empty();
         Mesh moved = geometry::transformed(piece, transform);
-        if (input.is_streamed()) moved.vertices.facts.grid = moved_grid(facts, header_box(facts), transform);
+        if (input.is_streamed() && facts.las)
+            moved.vertices.facts.grid = moved_grid(facts, io::las_box(*facts.las), transform);
         output.add(std::move(moved));
     });
     const StepReport report = report_of(transform, output.points(), had_system);
     tell(report, path, result);
     output.finish(report.what, "it has no points", result);
-    save_matrix(transform, command.transform_to, common, result);
+    save_text(command.transform_to, geometry::to_text(transform), "transform", common, result);
     if (!common.table.empty())
         result.text = format_table({{"file", "points", "written"}, {{output.path(), output.points(), !common.dry_run}}},
                                    common.table);
