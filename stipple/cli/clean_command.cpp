@@ -161,11 +161,8 @@ Cleaned clean(const Mesh& mesh, const CleanOptions& options, Device device) {
     return cleaned;
 }
 
-struct CleanCommand {
-    CloudFiles files;
+struct CleanCommand : CloudCommand<CleanOptions> {
     OutputFile removed;
-    std::string picture;
-    std::shared_ptr<CleanOptions> how;
 };
 
 Result run_clean(const CleanCommand& command, const Common& common) {
@@ -177,8 +174,7 @@ Result run_clean(const CleanCommand& command, const Common& common) {
     const io::Format removed_format = command.removed.path.empty() ? format : require_output(command.removed, common);
     require_picture(command.picture, common);
     Result result;
-    result.fields["inputs"] = Json::array({input.path});
-    const Mesh mesh = load_with_progress(input.path, input.from, input.item, common, result.warnings);
+    const Mesh mesh = load_input(input, common, result);
     const Cleaned done = about_file(input.path, [&] { return clean(mesh, *command.how, parse_device(common.device)); });
     tell(done.report, input.path, result);
     Mesh cleaned, rest;

@@ -94,11 +94,7 @@ Image before_and_after(const PointCloud& before, const PointCloud& after, const 
     return picture::draw_figure(panels, style).image;
 }
 
-struct NormalsCommand {
-    CloudFiles files;
-    std::string picture;
-    std::shared_ptr<NormalsOptions> how;
-};
+using NormalsCommand = CloudCommand<NormalsOptions>;
 
 Result run_normals(const NormalsCommand& command, const Common& common) {
     const auto& [input, output] = command.files;
@@ -106,8 +102,7 @@ Result run_normals(const NormalsCommand& command, const Common& common) {
     const io::Format format = require_output(output, common, "normal");
     require_picture(command.picture, common);
     Result result;
-    result.fields["inputs"] = Json::array({input.path});
-    Mesh mesh = load_with_progress(input.path, input.from, input.item, common, result.warnings);
+    Mesh mesh = load_input(input, common, result);
     PointCloud& cloud = mesh.vertices;
     const PointCloud before = command.picture.empty() ? PointCloud() : cloud.clone();
     const StepReport report =

@@ -55,12 +55,16 @@ auto timed(Stage& stage, Work&& work) {
     return result;
 }
 
-MakeStep (*find_step(const std::string& name))(Arguments& app, const Common& common) {
+std::vector<std::string> step_names() {
     std::vector<std::string> names;
-    for (const auto& known : kSteps) {
+    for (const auto& known : kSteps) names.emplace_back(known.name);
+    return names;
+}
+
+MakeStep (*find_step(const std::string& name))(Arguments& app, const Common& common) {
+    for (const auto& known : kSteps)
         if (name == known.name) return known.add;
-        names.emplace_back(known.name);
-    }
+    const std::vector<std::string> names = step_names();
     const std::string near = nearest_name(name, names);
     throw Error(ErrorCode::bad_argument, fmt::format("there is no step {}", name),
                 fmt::format("{}steps are {}", near.empty() ? "" : fmt::format("did you mean {}? The ", near),
@@ -218,13 +222,14 @@ Command add_run(Arguments& root, Common& common) {
     Option input = app.option("INPUT", options->files.input.path, "The file; - is standard input");
     Option output = add_output(app, options->files.output);
     app.option(std::string(kThen), options->steps, "A step: a command with its options, once for each")
+        .offers(step_names())
         .count(1, 1 << 20)
         .one_word()
         .text("STEP OPTIONS...");
     add_output_format(app, options->files.output);
     add_input_format(app, options->files.input);
     app.footer(
-        "Steps: crop, filter, transform, clean, sample, normals, ground, planes, clusters. What options a step has:\n"
+        fmt::format("Steps: {}. What options a step has:\n", fmt::join(step_names(), ", ")) +
         "stipple crop --help; files and pictures are none of them. -o may come last.\n"
         "The cloud is held in memory, but for crop and filter in front: these take LAS in pieces.\n\n"
         "Example:\n  stipple run scan.las --then crop --box 0 0 0 50 50 9 --then clean --then ground -o out.las\n"

@@ -111,11 +111,7 @@ StepReport sample(Mesh& mesh, SampleSettings settings, const SampleOptions& opti
     return report;
 }
 
-struct SampleCommand {
-    CloudFiles files;
-    std::string picture;
-    std::shared_ptr<SampleOptions> how;
-};
+using SampleCommand = CloudCommand<SampleOptions>;
 
 Result run_sample(const SampleCommand& command, const Common& common) {
     const auto& [input, output] = command.files;
@@ -124,8 +120,7 @@ Result run_sample(const SampleCommand& command, const Common& common) {
     const io::Format format = require_output(output, common);
     require_picture(command.picture, common);
     Result result;
-    result.fields["inputs"] = Json::array({input.path});
-    Mesh mesh = load_with_progress(input.path, input.from, input.item, common, result.warnings);
+    Mesh mesh = load_input(input, common, result);
     const int64_t all = mesh.vertices.size();
     const PointCloud before = command.picture.empty() ? PointCloud() : drop_nonfinite(mesh.vertices);
     const StepReport report =

@@ -127,6 +127,30 @@ TEST_F(CliRun, StepsMayBeWordsInQuotesOrStandInAConfiguration) {
     EXPECT_TRUE(read_file(folder / "a.ply") == read_file(folder / "c.ply"));
 }
 
+TEST_F(CliRun, CompletionOffersSteps) {
+    const LaunchResult script = stipple({"completion", "bash"});
+    expect_success(script);
+    EXPECT_TRUE(contains(script.out, "crop filter transform clean sample normals ground planes clusters"))
+        << script.out;
+    EXPECT_TRUE(contains(stipple({"run", "--help"}).out, "Steps: crop, filter, transform,"));
+    expect_error(stipple({"pipeline", "a.ply"}), 2, "unknown command pipeline");
+}
+
+TEST_F(CliRun, PipesAndTheInputItself) {
+    const std::string input = town("town.ply");
+    const Launch here{.arguments = {}, .folder = folder.path()};
+    expect_success(shell("$S run town.ply --then filter 'label > 1' --then clean -o a.ply -q", here));
+    expect_success(
+        shell("cat town.ply | $S run - --then filter 'label > 1' --then clean -o - --format ply -q > b.ply", here));
+    EXPECT_TRUE(read_file(folder / "a.ply") == read_file(folder / "b.ply"));
+    const LaunchResult dry = shell("$S run town.ply --then clean -o c.ply --dry-run", here);
+    EXPECT_TRUE(contains(dry.out, "would write c.ply: ")) << report(dry);
+    EXPECT_FALSE(std::filesystem::exists(folder / "c.ply"));
+    expect_error(shell("$S run town.ply --then clean -o town.ply", here), 4, "exists already");
+    expect_success(shell("$S run town.ply --then filter 'label > 1' --then clean -o town.ply --overwrite", here));
+    EXPECT_TRUE(read_file(folder / "a.ply") == read_file(input));
+}
+
 TEST_F(CliRun, SaysWhatEveryStepDid) {
     const std::string input = town("town.ply");
     const LaunchResult json = stipple({"run", input, "--then", "filter", "label == 2", "--then", "planes", "--distance",

@@ -100,6 +100,11 @@ PointCloud finite_points(const Mesh& mesh, StepReport& report) {
     return cloud;
 }
 
+Mesh load_input(const InputFile& input, const Common& common, Result& result) {
+    result.fields["inputs"] = Json::array({input.path});
+    return load_with_progress(input.path, input.from, input.item, common, result.warnings);
+}
+
 PointCloud load_points(const InputFile& input, const Common& common, Result& result) {
     const Mesh mesh = load_with_progress(input.path, input.from, input.item, common, result.warnings);
     StepReport report;

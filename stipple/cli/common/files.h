@@ -30,6 +30,14 @@ struct CloudFiles {
     OutputFile output;
 };
 
+/// A command that works on one cloud as `how` says and may draw what came of it.
+template <class How>
+struct CloudCommand {
+    CloudFiles files;
+    std::string picture;
+    std::shared_ptr<How> how;
+};
+
 /// --size: "800x600", or "800" for a square. Throws Error{bad_argument} for anything else.
 std::pair<int64_t, int64_t> parse_size(const std::string& text);
 
@@ -52,6 +60,9 @@ std::vector<OutputFile> outputs_of(const OutputFile& output, const std::vector<d
 
 /// Throws Error{bad_argument} unless the path ends with .png, Error{cannot_write} as above; an empty one is no picture.
 void require_picture(const std::string& path, const Common& common);
+
+/// The cloud or mesh of the input, which becomes `inputs` in the result's fields.
+Mesh load_input(const InputFile& input, const Common& common, Result& result);
 
 /// The points of the input that have a place, with a warning that counts what was left out; `points` and `non_finite`
 /// in the result's fields. Throws Error{bad_file} when no point is left.

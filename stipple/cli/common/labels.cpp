@@ -45,8 +45,7 @@ Result run_labels(const LabelCommand& command, const std::string& attribute, con
     if (!output.path.empty()) format = require_output(output, common, attribute);
     require_picture(command.picture, common);
     Result result;
-    result.fields["inputs"] = Json::array({input.path});
-    Mesh mesh = load_with_progress(input.path, input.from, input.item, common, result.warnings);
+    Mesh mesh = load_input(input, common, result);
     PointCloud& cloud = mesh.vertices;
     const Labelled found = about_file(input.path, [&] { return find_labels(cloud); });
     tell(found.report, input.path, result);

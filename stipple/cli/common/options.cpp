@@ -71,6 +71,11 @@ Option Option::one_of(const std::vector<std::string>& words) const {
     return *this;
 }
 
+Option Option::offers(const std::vector<std::string>& words) const {
+    option_->type_name(fmt::format("TEXT:{{{}}}", fmt::join(words, ",")));
+    return *this;
+}
+
 Option Option::between(int least, int most) const {
     option_->check(CLI::Range(least, most));
     return *this;

@@ -90,11 +90,7 @@ void keep_ground(Mesh& mesh, const geometry::Ground& ground) {
     mesh = std::move(part);
 }
 
-struct GroundCommand {
-    CloudFiles files;
-    std::string picture;
-    std::shared_ptr<GroundStepOptions> how;
-};
+using GroundCommand = CloudCommand<GroundStepOptions>;
 
 Result run_ground(const GroundCommand& command, const Common& common) {
     const auto& [input, output] = command.files;
@@ -102,8 +98,7 @@ Result run_ground(const GroundCommand& command, const Common& common) {
     const io::Format format = require_output(output, common, "label");
     require_picture(command.picture, common);
     Result result;
-    result.fields["inputs"] = Json::array({input.path});
-    Mesh mesh = load_with_progress(input.path, input.from, input.item, common, result.warnings);
+    Mesh mesh = load_input(input, common, result);
     const geometry::Ground ground =
         about_file(input.path, [&] { return geometry::find_ground(mesh.vertices, command.how->ground); });
     const StepReport report = label_ground(mesh.vertices, ground);
