@@ -94,7 +94,7 @@ std::vector<Stage> stages_of(const std::vector<std::string>& steps, const Common
         stage.place = fmt::format("step {}", stages.size() + 1);
         const std::vector<std::string> words = about_step(stage.place, [&] {
             std::vector<std::string> found = split_words(text);
-            STIPPLE_REQUIRE(!found.empty(), "is empty");
+            STIPPLE_REQUIRE(!found.empty() && !found[0].empty(), "is empty");
             find_step(found[0]);
             return found;
         });
@@ -230,7 +230,7 @@ Command add_run(Arguments& root, Common& common) {
     add_input_format(app, options->files.input);
     app.footer(
         fmt::format("Steps: {}. What options a step has:\n", fmt::join(step_names(), ", ")) +
-        "stipple crop --help; files and pictures are none of them. -o may come last.\n"
+        "stipple crop --help; files and pictures are none of them. INPUT comes first, -o may come last.\n"
         "The cloud is held in memory, but for crop and filter in front: these take LAS in pieces.\n\n"
         "Example:\n  stipple run scan.las --then crop --box 0 0 0 50 50 9 --then clean --then ground -o out.las\n"
         "  stipple run scan.ply --then filter 'z > 0.1' --then sample -n 4096 --then normals -o few.ply");
