@@ -1,6 +1,7 @@
 #include "stipple/cli/common/options.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <charconv>
 #include <cmath>
