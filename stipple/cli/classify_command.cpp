@@ -6,6 +6,7 @@
 #include "stipple/cli/common/network_options.h"
 #include "stipple/cli/common/profile_report.h"
 #include "stipple/cli/common/table.h"
+#include "stipple/cli/evaluate/class_report.h"
 #include "stipple/data/class_names.h"
 #include "stipple/picture/figure.h"
 #include "stipple/tasks/classify.h"
@@ -29,10 +30,11 @@ struct ClassifyOptions {
 struct Answers {
     std::vector<data::CloudEntry> entries;
     std::vector<tasks::Classified> classified = {};
-    std::vector<std::string> names;  // of the classes
-    std::vector<tasks::Pose> poses;  // that were tried
-    tasks::Axis up;                  // of the network
-    bool calibrated = false;         // the model tells what is unlike its training clouds
+    std::vector<std::string> names;   // of the classes
+    std::vector<tasks::Pose> poses;   // that were tried
+    tasks::Axis up;                   // of the network
+    std::vector<int32_t> truth = {};  // their classes, -1 where nothing tells one
+    bool calibrated = false;          // the model tells what is unlike its training clouds
 };
 
 Json json_of_answer(const Answers& answers, size_t i, int64_t top, bool posed) {
@@ -44,6 +46,7 @@ Json json_of_answer(const Answers& answers, size_t i, int64_t top, bool posed) {
             {{"class", answers.names[static_cast<size_t>(index)]}, {"index", index}, {"probability", probability}});
     }
     Json json = {{"path", answers.entries[i].name()}, {"points", answer.points}, {"top", std::move(likeliest)}};
+    if (answers.truth[i] >= 0) json["truth"] = answers.names[static_cast<size_t>(answers.truth[i])];
     if (answer.distance) {
         json["unlike"] = answer.is_unlike();
         json["distance"] = *answer.distance;
@@ -54,6 +57,32 @@ Json json_of_answer(const Answers& answers, size_t i, int64_t top, bool posed) {
         json["rotation"] = tasks::matrix_of(pose);
     }
     return json;
+}
+
+/// Of the clouds whose class is known.
+void report_accuracy(const Answers& answers, const Common& common, Result& result) {
+    std::vector<int32_t> given, truth;
+    for (size_t i = 0; i < answers.classified.size(); ++i) {
+        const tasks::Classified& answer = answers.classified[i];
+        given.push_back(answer.error ? 0 : static_cast<int32_t>(answer.guesses[0].index));
+        truth.push_back(answer.error ? -1 : answers.truth[i]);
+    }
+    std::vector<tasks::ClassScores> scores;
+    scores.push_back(tasks::scores_of(given, truth, answers.names));
+    const int64_t clouds = scores[0].confusion.total();
+    if (clouds == 0) return;
+    scores[0].fewest = INT64_MAX;
+    for (size_t i = 0; i < truth.size(); ++i) {
+        if (truth[i] < 0) continue;
+        scores[0].fewest = std::min(scores[0].fewest, answers.classified[i].points);
+        scores[0].most = std::max(scores[0].most, answers.classified[i].points);
+    }
+    scores[0].points = scores[0].most;
+    result.fields["scores"] = scores_json(scores);
+    if (common.table.empty())
+        result.text +=
+            fmt::format("\naccuracy {:.2f} % of {} clouds whose class is known, mean of the classes {:.2f} %\n",
+                        100 * scores[0].accuracy.mean, grouped(clouds), 100 * scores[0].class_accuracy.mean);
 }
 
 /// The likeliest classes of each cloud, for people and for --json.
@@ -70,6 +99,8 @@ void report(const Answers& answers, const ClassifyOptions& options, const Common
     // For people, only where there is one; what programs read has the same columns each time.
     const bool remarks = answers.calibrated && (unlike > 0 || !common.table.empty());
     if (remarks) table.columns.push_back("remark");
+    const bool is_labelled = std::any_of(answers.truth.begin(), answers.truth.end(), [](int32_t c) { return c >= 0; });
+    if (is_labelled) table.columns.push_back("truth");
     Json list = Json::array();
     for (size_t i = 0; i < answers.entries.size(); ++i) {
         const std::string file = answers.entries[i].name();
@@ -86,10 +117,13 @@ void report(const Answers& answers, const ClassifyOptions& options, const Common
         }
         if (options.pose.all) row.push_back(describe(answers.poses[answer.pose], answers.up));
         if (remarks) row.push_back(answer.is_unlike() ? kUnlike : "");
+        if (is_labelled)
+            row.push_back(answers.truth[i] < 0 ? "" : answers.names[static_cast<size_t>(answers.truth[i])]);
         table.rows.push_back(std::move(row));
         list.push_back(json_of_answer(answers, i, options.top, posed));
     }
     result.text = format_table(table, common.table);
+    if (is_labelled) report_accuracy(answers, common, result);
     count_errors(static_cast<int64_t>(answers.entries.size()), "clouds", result);
     result.fields["calibrated"] = answers.calibrated;
     if (answers.calibrated) result.fields["unlike"] = unlike;
@@ -159,6 +193,7 @@ Result run_classify(const ClassifyOptions& options, const Common& common) {
                     .calibrated = classifier.confidence().has_value()};
     Result result;
     result.fields["inputs"] = options.inputs;
+    answers.truth = tasks::known_classes(answers.entries, answers.names, result.warnings);
     FileProgress file_progress(common);
     const data::ReadClouds how = reading(options.clouds, file_progress);
     Progress progress("classify", static_cast<int64_t>(answers.entries.size()), progress_mode(common), "clouds");
@@ -184,7 +219,7 @@ Result run_classify(const ClassifyOptions& options, const Common& common) {
 Command add_classify(Arguments& root, Common& common) {
     auto options = std::make_shared<ClassifyOptions>();
     Arguments& app = root.command("classify", "Say what clouds show");
-    Option input = app.option("INPUT", options->inputs, "Clouds, meshes, folders of them, HDF5 sets");
+    Option input = app.option("INPUT", options->inputs, "Clouds, meshes, folders of them, data sets");
     app.option("--model", options->model,
                fmt::format("Weights by path or name, or an engine; else {}", tasks::kClassifierWeights));
     app.option("--top", options->top, "The likeliest classes of each").show_default();
@@ -197,7 +232,8 @@ Command add_classify(Arguments& root, Common& common) {
     app.option("--batch", options->batch, "Clouds at a time").show_default();
     add_profile(app, options->profile);
     app.footer(
-        "A cloud that is unlike anything the network was trained on is said to be so, where its weights tell.\n\n"
+        "A cloud that is unlike anything the network was trained on is said to be so, where its weights tell.\n"
+        "Where classes are known, by a data set or by folders of their names, it says how many answers are right.\n\n"
         "Example:\n  stipple classify scans/ --top 3 -o classes.png\n"
         "  stipple classify chair.obj --up y\n"
         "  stipple classify --model pointnet.engine *.ply --table csv > classes.csv");

@@ -4,6 +4,7 @@
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/table.h"
+#include "stipple/cli/steps.h"
 #include "stipple/geometry/dedupe.h"
 #include "stipple/geometry/outliers.h"
 #include "stipple/picture/figure.h"
@@ -12,10 +13,7 @@ namespace stipple::cli {
 namespace {
 
 struct CleanOptions {
-    InputFile input;
-    OutputFile output, removed;
     std::vector<std::string> methods = {"nonfinite", "statistical"};
-    std::string picture;
     double ratio = 2, radius = 0, distance = 0;
     int k = 16, neighbours = 2;
 };
@@ -51,8 +49,6 @@ void require_sense(const CleanOptions& options) {
     STIPPLE_REQUIRE(options.neighbours >= 1, "--neighbours must be from 1, got {}", options.neighbours);
     STIPPLE_REQUIRE(options.distance >= 0 && std::isfinite(options.distance), "--distance must be from 0, got {}",
                     options.distance);
-    STIPPLE_REQUIRE(options.removed.path.empty() || options.removed.path != options.output.path,
-                    "--removed-to and -o are the same file");
 }
 
 /// The steps in order. Outliers are outliers among finite points: what is not finite goes before them, and is counted.
@@ -126,71 +122,82 @@ Image before_and_after(const PointCloud& before, const PointCloud& after, const 
     return picture::draw_figure(panels, style).image;
 }
 
-Result run_clean(const CleanOptions& options, const Common& common) {
-    require_sense(options);
-    const io::Format format = require_output(options.output, common);
-    const io::Format removed_format = options.removed.path.empty() ? format : require_output(options.removed, common);
-    require_picture(options.picture, common);
-    const Device device = parse_device(common.device);
-    Result result;
-    result.fields["inputs"] = Json::array({options.input.path});
-    Mesh mesh = load_with_progress(options.input.path, options.input.from, options.input.item, common, result.warnings);
-    if (mesh.faces() > 0)
-        result.warnings.push_back(
-            fmt::format("{}: the {} faces are left out", options.input.path, grouped(mesh.faces())));
-    const PointCloud& cloud = mesh.vertices;
-    std::vector<int32_t> left(static_cast<size_t>(cloud.size())), removed;
-    for (size_t i = 0; i < left.size(); ++i) left[i] = static_cast<int32_t>(i);
-    result.fields["points"] = cloud.size();
-    result.fields["steps"] = Json::array();
-    std::string told;
+/// Which points of the cloud stay and which go, by their indices, both in its order.
+struct Cleaned {
+    std::vector<int32_t> left, removed;
+    StepReport report;
     Table table{{"step", "removed", "left"}, {}};
+};
+
+Cleaned clean(const Mesh& mesh, const CleanOptions& options, Device device) {
+    const PointCloud& cloud = mesh.vertices;
+    Cleaned cleaned;
+    StepReport& report = cleaned.report;
+    std::vector<int32_t>& left = cleaned.left;
+    warn_of_faces(mesh.faces(), report);
+    left.resize(static_cast<size_t>(cloud.size()));
+    for (size_t i = 0; i < left.size(); ++i) left[i] = static_cast<int32_t>(i);
+    report.fields["points"] = cloud.size();
+    report.fields["steps"] = Json::array();
+    std::string told;
     for (const std::string& step : steps_of(options)) {
-        Json report = {{"method", step}};
-        const std::vector<uint8_t> keep = about_file(
-            options.input.path, [&] { return keep_mask(step, part_of(cloud, left), options, device, report); });
+        Json fields = {{"method", step}};
+        const std::vector<uint8_t> keep = keep_mask(step, part_of(cloud, left), options, device, fields);
         const size_t before = left.size();
         std::vector<int32_t> stays;
-        for (size_t i = 0; i < before; ++i) (keep[i] ? stays : removed).push_back(left[i]);
+        for (size_t i = 0; i < before; ++i) (keep[i] ? stays : cleaned.removed).push_back(left[i]);
         left = std::move(stays);
         const auto gone = static_cast<int64_t>(before - left.size());
-        report["removed"] = gone;
-        result.fields["steps"].push_back(report);
+        fields["removed"] = gone;
+        report.fields["steps"].push_back(fields);
         told += fmt::format("{}{} {}", told.empty() ? "" : ", ", step, grouped(gone));
-        table.rows.push_back({step, gone, static_cast<int64_t>(left.size())});
+        cleaned.table.rows.push_back({step, gone, static_cast<int64_t>(left.size())});
     }
-    std::sort(removed.begin(), removed.end());
-    result.fields["removed"] = removed.size();
+    std::sort(cleaned.removed.begin(), cleaned.removed.end());
+    report.fields["removed"] = cleaned.removed.size();
+    if (left.empty()) throw Error(ErrorCode::bad_file, fmt::format("no point is left; removed: {}", told));
+    report.what = fmt::format("{} of {} points; removed: {}", grouped(static_cast<int64_t>(left.size())),
+                              grouped(cloud.size()), told);
+    return cleaned;
+}
+
+struct CleanCommand : CloudCommand<CleanOptions> {
+    OutputFile removed;
+};
+
+Result run_clean(const CleanCommand& command, const Common& common) {
+    const auto& [input, output] = command.files;
+    require_sense(*command.how);
+    STIPPLE_REQUIRE(command.removed.path.empty() || command.removed.path != output.path,
+                    "--removed-to and -o are the same file");
+    const io::Format format = require_output(output, common);
+    const io::Format removed_format = command.removed.path.empty() ? format : require_output(command.removed, common);
+    require_picture(command.picture, common);
+    Result result;
+    const Mesh mesh = load_input(input, common, result);
+    const Cleaned done = about_file(input.path, [&] { return clean(mesh, *command.how, parse_device(common.device)); });
+    tell(done.report, input.path, result);
     Mesh cleaned, rest;
-    cleaned.vertices = part_of(cloud, left);
-    if (left.empty())
-        throw Error(ErrorCode::bad_file, Place{options.input.path}, fmt::format("no point is left; removed: {}", told));
-    save_output(
-        cleaned, options.output, format,
-        fmt::format("{} of {} points; removed: {}", grouped(cleaned.vertices.size()), grouped(cloud.size()), told),
-        common, result);
-    if (!options.removed.path.empty()) {
-        rest.vertices = part_of(cloud, removed);
-        if (removed.empty() && !io::info_of(removed_format).counts)
+    cleaned.vertices = part_of(mesh.vertices, done.left);
+    save_output(cleaned, output, format, done.report.what, common, result);
+    if (!command.removed.path.empty()) {
+        rest.vertices = part_of(mesh.vertices, done.removed);
+        if (done.removed.empty() && !io::info_of(removed_format).counts)
             result.warnings.push_back(fmt::format("{}: not written, nothing was removed and {} cannot hold no points",
-                                                  options.removed.path, io::info_of(removed_format).name));
+                                                  command.removed.path, io::info_of(removed_format).name));
         else
-            save_output(rest, options.removed, removed_format,
+            save_output(rest, command.removed, removed_format,
                         fmt::format("the {} removed points", grouped(rest.vertices.size())), common, result);
     }
     save_picture(
-        options.picture, [&] { return before_and_after(cloud, cleaned.vertices, removed); }, common, result);
-    if (!common.table.empty()) result.text = format_table(table, common.table);
+        command.picture, [&] { return before_and_after(mesh.vertices, cleaned.vertices, done.removed); }, common,
+        result);
+    if (!common.table.empty()) result.text = format_table(done.table, common.table);
     return result;
 }
 
-}  // namespace
-
-Command add_clean(Arguments& root, Common& common) {
+std::shared_ptr<CleanOptions> add_clean_options(Arguments& app) {
     auto options = std::make_shared<CleanOptions>();
-    Arguments& app = root.command("clean", "Remove outliers, duplicates and points without a place");
-    Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
-    Option output = add_output(app, options->output);
     app.option("--method", options->methods, "Steps, in order: nonfinite, duplicates, statistical, radius")
         .one_of({"nonfinite", "duplicates", "statistical", "radius"})
         .separated_by(',')
@@ -202,14 +209,40 @@ Command add_clean(Arguments& root, Common& common) {
     app.option("--radius", options->radius, "radius: where others must lie");
     app.option("--neighbours", options->neighbours, "radius: how many others, at least").show_default();
     app.option("--distance", options->distance, "duplicates: within it points are the same").show_default();
-    app.option("--removed-to", options->removed.path, "Write what was removed here");
-    app.option("--picture", options->picture, "Draw input and result side by side into this .png");
-    add_output_format(app, options->output);
-    add_input_format(app, options->input);
+    return options;
+}
+
+}  // namespace
+
+MakeStep add_clean_step(Arguments& app, const Common& common) {
+    return [options = add_clean_options(app), &common] {
+        require_sense(*options);
+        Step step{.only_removes = true};
+        step.run = [options, &common](Mesh& mesh) {
+            Cleaned cleaned = clean(mesh, *options, parse_device(common.device));
+            Mesh left;
+            left.vertices = part_of(mesh.vertices, cleaned.left);
+            mesh = std::move(left);
+            return std::move(cleaned.report);
+        };
+        return step;
+    };
+}
+
+Command add_clean(Arguments& root, Common& common) {
+    auto command = std::make_shared<CleanCommand>();
+    Arguments& app = root.command("clean", "Remove outliers, duplicates and points without a place");
+    Option input = app.option("INPUT", command->files.input.path, "The file; - is standard input");
+    Option output = add_output(app, command->files.output);
+    command->how = add_clean_options(app);
+    app.option("--removed-to", command->removed.path, "Write what was removed here");
+    app.option("--picture", command->picture, "Draw input and result side by side into this .png");
+    add_output_format(app, command->files.output);
+    add_input_format(app, command->files.input);
     app.footer(
         "Example:\n  stipple clean scan.ply -o clean.ply --removed-to rest.ply --picture clean.png\n"
         "  stipple clean scan.las --method duplicates,radius --radius 0.5 -o clean.las");
-    return {&app, [options, &common] { return run_clean(*options, common); }, {input, output}};
+    return {&app, [command, &common] { return run_clean(*command, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

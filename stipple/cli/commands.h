@@ -20,6 +20,7 @@ Command add_filter(Arguments& root, Common& common);
 Command add_planes(Arguments& root, Common& common);
 Command add_clusters(Arguments& root, Common& common);
 Command add_ground(Arguments& root, Common& common);
+Command add_run(Arguments& root, Common& common);
 Command add_distance(Arguments& root, Common& common);
 Command add_stats(Arguments& root, Common& common);
 Command add_bench(Arguments& root, Common& common);

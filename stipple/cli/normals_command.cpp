@@ -2,8 +2,10 @@
 
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/files.h"
+#include "stipple/cli/common/labels.h"
 #include "stipple/cli/common/orient.h"
 #include "stipple/cli/common/table.h"
+#include "stipple/cli/steps.h"
 #include "stipple/geometry/normals.h"
 #include "stipple/picture/figure.h"
 
@@ -11,9 +13,7 @@ namespace stipple::cli {
 namespace {
 
 struct NormalsOptions {
-    InputFile input;
-    OutputFile output;
-    std::string orient = "auto", picture;
+    std::string orient = "auto";
     std::vector<double> viewpoint;
     double radius = 0;
     int k = 16;
@@ -61,14 +61,28 @@ Found normals_of(const PointCloud& cloud, const NormalsOptions& options, Device 
     return found;
 }
 
-/// In place of an attribute of the same name, or at the end.
-void put(Attributes& attributes, const std::string& name, const float* values, int64_t rows, int64_t components) {
+Attribute float_attribute(const std::string& name, const float* values, int64_t rows, int64_t components) {
     Attribute column(name, DType::f32, rows, components);
     std::copy(values, values + rows * components, column.as<float>().data());
-    if (Attribute* old = find(attributes, name))
-        *old = std::move(column);
-    else
-        attributes.push_back(std::move(column));
+    return column;
+}
+
+StepReport put_normals(PointCloud& cloud, const NormalsOptions& options, Device device) {
+    const int64_t n = cloud.size();
+    const Found found = normals_of(cloud, options, device);
+    put_attribute(cloud.attributes, float_attribute("normal", found.normals.data(), n, 3));
+    if (options.curvature) put_attribute(cloud.attributes, float_attribute("curvature", found.curvatures.data(), n, 1));
+    StepReport report{fmt::format("normals of {} points, {}", grouped(n),
+                                  found.orient == "none" ? "not oriented" : "oriented by " + found.orient)};
+    if (found.missing > 0)
+        report.warnings.push_back(fmt::format("{} of {} points get the normal 0 0 0: their neighbours span no plane",
+                                              grouped(found.missing), grouped(n)));
+    report.fields["points"] = n;
+    report.fields["without_normal"] = found.missing;
+    report.fields["k"] = options.k;
+    report.fields["radius"] = options.radius > 0 ? Json(options.radius) : Json();
+    report.fields["orient"] = found.orient;
+    return report;
 }
 
 Image before_and_after(const PointCloud& before, const PointCloud& after, const NormalsOptions& options) {
@@ -80,51 +94,34 @@ Image before_and_after(const PointCloud& before, const PointCloud& after, const 
     return picture::draw_figure(panels, style).image;
 }
 
-Result run_normals(const NormalsOptions& options, const Common& common) {
-    require_orientation(options);
-    const io::Format format = require_output(options.output, common, "normal");
-    require_picture(options.picture, common);
+using NormalsCommand = CloudCommand<NormalsOptions>;
+
+Result run_normals(const NormalsCommand& command, const Common& common) {
+    const auto& [input, output] = command.files;
+    require_orientation(*command.how);
+    const io::Format format = require_output(output, common, "normal");
+    require_picture(command.picture, common);
     Result result;
-    result.fields["inputs"] = Json::array({options.input.path});
-    Mesh mesh = load_with_progress(options.input.path, options.input.from, options.input.item, common, result.warnings);
+    Mesh mesh = load_input(input, common, result);
     PointCloud& cloud = mesh.vertices;
-    const int64_t n = cloud.size();
-    const PointCloud before = options.picture.empty() ? PointCloud() : cloud.clone();
-    const Found found =
-        about_file(options.input.path, [&] { return normals_of(cloud, options, parse_device(common.device)); });
-    put(cloud.attributes, "normal", found.normals.data(), n, 3);
-    if (options.curvature) put(cloud.attributes, "curvature", found.curvatures.data(), n, 1);
-    if (found.missing > 0)
-        result.warnings.push_back(
-            fmt::format("{}: {} of {} points get the normal 0 0 0: their neighbours span no plane", options.input.path,
-                        grouped(found.missing), grouped(n)));
-    result.fields["points"] = n;
-    result.fields["without_normal"] = found.missing;
-    result.fields["k"] = options.k;
-    result.fields["radius"] = options.radius > 0 ? Json(options.radius) : Json();
-    result.fields["orient"] = found.orient;
-    save_output(mesh, options.output, format,
-                fmt::format("normals of {} points, {}", grouped(n),
-                            found.orient == "none" ? "not oriented" : "oriented by " + found.orient),
-                common, result);
+    const PointCloud before = command.picture.empty() ? PointCloud() : cloud.clone();
+    const StepReport report =
+        about_file(input.path, [&] { return put_normals(cloud, *command.how, parse_device(common.device)); });
+    tell(report, input.path, result);
+    save_output(mesh, output, format, report.what, common, result);
     save_picture(
-        options.picture, [&] { return before_and_after(before, cloud, options); }, common, result);
+        command.picture, [&] { return before_and_after(before, cloud, *command.how); }, common, result);
     if (!common.table.empty()) {
-        const Table table{
-            {"file", "format", "points", "without_normal", "orient", "written"},
-            {{options.output.path, io::info_of(format).name, n, found.missing, found.orient, !common.dry_run}}};
+        const Table table{{"file", "format", "points", "without_normal", "orient", "written"},
+                          {{output.path, io::info_of(format).name, cloud.size(), report.fields.value("without_normal"),
+                            report.fields.value("orient"), !common.dry_run}}};
         result.text = format_table(table, common.table);
     }
     return result;
 }
 
-}  // namespace
-
-Command add_normals(Arguments& root, Common& common) {
+std::shared_ptr<NormalsOptions> add_normals_options(Arguments& app) {
     auto options = std::make_shared<NormalsOptions>();
-    Arguments& app = root.command("normals", "Normals of a cloud, and which way they point");
-    Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
-    Option output = add_output(app, options->output);
     app.option("--k", options->k, "Nearest points that tell a normal, itself among them, 3 to 128").show_default();
     app.option("--radius", options->radius, "Of those only the ones within it; 0: all").show_default();
     app.option("--orient", options->orient, "auto: viewpoint where it is known, else mst: outwards, neighbours agree")
@@ -136,14 +133,36 @@ Command add_normals(Arguments& root, Common& common) {
         .count(3)
         .text("X Y Z");
     app.flag("--curvature", options->curvature, "Also an attribute curvature, 0 flat to 1/3");
-    app.option("--picture", options->picture, "Draw input and normals side by side into this .png");
-    add_output_format(app, options->output);
-    add_input_format(app, options->input);
+    return options;
+}
+
+}  // namespace
+
+MakeStep add_normals_step(Arguments& app, const Common& common) {
+    return [options = add_normals_options(app), &common] {
+        require_orientation(*options);
+        Step step{.product = "normal"};
+        step.run = [options, &common](Mesh& mesh) {
+            return put_normals(mesh.vertices, *options, parse_device(common.device));
+        };
+        return step;
+    };
+}
+
+Command add_normals(Arguments& root, Common& common) {
+    auto command = std::make_shared<NormalsCommand>();
+    Arguments& app = root.command("normals", "Normals of a cloud, and which way they point");
+    Option input = app.option("INPUT", command->files.input.path, "The file; - is standard input");
+    Option output = add_output(app, command->files.output);
+    command->how = add_normals_options(app);
+    app.option("--picture", command->picture, "Draw input and normals side by side into this .png");
+    add_output_format(app, command->files.output);
+    add_input_format(app, command->files.input);
     app.footer(
         "Example:\n  stipple normals scan.ply -o normals.ply --picture normals.png\n"
         "  stipple normals sweep.bin -o sweep.ply\n  stipple normals scan.las --viewpoint 512030 5403210 180 -o "
         "scan.ply");
-    return {&app, [options, &common] { return run_normals(*options, common); }, {input, output}};
+    return {&app, [command, &common] { return run_normals(*command, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

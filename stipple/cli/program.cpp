@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "stipple/cli/common/config.h"
+#include "stipple/cli/common/step_words.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/log.h"
 #include "stipple/core/parallel.h"
@@ -149,7 +150,10 @@ int run(int argc, char** argv, const Program& program) {
     for (const AddCommand add : program.commands) commands.push_back(add(root, common));
     for (const Command& command : commands) complete(command);
 
-    if (const auto end = root.parse(argc, argv, required_of(commands))) {
+    std::vector<std::string> line = with_steps_joined({argv, argv + argc}, root);
+    std::vector<char*> words;
+    for (std::string& word : line) words.push_back(word.data());
+    if (const auto end = root.parse(static_cast<int>(words.size()), words.data(), required_of(commands))) {
         if (end->error) {
             print_failure(*end->error, root.named().path(' '), wants_json(argc, argv));
             return rule_of(end->error->code()).exit_code;

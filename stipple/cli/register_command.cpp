@@ -3,7 +3,6 @@
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/table.h"
-#include "stipple/core/terminal.h"
 #include "stipple/io/text.h"
 #include "stipple/picture/figure.h"
 #include "stipple/tasks/register.h"
@@ -174,18 +173,6 @@ Image before_and_after(const PointCloud& target, const PointCloud& start, const 
     return picture::draw_figure(panels, style).image;
 }
 
-void save_transform(const RigidTransform& transform, const std::string& path, const Common& common, Result& result) {
-    if (path.empty()) return;
-    if (!common.dry_run) {
-        AtomicFile file(path, common.overwrite_mode());
-        const std::string text = geometry::to_text(transform);
-        file.write(text.data(), static_cast<int64_t>(text.size()));
-        file.commit();
-    }
-    result.fields["outputs"].push_back({{"path", path}, {"format", "transform"}, {"written", !common.dry_run}});
-    result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(path));
-}
-
 Result run_register(const RegisterOptions& options, const Common& common) {
     tasks::RegisterOptions wanted = register_options(options);
     require_one_stdin({options.source.path, options.target.path, options.init, options.truth});
@@ -228,7 +215,7 @@ Result run_register(const RegisterOptions& options, const Common& common) {
     if (!options.output.path.empty())
         save_output(source, options.output, format, fmt::format("{} points", grouped(source.vertices.size())), common,
                     result);
-    save_transform(found.transform, options.transform_to, common, result);
+    save_text(options.transform_to, geometry::to_text(found.transform), "transform", common, result);
     save_picture(
         options.picture, [&] { return before_and_after(target.vertices, start, source.vertices); }, common, result);
     if (!common.table.empty()) {

@@ -3,6 +3,7 @@
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/table.h"
+#include "stipple/cli/steps.h"
 #include "stipple/picture/figure.h"
 #include "stipple/tasks/sample.h"
 
@@ -13,9 +14,7 @@ using tasks::SampleMethod;
 using tasks::SampleSettings;
 
 struct SampleOptions {
-    InputFile input;
-    OutputFile output;
-    std::string method = "fps", keep = "centroid", picture;
+    std::string method = "fps", keep = "centroid";
     int64_t count = 0, start = 0;
     double ratio = 0, voxel = 0, radius = 0, spacing = 0;
     int k = 16, dimension = 2;
@@ -91,48 +90,58 @@ Image before_and_after(const PointCloud& before, const PointCloud& after, const 
     return picture::draw_figure(panels, style).image;
 }
 
-Result run_sample(const SampleOptions& options, const Common& common) {
-    SampleSettings settings = settings_of(options, common);
-    // Everything about the outputs is settled before the first byte is read.
-    const io::Format format = require_output(options.output, common);
-    require_picture(options.picture, common);
-    Result result;
-    result.fields["inputs"] = Json::array({options.input.path});
-    const PointCloud cloud = load_points(options.input, common, result);
+/// A sample of the finite points, in place of the mesh.
+StepReport sample(Mesh& mesh, SampleSettings settings, const SampleOptions& options, Device device) {
+    StepReport report;
+    const PointCloud cloud = finite_points(mesh, report);
     settings.count = options.count;
     if (options.ratio > 0)
         settings.count = std::max<int64_t>(1, std::llround(options.ratio * static_cast<double>(cloud.size())));
+    STIPPLE_REQUIRE(settings.start < cloud.size(), "--start {} of {} points", settings.start, cloud.size());
     Mesh sampled;
-    sampled.vertices = about_file(options.input.path, [&] {
-        STIPPLE_REQUIRE(settings.start < cloud.size(), "--start {} of {} points", settings.start, cloud.size());
-        return tasks::sample_cloud(cloud, settings, parse_device(common.device));
-    });
-    const int64_t points = sampled.vertices.size();
+    sampled.vertices = tasks::sample_cloud(cloud, settings, device);
+    mesh = std::move(sampled);
+    const int64_t points = mesh.vertices.size();
     const std::string method(name_of(settings.method));
-    result.fields["method"] = method;
-    result.fields["sampled"] = points;
-    if (settings.method == SampleMethod::voxel) result.fields["voxel"] = settings.voxel;
-    if (settings.method == SampleMethod::spacing) result.fields["spacing"] = settings.spacing;
-    save_output(sampled, options.output, format,
-                fmt::format("{} of {} points by {}", grouped(points), grouped(cloud.size()), method), common, result);
+    report.fields["method"] = method;
+    report.fields["sampled"] = points;
+    if (settings.method == SampleMethod::voxel) report.fields["voxel"] = settings.voxel;
+    if (settings.method == SampleMethod::spacing) report.fields["spacing"] = settings.spacing;
+    report.what = fmt::format("{} of {} points by {}", grouped(points), grouped(cloud.size()), method);
+    return report;
+}
+
+using SampleCommand = CloudCommand<SampleOptions>;
+
+Result run_sample(const SampleCommand& command, const Common& common) {
+    const auto& [input, output] = command.files;
+    const SampleSettings settings = settings_of(*command.how, common);
+    // Everything about the outputs is settled before the first byte is read.
+    const io::Format format = require_output(output, common);
+    require_picture(command.picture, common);
+    Result result;
+    Mesh mesh = load_input(input, common, result);
+    const int64_t all = mesh.vertices.size();
+    const PointCloud before = command.picture.empty() ? PointCloud() : drop_nonfinite(mesh.vertices);
+    const StepReport report =
+        about_file(input.path, [&] { return sample(mesh, settings, *command.how, parse_device(common.device)); });
+    tell(report, input.path, result);
+    const std::string method(name_of(settings.method));
+    save_output(mesh, output, format, report.what, common, result);
     save_picture(
-        options.picture, [&] { return before_and_after(cloud, sampled.vertices, method); }, common, result);
+        command.picture, [&] { return before_and_after(before, mesh.vertices, method); }, common, result);
     if (!common.table.empty()) {
+        const auto finite = all - static_cast<int64_t>(report.fields.value("non_finite").number());
         const Table table{
             {"file", "format", "method", "points", "sampled", "written"},
-            {{options.output.path, io::info_of(format).name, method, cloud.size(), points, !common.dry_run}}};
+            {{output.path, io::info_of(format).name, method, finite, mesh.vertices.size(), !common.dry_run}}};
         result.text = format_table(table, common.table);
     }
     return result;
 }
 
-}  // namespace
-
-Command add_sample(Arguments& root, Common& common) {
+std::shared_ptr<SampleOptions> add_sample_options(Arguments& app) {
     auto options = std::make_shared<SampleOptions>();
-    Arguments& app = root.command("sample", "Choose fewer points of a cloud");
-    Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
-    Option output = add_output(app, options->output);
     app.option("-n,--count", options->count, "Points wanted").from_zero();
     app.option("--ratio", options->ratio, "Points wanted, of those there are: 0.1");
     app.option("--method", options->method, "random, fps, voxel, poisson, inverse-density, spacing").show_default();
@@ -147,13 +156,36 @@ Command add_sample(Arguments& root, Common& common) {
     app.option("--spacing", options->spacing, "spacing: no two points within it, however many that leaves").text("D");
     app.option("--k", options->k, "inverse-density: neighbours that tell density, 1 to 127").show_default();
     app.option("--dimension", options->dimension, "inverse-density: 1, 2 surface, 3 solid").show_default();
-    app.option("--picture", options->picture, "Draw input and result side by side into this .png");
-    add_output_format(app, options->output);
-    add_input_format(app, options->input);
+    return options;
+}
+
+}  // namespace
+
+MakeStep add_sample_step(Arguments& app, const Common& common) {
+    return [options = add_sample_options(app), &common] {
+        const SampleSettings settings = settings_of(*options, common);
+        // Means are new points; all other methods choose among those there are.
+        Step step{.only_removes = settings.method != SampleMethod::voxel || settings.nearest};
+        step.run = [options, settings, &common](Mesh& mesh) {
+            return sample(mesh, settings, *options, parse_device(common.device));
+        };
+        return step;
+    };
+}
+
+Command add_sample(Arguments& root, Common& common) {
+    auto command = std::make_shared<SampleCommand>();
+    Arguments& app = root.command("sample", "Choose fewer points of a cloud");
+    Option input = app.option("INPUT", command->files.input.path, "The file; - is standard input");
+    Option output = add_output(app, command->files.output);
+    command->how = add_sample_options(app);
+    app.option("--picture", command->picture, "Draw input and result side by side into this .png");
+    add_output_format(app, command->files.output);
+    add_input_format(app, command->files.input);
     app.footer(
         "Example:\n  stipple sample scan.ply -n 4096 -o few.ply --picture few.png\n"
         "  stipple sample scan.las --method voxel --voxel 0.05 -o thin.las");
-    return {&app, [options, &common] { return run_sample(*options, common); }, {input, output}};
+    return {&app, [command, &common] { return run_sample(*command, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

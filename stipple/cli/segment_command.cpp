@@ -210,7 +210,7 @@ Command add_segment(Arguments& root, Common& common) {
     auto options = std::make_shared<SegmentOptions>();
     options->clouds.clouds.points = 0;
     Arguments& app = root.command("segment", "Label the parts of clouds");
-    Option input = app.option("INPUT", options->inputs, "Clouds, folders of them, HDF5 sets");
+    Option input = app.option("INPUT", options->inputs, "Clouds, folders of them, data sets");
     Option output = app.option("-o,--output", options->output.path, "File, or folder for many; - is standard output");
     app.option("--model", options->model,
                fmt::format("Weights by path or name, or an engine; else {}", tasks::kPartsWeights));

@@ -159,7 +159,7 @@ Result run_upsample(const UpsampleArguments& arguments, const Common& common) {
 Command add_upsample(Arguments& root, Common& common) {
     auto arguments = std::make_shared<UpsampleArguments>();
     Arguments& app = root.command("upsample", "Make clouds denser");
-    Option input = app.option("INPUT", arguments->inputs, "Clouds, folders of them, HDF5 sets");
+    Option input = app.option("INPUT", arguments->inputs, "Clouds, folders of them, data sets");
     Option output = app.option("-o,--output", arguments->output.path, "File, or folder for many; - is standard output");
     app.option("--model", arguments->model, "Weights by path or name, an engine, or midpoints: no network")
         .show_default();

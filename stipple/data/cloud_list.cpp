@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "stipple/core/folder.h"
+#include "stipple/data/class_names.h"
+#include "stipple/data/layouts/cloud_files.h"
+#include "stipple/data/packed.h"
 
 namespace stipple::data {
 namespace {
@@ -16,25 +19,62 @@ bool is_known(const std::string& path, io::Format& format) {
     }
 }
 
+/// An HDF5 file of clouds, with the names of classes that a set has beside it.
+DataSet set_of_file(const std::string& path) {
+    const io::CloudSet file = io::load_hdf5(path);
+    DataSet set;
+    set.clouds.points.assign(file.points.span().begin(), file.points.span().end());
+    for (int64_t i = 0; i < file.size(); ++i) set.clouds.offsets.push_back((i + 1) * file.points.size(1));
+    for (const int64_t label : file.labels) set.labels.push_back(static_cast<int32_t>(label));
+    const size_t slash = path.rfind('/');
+    const std::string names = (slash == std::string::npos ? "" : path.substr(0, slash + 1)) + "shape_names.txt";
+    if (is_file(names)) set.classes = load_names(names);
+    return set;
+}
+
+void add_set(const std::string& path, DataSet set, std::vector<CloudEntry>& entries) {
+    const auto shared = std::make_shared<const DataSet>(std::move(set));
+    for (int64_t i = 0; i < shared->size(); ++i) entries.push_back({path, i, shared});
+}
+
+/// What is not trained on, where a set tells it.
+std::string split_to_look_at(const std::vector<std::string>& splits) {
+    return std::find(splits.begin(), splits.end(), "test") != splits.end() ? "test" : splits.front();
+}
+
 void add_file(const std::string& path, std::vector<CloudEntry>& entries) {
     io::Format format{};
-    if (!is_known(path, format) || format != io::Format::hdf5) {
+    const bool is_packed = path.ends_with(".stpk") && is_packed_file(path);
+    if (!is_packed && (!is_known(path, format) || format != io::Format::hdf5)) {
         entries.push_back({path});
         return;
     }
     try {
-        auto set = std::make_shared<const io::CloudSet>(io::load_hdf5(path));
-        for (int64_t i = 0; i < set->size(); ++i) entries.push_back({path, i, set});
+        io::Warnings none;  // a packed set has nothing to tell
+        if (is_packed)
+            add_set(path, load_data_set(path, {.split = split_to_look_at(recognise_data_set(path).splits)}, none),
+                    entries);
+        else
+            add_set(path, set_of_file(path), entries);
     } catch (const Error& error) {
         entries.push_back({path, -1, {}, error});
     }
 }
 
-PointCloud cloud_of_set(const io::CloudSet& set, int64_t item) {
-    const int64_t n = set.points.size(1);
-    PointCloud cloud(n);
-    std::copy_n(set.points.data() + 3 * n * item, 3 * n, cloud.positions.data());
-    return cloud;
+/// Nothing where the folder is no set.
+void add_data_set(const std::string& folder, std::vector<CloudEntry>& entries) {
+    RecognisedSet found;
+    try {
+        found = recognise_data_set(folder);
+    } catch (const Error&) {
+        return;
+    }
+    const std::string split = split_to_look_at(found.splits);
+    const std::vector<ClassFile> files = files_of_classes(folder, split);
+    for (const ClassFile& file : files) entries.push_back({file.path});
+    if (!files.empty()) return;
+    io::Warnings none;
+    add_set(folder, load_data_set(folder, {.split = split}, none), entries);
 }
 
 }  // namespace
@@ -48,19 +88,38 @@ std::optional<int64_t> CloudEntry::label() const {
     return set->labels[static_cast<size_t>(item)];
 }
 
+std::string CloudEntry::class_name() const {
+    if (set) {
+        const int64_t number = label().value_or(-1);
+        const bool is_named = number >= 0 && number < static_cast<int64_t>(set->classes.size());
+        return is_named ? set->classes[static_cast<size_t>(number)] : "";
+    }
+    std::string above = path;
+    for (int level = 0; level < 2; ++level) {
+        const size_t slash = above.rfind('/');
+        if (slash == std::string::npos) return "";
+        above.resize(slash);
+        const std::string folder = above.substr(above.rfind('/') + 1);
+        if (std::find(std::begin(kSplits), std::end(kSplits), folder) == std::end(kSplits)) return folder;
+    }
+    return "";
+}
+
 std::vector<CloudEntry> list_clouds(const std::vector<std::string>& inputs) {
     std::vector<CloudEntry> entries;
-    for (const std::string& input : inputs) {
+    for (std::string input : inputs) {
         if (!is_folder(input)) {
             add_file(input, entries);
             continue;
         }
+        while (input.size() > 1 && input.back() == '/') input.pop_back();
         const size_t before = entries.size();
         io::Format format{};
         for (const std::string& name : list_folder(input)) {
-            const std::string path = input + (input.back() == '/' ? "" : "/") + name;
+            const std::string path = join(input, name);
             if (name[0] != '.' && is_known(path, format) && !is_folder(path)) add_file(path, entries);
         }
+        if (entries.size() == before) add_data_set(input, entries);
         STIPPLE_REQUIRE(entries.size() > before, "{}: a folder without clouds", input);
     }
     return entries;
@@ -70,7 +129,9 @@ Mesh load_entry(const CloudEntry& entry, const ReadClouds& how, io::Warnings& wa
     if (entry.error) throw *entry.error;
     Mesh mesh;
     if (entry.set) {
-        mesh.vertices = cloud_of_set(*entry.set, entry.item);
+        const View<const float, 2> points = entry.set->points_of(entry.item);
+        mesh.vertices = PointCloud(points.size(0));
+        std::copy_n(points.data(), points.elements(), mesh.vertices.positions.data());
         return mesh;
     }
     io::ReadOptions options;

@@ -209,11 +209,10 @@ std::unique_ptr<CloudWriter> CloudWriter::open(ByteSink& sink, Format format, co
 }
 
 bool is_las(const std::string& path, const std::string& from) {
+    std::error_code error;
+    if (path == "-" || !std::filesystem::is_regular_file(path, error)) return false;  // a pipe can be read but once
     if (!from.empty()) return from == info_of(Format::las).name;
-    if (path == "-") return false;
     try {
-        std::error_code error;
-        if (!std::filesystem::is_regular_file(path, error)) return false;  // a pipe can be opened but once
         FileSource source(path);
         ByteReader reader(source);
         return begins_as_las(reader);

@@ -68,8 +68,8 @@ public:
     virtual int64_t finish() = 0;
 };
 
-/// Whether `path` is a LAS or LAZ file: by `from`, the name of a format, where it is given, else by the first bytes of
-/// a regular file. False for what cannot be opened.
+/// Whether `path` is a LAS or LAZ file, a regular one: by `from`, the name of a format, where it is given, else by its
+/// first bytes. False for what cannot be opened, and for pipes.
 bool is_las(const std::string& path, const std::string& from = {});
 
 /// All chunks of the reader into the writer. Returns the points written.

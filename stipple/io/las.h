@@ -45,4 +45,14 @@ Mesh parse_las(ByteReader& reader, const ReadOptions& options, Warnings& warning
 /// float32.
 void write_las(const Mesh& mesh, ByteSink& sink, const WriteOptions& options, Warnings& warnings);
 
+/// The box around all points as the header tells it, `finite` 1; none where the header ends before it.
+std::optional<Bounds> las_box(const LasFacts& las);
+/// Whether point records of the one file can stand in the other: the same point format and length.
+bool have_same_records(const LasFacts& a, const LasFacts& b);
+/// The largest integers of a grid that programs can be trusted with.
+inline constexpr double kMostOfGrid = 2e9;
+/// The grid, where all of the box fits its integers; on other axes about the middle of the box, and coarser if it must
+/// be.
+FileFacts::Grid grid_for(const Bounds& box, FileFacts::Grid grid);
+
 }  // namespace stipple::io

@@ -1,5 +1,6 @@
 #include "stipple/io/text.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -103,6 +104,20 @@ std::string_view next_word(std::string_view& text) {
     const std::string_view word = text.substr(begin, end - begin);
     text.remove_prefix(end);
     return word;
+}
+
+int64_t for_each_word(std::string_view text, const std::function<void(std::string_view word, int64_t line)>& body) {
+    int64_t lines = 0;
+    while (!text.empty()) {
+        ++lines;
+        const size_t line_end = std::min(text.find('\n'), text.size());
+        std::string line(text.substr(0, std::min(text.substr(0, line_end).find('#'), line_end)));
+        text.remove_prefix(std::min(line_end + 1, text.size()));
+        std::replace(line.begin(), line.end(), ',', ' ');
+        std::string_view rest = line;
+        for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) body(word, lines);
+    }
+    return lines;
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -3,6 +3,7 @@
 // never overflows.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,10 @@ inline bool is_blank(char c) {
 
 /// Cuts the next blank-separated word off the front of `text`; empty when none is left.
 std::string_view next_word(std::string_view& text);
+
+/// Calls body(word, line) for the words of a text that people write: blanks, commas and line ends separate them, '#'
+/// begins a comment; lines count from 1. Returns the number of lines.
+int64_t for_each_word(std::string_view text, const std::function<void(std::string_view word, int64_t line)>& body);
 
 std::string_view trimmed(std::string_view text);
 std::string lower_case(std::string_view text);

@@ -56,6 +56,14 @@ std::vector<int32_t> answers_of_draw(Classifier& classifier, const data::Clouds&
     return answers;
 }
 
+/// In any case; -1 where there is none.
+int32_t class_named(const std::vector<std::string>& names, const std::string& name) {
+    const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& known) {
+        return io::lower_case(known) == io::lower_case(name);
+    });
+    return found == names.end() ? -1 : static_cast<int32_t>(found - names.begin());
+}
+
 }  // namespace
 
 void require_valid(const EvaluateOptions& options) {
@@ -114,14 +122,47 @@ std::vector<int32_t> match_classes(const data::DataSet& set, const std::vector<s
     }
     STIPPLE_REQUIRE(static_cast<int64_t>(names.size()) == classes, "{} names for {} classes", names.size(), classes);
     for (size_t i = 0; i < set.classes.size(); ++i) {
-        const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
-            return io::lower_case(name) == io::lower_case(set.classes[i]);
-        });
-        STIPPLE_REQUIRE(found != names.end() || items[i] == 0, "the network does not know the class {} of the data set",
+        matches.push_back(class_named(names, set.classes[i]));
+        STIPPLE_REQUIRE(matches.back() >= 0 || items[i] == 0, "the network does not know the class {} of the data set",
                         set.classes[i]);
-        matches.push_back(found == names.end() ? -1 : static_cast<int32_t>(found - names.begin()));
     }
     return matches;
+}
+
+std::vector<int32_t> known_classes(const std::vector<data::CloudEntry>& entries, const std::vector<std::string>& names,
+                                   io::Warnings& warnings) {
+    std::vector<int32_t> known;
+    std::string told;
+    for (const data::CloudEntry& entry : entries) {
+        const std::optional<int64_t> label = entry.label();
+        const bool is_number = label && entry.set->classes.empty();
+        if (!is_number) {
+            known.push_back(class_named(names, entry.class_name()));
+            continue;
+        }
+        if (told != entry.path)
+            warnings.push_back(fmt::format(
+                "{}: nothing names its classes, labels are taken for numbers of the network's", entry.path));
+        told = entry.path;
+        known.push_back(*label >= 0 && *label < static_cast<int64_t>(names.size()) ? static_cast<int32_t>(*label) : -1);
+    }
+    return known;
+}
+
+ClassScores scores_of(std::span<const int32_t> answers, std::span<const int32_t> truth,
+                      const std::vector<std::string>& names) {
+    STIPPLE_REQUIRE(answers.size() == truth.size(), "{} answers for {} labels", answers.size(), truth.size());
+    std::vector<int32_t> given, right;
+    for (size_t i = 0; i < truth.size(); ++i) {
+        if (truth[i] < 0) continue;
+        given.push_back(answers[i]);
+        right.push_back(truth[i]);
+    }
+    ClassScores scores;
+    scores.confusion = metrics::confusion(given, right, names);
+    scores.accuracy.mean = metrics::overall_accuracy(scores.confusion);
+    scores.class_accuracy.mean = metrics::mean_accuracy(scores.confusion);
+    return scores;
 }
 
 std::vector<ClassScores> evaluate(Classifier& classifier, const data::DataSet& set,

@@ -49,6 +49,16 @@ struct ClassScores {
 /// (named), and numbers of classes that differ.
 std::vector<int32_t> match_classes(const data::DataSet& set, const std::vector<std::string>& names, int64_t classes);
 
+/// The class of each entry among those of a network, -1 where nothing tells it or the network does not know it: by
+/// name, in any case (data::CloudEntry::class_name), and of a set that has labels without names by number, which
+/// `warnings` tells, once for a file.
+std::vector<int32_t> known_classes(const std::vector<data::CloudEntry>& entries, const std::vector<std::string>& names,
+                                   io::Warnings& warnings);
+
+/// Of answers that were given once. Labels of -1 in the truth do not count. Throws as metrics::confusion.
+ClassScores scores_of(std::span<const int32_t> answers, std::span<const int32_t> truth,
+                      const std::vector<std::string>& names);
+
 /// Scores for each of options.points, in their order. `names` are the network's classes, empty where it does not tell:
 /// then those of the set. Clouds run in batches of at most a million points. `advance`, where given, is called with
 /// numbers of clouds as they are done, in all set.size() times the sum of draws_of(). Throws as match_classes does, and

@@ -1,5 +1,7 @@
 #include <sys/stat.h>
 
+#include <map>
+
 #include "stipple/io/hdf5.h"
 #include "stipple/network/weights.h"
 #include "stipple/tasks/confidence.h"
@@ -50,6 +52,89 @@ TEST_F(CliClassify, FilesFoldersAndSets) {
     }
     EXPECT_TRUE(contains(json["warnings"].dump(), "weights are random"));
     EXPECT_EQ(json["model"], "pointnet-classifier");
+}
+
+/// Accuracy, and its mean over classes, of what --json lists.
+std::pair<double, double> accuracy_of(const Json& files) {
+    std::map<std::string, std::pair<int, int>> classes;  // right, all
+    for (const Json& entry : files) {
+        if (!entry.contains("truth")) continue;
+        auto& [right, all] = classes[entry["truth"]];
+        right += entry["truth"] == entry["top"][0]["class"];
+        ++all;
+    }
+    double right = 0, all = 0, mean = 0;
+    for (const auto& [name, count] : classes) {
+        right += count.first, all += count.second;
+        mean += static_cast<double>(count.first) / count.second / static_cast<double>(classes.size());
+    }
+    return {right / all, mean};
+}
+
+TEST_F(CliClassify, AccuracyWhereClassesAreKnown) {
+    const std::string path = model();
+    // The network's classes are called "class 0" to "class 4", whatever the case.
+    for (const char* name : {"set", "set/Class 0", "set/class 2", "set/class 4", "set/other"})
+        ::mkdir((folder / name).c_str(), 0777);
+    uint64_t seed = 0;
+    for (const char* name : {"Class 0", "class 2", "class 4", "other"})
+        for (int i = 0; i < (name[6] == '0' ? 9 : 4); ++i, ++seed)
+            save_as(fmt::format("set/{}/{}.ply", name, i), random_cloud(static_cast<int64_t>(40 + 11 * seed), seed));
+    const LaunchResult folders = classify({"--model", path, folder / "set", "--json"});
+    const Json json = json_of(folders);
+    ASSERT_EQ(json["files"].size(), 21u) << report(folders);
+    EXPECT_EQ(json["files"][0]["truth"], "class 0");
+    EXPECT_FALSE(json["files"][20].contains("truth"));  // of no class
+    const auto [overall, mean] = accuracy_of(json["files"]);
+    ASSERT_EQ(json["scores"].size(), 1u);
+    EXPECT_DOUBLE_EQ(json["scores"][0]["accuracy"], overall);
+    EXPECT_DOUBLE_EQ(json["scores"][0]["mean_class_accuracy"], mean);
+    EXPECT_EQ(json["scores"][0]["classes"].size(), 3u);
+    EXPECT_EQ(json["scores"][0]["classes"][0]["clouds"], 9);
+    const LaunchResult text = classify({"--model", path, folder / "set"});
+    EXPECT_TRUE(contains(
+        text.out, fmt::format("\naccuracy {:.2f} % of 17 clouds whose class is known, mean of the classes {:.2f} %\n",
+                              100 * overall, 100 * mean)))
+        << text.out;
+    const LaunchResult csv = classify({"--model", path, folder / "set/class 2", "--table", "csv"});
+    EXPECT_TRUE(contains(csv.out, ",truth\n")) << csv.out;
+    EXPECT_FALSE(contains(csv.out, "accuracy")) << csv.out;
+    const LaunchResult unknown = classify({"--model", path, folder / "set/other"});
+    EXPECT_FALSE(contains(unknown.out, "truth") || contains(unknown.out, "accuracy")) << unknown.out;
+
+    // A packed set, and one that cannot be read.
+    expect_success(stipple({"data", "pack", folder / "set", "-o", folder / "set.stpk", "--points", "40", "-q"}));
+    const Json packed = json_of(classify({"--model", path, folder / "set.stpk", "--json"}));
+    ASSERT_EQ(packed["files"].size(), 21u);
+    EXPECT_DOUBLE_EQ(packed["scores"][0]["accuracy"], accuracy_of(packed["files"]).first);
+    file("bad.stpk", read_file(folder / "set.stpk").substr(0, 100));
+    const LaunchResult bad = classify({"--model", path, folder / "bad.stpk"});
+    EXPECT_EQ(bad.exit_code, 3) << report(bad);
+    EXPECT_TRUE(contains(bad.err, "bad.stpk: byte 20: the header")) << report(bad);
+}
+
+TEST_F(CliClassify, AccuracyOfLabelsInHdf5) {
+    const std::string path = model();
+    io::CloudSet set;
+    set.points = Array<float, 3>({6, 40, 3});
+    const Mesh noise = random_cloud(240);
+    std::copy_n(noise.vertices.positions.data(), 720, set.points.data());
+    set.labels = {0, 1, 1, 4, 9, -2};
+    io::save_hdf5(folder / "set.h5", set, Overwrite::refuse);
+    const Json numbers = json_of(classify({"--model", path, folder / "set.h5", "--json"}));
+    EXPECT_TRUE(contains(numbers["warnings"].dump(), "set.h5: nothing names its classes")) << numbers;
+    EXPECT_EQ(numbers["files"][3]["truth"], "class 4");
+    EXPECT_FALSE(numbers["files"][4].contains("truth"));
+    EXPECT_FALSE(numbers["files"][5].contains("truth"));
+    EXPECT_DOUBLE_EQ(numbers["scores"][0]["accuracy"], accuracy_of(numbers["files"]).first);
+    // Names beside it rule.
+    file("shape_names.txt", "class 3\nclass 0\nx\ny\nz\n");
+    const Json named = json_of(classify({"--model", path, folder / "set.h5", "--json"}));
+    EXPECT_FALSE(contains(named["warnings"].dump(), "nothing names")) << named;
+    EXPECT_EQ(named["files"][0]["truth"], "class 3");
+    EXPECT_EQ(named["files"][1]["truth"], "class 0");
+    EXPECT_FALSE(named["files"][3].contains("truth"));
+    EXPECT_DOUBLE_EQ(named["scores"][0]["mean_class_accuracy"], accuracy_of(named["files"]).second);
 }
 
 TEST_F(CliClassify, BatchesAndThreadsDoNotMatter) {

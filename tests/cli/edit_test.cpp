@@ -325,5 +325,18 @@ TEST_F(CliEdit, LasFilesOfDifferentLayoutsAreMergedByTheirAttributes) {
     EXPECT_NEAR(both.vertices.world(2000, 0), coloured.vertices.world(0, 0), 1e-3);
 }
 
+TEST_F(CliEdit, LasFromAPipeIsReadOnce) {
+    survey("a.las");
+    const Launch here{.arguments = {}, .folder = folder.path()};
+    for (const std::string step : {"filter", "transform --centre"}) {
+        const std::string rest = step == "filter" ? " 'label == 2' -o " : " -o ";
+        expect_success(shell("$S " + step + " a.las" + rest + "b.ply --overwrite -q", here));
+        for (const char* from : {"", " --from las"}) {
+            expect_success(shell("cat a.las | $S " + step + " -" + rest + "c.ply --overwrite -q" + from, here));
+            EXPECT_TRUE(read_file(folder / "b.ply") == read_file(folder / "c.ply")) << step << from;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace stipple::test

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "stipple/io/hdf5.h"
 #include "tests/support/clouds.h"
 #include "tests/support/temporary_folder.h"
 
@@ -66,6 +67,34 @@ TEST(CloudList, LoadsAllPointsAndPassesWarningsOn) {
     EXPECT_EQ(code_of([&] { load_entry({folder / "b.dat"}, {}, warnings); }), ErrorCode::bad_file);
     EXPECT_EQ(load_entry({folder / "b.dat"}, {"xyz", {}}, warnings).vertices.size(), 2);
     EXPECT_EQ(code_of([&] { load_entry({folder / "none.ply"}, {}, warnings); }), ErrorCode::bad_file);
+}
+
+TEST(CloudList, OfDataSetsInFolders) {
+    const TemporaryFolder folder;
+    for (const char* name :
+         {"set/chair/train", "set/chair/test", "set/desk/test", "plain/lamp", "plain/vase", "none/deep/er"})
+        std::filesystem::create_directories(folder / name);
+    for (const char* name : {"set/chair/train/a.ply", "set/chair/test/c.ply", "set/chair/test/b.off",
+                             "set/desk/test/d.xyz", "plain/vase/e.ply", "plain/lamp/f.ply"})
+        write_file(folder / name, "");
+    const auto names = [](const std::vector<CloudEntry>& entries) {
+        std::vector<std::string> found;
+        for (const CloudEntry& entry : entries) found.push_back(entry.class_name() + " " + entry.name());
+        return found;
+    };
+    EXPECT_EQ(names(list_clouds({folder / "set"})),
+              (std::vector<std::string>{"chair " + (folder / "set/chair/test/b.off"),
+                                        "chair " + (folder / "set/chair/test/c.ply"),
+                                        "desk " + (folder / "set/desk/test/d.xyz")}));
+    EXPECT_EQ(
+        names(list_clouds({(folder / "plain") + "//"})),
+        (std::vector<std::string>{"lamp " + (folder / "plain/lamp/f.ply"), "vase " + (folder / "plain/vase/e.ply")}));
+    EXPECT_EQ(names(list_clouds({folder / "plain/vase"})),
+              (std::vector<std::string>{"vase " + (folder / "plain/vase/e.ply")}));
+    EXPECT_EQ(code_of([&] { list_clouds({folder / "none"}); }), ErrorCode::bad_argument);
+    EXPECT_EQ(CloudEntry{"a.ply"}.class_name(), "");
+    EXPECT_EQ(CloudEntry{"test/a.ply"}.class_name(), "");
+    EXPECT_EQ(CloudEntry{"/a.ply"}.class_name(), "");
 }
 
 #ifdef STIPPLE_WITH_HDF5

@@ -371,5 +371,38 @@ TEST(LasKeep, ExtendedRecordsThatLieAreRefused) {
     expect_contains(warnings.back(), "\"somebody else\" 5 of 100000 bytes is dropped");
 }
 
+TEST(LasKeep, WhatTheHeaderTells) {
+    const auto facts = [](int minor, int format, size_t more_bytes = 0) {
+        Bytes bytes = foreign(minor, format, 1, more_bytes);
+        for (size_t k = 0; k < 6; ++k) put_at<double>(bytes, 179 + 8 * k, static_cast<double>(k));
+        LasFacts las;
+        las.header.assign(reinterpret_cast<const char*>(bytes.data()), 227);
+        return las;
+    };
+    LasFacts las = facts(2, 1);
+    const std::optional<Bounds> box = io::las_box(las);
+    ASSERT_TRUE(box);
+    EXPECT_EQ(box->max, (std::array<double, 3>{0, 2, 4}));
+    EXPECT_EQ(box->min, (std::array<double, 3>{1, 3, 5}));
+    EXPECT_TRUE(io::have_same_records(las, facts(3, 1)));
+    EXPECT_FALSE(io::have_same_records(las, facts(2, 0)));
+    EXPECT_FALSE(io::have_same_records(las, facts(2, 1, 2)));
+    las.header.resize(226);
+    EXPECT_FALSE(io::las_box(las));
+    EXPECT_TRUE(io::have_same_records(las, las));
+    las.header.resize(106);
+    EXPECT_FALSE(io::have_same_records(las, las));
+
+    const FileFacts::Grid grid{{0.001, 0.01, 1e-9}, {0, 100, 0}};
+    const FileFacts::Grid moved = io::grid_for({{0, 1e8, -5}, {1000, 1e8 + 9, 5}, 1}, grid);
+    EXPECT_EQ(moved.scale[0], 0.001);  // fits as it is
+    EXPECT_EQ(moved.offset[0], 0);
+    EXPECT_EQ(moved.scale[1], 0.01);  // fits elsewhere
+    EXPECT_EQ(moved.offset[1], 1e8 + 4);
+    EXPECT_EQ(moved.offset[2], 0);
+    EXPECT_LE(5 / moved.scale[2], io::kMostOfGrid);  // fits no more
+    EXPECT_EQ(io::grid_for({}, grid), grid);
+}
+
 }  // namespace
 }  // namespace stipple::test

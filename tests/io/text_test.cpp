@@ -37,6 +37,20 @@ TEST(IoText, NumbersEqualTheCLibrary) {
     }
 }
 
+TEST(IoText, WordsOfATextForPeople) {
+    const auto words = [](std::string_view text) {
+        std::string found;
+        const int64_t lines = for_each_word(text, [&](std::string_view word, int64_t line) {
+            found += std::string(word) + "@" + std::to_string(line) + " ";
+        });
+        return found + std::to_string(lines);
+    };
+    EXPECT_EQ(words(""), "0");
+    EXPECT_EQ(words("1, 2\t3"), "1@1 2@1 3@1 1");
+    EXPECT_EQ(words("1,2 # 3, 4\n\n,,5\r\n#6"), "1@1 2@1 5@3 4");
+    EXPECT_EQ(words("# none\n"), "1");
+}
+
 TEST(IoText, AcceptsAndRefuses) {
     double value = 0;
     for (const char* good : {"0", "-0", "+1", "1.", ".5", "-.5e3", "1e5", "1E+5", "nan", "inf", "-inf", "NaN",

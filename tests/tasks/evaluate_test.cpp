@@ -103,6 +103,27 @@ TEST(EvaluateClasses, AreMatchedByName) {
     EXPECT_TRUE(contains(message_of([&] { match_classes(set, {}, 5); }), "has no classes to compare with"));
 }
 
+TEST(EvaluateClasses, OfEntriesOfAList) {
+    const auto set = std::make_shared<data::DataSet>(labelled_set(5, 4)),
+               unnamed = std::make_shared<data::DataSet>(labelled_set(5, 4));
+    unnamed->classes.clear();
+    io::Warnings warnings;
+    const std::vector<data::CloudEntry> entries = {
+        {"x/B/1.ply"}, {"x/other/1.ply"}, {"s", 4, set}, {"t", 1, unnamed}, {"t", 4, unnamed}};
+    EXPECT_EQ(known_classes(entries, {"e", "a", "b", "c"}, warnings), (std::vector<int32_t>{2, -1, 0, 1, -1}));
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_TRUE(contains(warnings[0], "t: nothing names its classes"));
+}
+
+TEST(EvaluateClasses, ScoresOfAnswers) {
+    const int32_t answers[] = {0, 1, 1, 2, 0, 2}, truth[] = {0, 0, 1, 1, -1, 1};
+    const ClassScores scores = scores_of(answers, truth, {"a", "b", "c"});
+    EXPECT_EQ(scores.confusion.total(), 5);
+    EXPECT_DOUBLE_EQ(scores.accuracy.mean, 2.0 / 5);
+    EXPECT_DOUBLE_EQ(scores.class_accuracy.mean, (1.0 / 2 + 1.0 / 3) / 2);
+    EXPECT_EQ(scores.draws, 1);
+}
+
 TEST_F(Evaluate, AgreesWithTheClassifierItself) {
     data::DataSet set = labelled_set(12, 40);
     Classifier made = classifier({.batch = 5});

@@ -8,6 +8,15 @@
 #include "stipple/io/text.h"
 
 namespace stipple::cli {
+namespace {
+
+/// A file besides the cloud.
+void report_file(const std::string& path, std::string_view format, const Common& common, Result& result) {
+    result.fields["outputs"].push_back({{"path", path}, {"format", format}, {"written", !common.dry_run}});
+    result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(path));
+}
+
+}  // namespace
 
 std::pair<int64_t, int64_t> parse_size(const std::string& text) {
     const size_t cross = text.find('x');
@@ -77,20 +86,30 @@ void require_picture(const std::string& path, const Common& common) {
     require_writable(path, common.overwrite_mode());
 }
 
-PointCloud load_points(const InputFile& input, const Common& common, Result& result) {
-    Mesh mesh = load_with_progress(input.path, input.from, input.item, common, result.warnings);
+PointCloud finite_points(const Mesh& mesh, StepReport& report) {
     const int64_t before = mesh.vertices.size();
-    if (mesh.faces() > 0)
-        result.warnings.push_back(fmt::format("{}: the {} faces are left out", input.path, grouped(mesh.faces())));
+    warn_of_faces(mesh.faces(), report);
     PointCloud cloud = drop_nonfinite(mesh.vertices);
-    if (cloud.size() == 0)
-        throw Error(ErrorCode::bad_file, Place{input.path}, before == 0 ? "holds no points" : "has no finite points");
+    if (cloud.size() == 0) throw Error(ErrorCode::bad_file, before == 0 ? "holds no points" : "has no finite points");
     const int64_t dropped = before - cloud.size();
     if (dropped > 0)
-        result.warnings.push_back(
-            fmt::format("{}: {} of {} points not finite, dropped", input.path, grouped(dropped), grouped(before)));
-    result.fields["points"] = before;
-    result.fields["non_finite"] = dropped;
+        report.warnings.push_back(
+            fmt::format("{} of {} points not finite, dropped", grouped(dropped), grouped(before)));
+    report.fields["points"] = before;
+    report.fields["non_finite"] = dropped;
+    return cloud;
+}
+
+Mesh load_input(const InputFile& input, const Common& common, Result& result) {
+    result.fields["inputs"] = Json::array({input.path});
+    return load_with_progress(input.path, input.from, input.item, common, result.warnings);
+}
+
+PointCloud load_points(const InputFile& input, const Common& common, Result& result) {
+    const Mesh mesh = load_with_progress(input.path, input.from, input.item, common, result.warnings);
+    StepReport report;
+    PointCloud cloud = about_file(input.path, [&] { return finite_points(mesh, report); });
+    tell(report, input.path, result);
     return cloud;
 }
 
@@ -163,11 +182,21 @@ void report_output(const OutputFile& output, io::Format format, int64_t points, 
     result.text += fmt::format("{} {}: {}\n", common.dry_run ? "would write" : "wrote", printable(output.path), what);
 }
 
+void save_text(const std::string& path, const std::string& text, std::string_view format, const Common& common,
+               Result& result) {
+    if (path.empty()) return;
+    if (!common.dry_run) {
+        AtomicFile file(path, common.overwrite_mode());
+        file.write(text);
+        file.commit();
+    }
+    report_file(path, format, common, result);
+}
+
 void save_picture(const std::string& path, const std::function<Image()>& draw, const Common& common, Result& result) {
     if (path.empty()) return;
     if (!common.dry_run) io::save_png(path, draw(), common.overwrite_mode());
-    result.fields["outputs"].push_back({{"path", path}, {"format", "png"}, {"written", !common.dry_run}});
-    result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(path));
+    report_file(path, "png", common, result);
 }
 
 }  // namespace stipple::cli

@@ -1,7 +1,7 @@
 #pragma once
 // The files of a command: how they are named on the command line, checked before any work, read, written and reported.
 
-#include "stipple/cli/command.h"
+#include "stipple/cli/common/step.h"
 #include "stipple/core/folder.h"
 #include "stipple/core/image.h"
 #include "stipple/data/cloud_list.h"
@@ -22,6 +22,20 @@ struct OutputFile {
     bool keep_16_bit = false;                                      // colors
 
     io::WriteOptions writing() const;
+};
+
+/// A cloud that is read, and what becomes of it.
+struct CloudFiles {
+    InputFile input;
+    OutputFile output;
+};
+
+/// A command that works on one cloud as `how` says and may draw what came of it.
+template <class How>
+struct CloudCommand {
+    CloudFiles files;
+    std::string picture;
+    std::shared_ptr<How> how;
 };
 
 /// --size: "800x600", or "800" for a square. Throws Error{bad_argument} for anything else.
@@ -47,9 +61,14 @@ std::vector<OutputFile> outputs_of(const OutputFile& output, const std::vector<d
 /// Throws Error{bad_argument} unless the path ends with .png, Error{cannot_write} as above; an empty one is no picture.
 void require_picture(const std::string& path, const Common& common);
 
+/// The cloud or mesh of the input, which becomes `inputs` in the result's fields.
+Mesh load_input(const InputFile& input, const Common& common, Result& result);
+
 /// The points of the input that have a place, with a warning that counts what was left out; `points` and `non_finite`
 /// in the result's fields. Throws Error{bad_file} when no point is left.
 PointCloud load_points(const InputFile& input, const Common& common, Result& result);
+/// The same of a cloud that was read; the error names no file.
+PointCloud finite_points(const Mesh& mesh, StepReport& report);
 
 /// Moves the large part of coordinates that are far from 0 for their extent into the origin; nothing is rounded. Files
 /// of float32 leave it in the positions, where new points between them would be rounded to what float32 has there.
@@ -70,16 +89,22 @@ void save_output(const Mesh& mesh, const OutputFile& output, io::Format format, 
 void report_output(const OutputFile& output, io::Format format, int64_t points, int64_t faces, const std::string& what,
                    const Common& common, Result& result);
 
+/// Writes a text of that `format`, "csv" or "transform", and reports it; an empty path is none.
+void save_text(const std::string& path, const std::string& text, std::string_view format, const Common& common,
+               Result& result);
+
 /// The same for a picture, which is drawn only when it is wanted; an empty path is none.
 void save_picture(const std::string& path, const std::function<Image()>& draw, const Common& common, Result& result);
 
-/// Runs `work`; an Error{bad_argument} that names no file is put at `path`: the library does not know it.
+/// Runs `work`; an Error{bad_argument} or Error{bad_file} that names no file is put at `path`: the library does not
+/// know it.
 template <class Work>
 auto about_file(const std::string& path, Work&& work) {
     try {
         return work();
     } catch (const Error& error) {
-        if (error.code() != ErrorCode::bad_argument || !error.place().path.empty()) throw;
+        const bool is_about_input = error.code() == ErrorCode::bad_argument || error.code() == ErrorCode::bad_file;
+        if (!is_about_input || !error.place().path.empty()) throw;
         throw error.at_path(path);
     }
 }

@@ -1,6 +1,7 @@
 #include "stipple/cli/common/options.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <charconv>
 #include <cmath>
@@ -29,6 +30,8 @@ constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
     {"icp", "register"},
     {"join", "merge"},
     {"outliers", "clean"},
+    {"pipe", "run"},
+    {"pipeline", "run"},
     {"poisson", "mesh surface"},
     {"ransac", "planes"},
     {"reconstruct", "mesh surface"},
@@ -66,6 +69,11 @@ Option whole(CLI::Option* option) {
 
 Option Option::one_of(const std::vector<std::string>& words) const {
     option_->check(CLI::IsMember(words));
+    return *this;
+}
+
+Option Option::offers(const std::vector<std::string>& words) const {
+    option_->type_name(fmt::format("TEXT:{{{}}}", fmt::join(words, ",")));
     return *this;
 }
 

@@ -27,6 +27,8 @@ public:
 
     /// Accepts these words and no others.
     Option one_of(const std::vector<std::string>& words) const;
+    /// Completions and manual pages tell these words; others are accepted too.
+    Option offers(const std::vector<std::string>& words) const;
     /// A whole number of this range.
     Option between(int least, int most) const;
     /// A whole number from 0; CLI11 would let -1 become 2^64 - 1.
@@ -53,7 +55,7 @@ public:
     /// With dashes: "-o", "--output"; none of a positional one.
     std::vector<std::string> switches() const;
     std::string description() const;
-    /// Those of one_of().
+    /// Those of one_of() and offers().
     std::vector<std::string> words() const;
     bool is_positional() const;
     bool is_flag() const;

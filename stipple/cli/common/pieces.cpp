@@ -5,13 +5,14 @@
 #include "stipple/geometry/mesh_parts.h"
 
 namespace stipple::cli {
+namespace {
+
+constexpr io::Format kStreamed = io::Format::las;  // the one format that comes in chunks
+
+}  // namespace
 
 bool CloudInput::is_streamed() const {
     return file_.item < 0 && io::is_las(file_.path, file_.from);
-}
-
-std::unique_ptr<io::CloudReader> CloudInput::open(const io::StreamOptions& options, io::Warnings& warnings) const {
-    return io::CloudReader::open(file_.path, options, warnings);
 }
 
 void CloudInput::for_each(const std::function<void(const Mesh& piece)>& body) {
@@ -23,13 +24,14 @@ void CloudInput::for_each(const std::function<void(const Mesh& piece)>& body) {
     io::Warnings warnings;
     FileProgress progress(common_);
     io::StreamOptions options;
+    options.format = &kStreamed;
     options.las_records = wanted_.records;
     if (wanted_.records) {
         options.only = wanted_.attributes;
         options.attributes = !wanted_.attributes.empty();
     }
     options.reading.on_progress = [&](int64_t done, int64_t total) { progress.show(file_.path, done, total); };
-    const auto reader = open(options, warnings);
+    const auto reader = io::CloudReader::open(file_.path, options, warnings);
     Mesh piece;
     while (reader->next(piece.vertices)) about_file(file_.path, [&] { body(piece); });
     for (const std::string& warning : warnings)
@@ -42,8 +44,9 @@ PointCloud CloudInput::first() {
     if (is_streamed()) {
         io::Warnings told_later;
         io::StreamOptions options;
+        options.format = &kStreamed;
         options.chunk_points = 1;
-        open(options, told_later)->next(point);
+        io::CloudReader::open(file_.path, options, told_later)->next(point);
         return point;
     }
     for_each([&](const Mesh& piece) {
@@ -111,51 +114,49 @@ void CloudOutput::finish(const std::string& what, const std::string& why_empty, 
         save_output(pieces_[0], file_, format_, what, common_, result);
         return;
     }
-    std::vector<const Mesh*> pieces;
-    FileFacts facts;
-    bool same = true;
-    for (const Mesh& piece : pieces_) {
-        if (pieces.empty()) facts = piece.vertices.facts;
-        same = geometry::merge_facts(facts, piece.vertices.facts) && same;
-        pieces.push_back(&piece);
-    }
-    if (!same) result.warnings.push_back(fmt::format("{}: the coordinate systems differ, none is kept", file_.path));
-    Mesh all = geometry::merge_meshes(pieces);
-    all.vertices.facts = std::move(facts);
+    bool systems_differ = false;
+    const Mesh all = joined(pieces_, systems_differ);
+    if (systems_differ)
+        result.warnings.push_back(fmt::format("{}: the coordinate systems differ, none is kept", file_.path));
     pieces_.clear();
     save_output(all, file_, format_, what, common_, result);
 }
 
-PointCloud masked(const PointCloud& cloud, const std::vector<uint8_t>& mask) {
-    std::vector<int32_t> kept;
-    for (size_t i = 0; i < mask.size(); ++i)
-        if (mask[i]) kept.push_back(static_cast<int32_t>(i));
-    return select(cloud, View<const int32_t, 1>(kept.data(), {static_cast<int64_t>(kept.size())}));
+Mesh joined(const std::vector<Mesh>& pieces, bool& systems_differ) {
+    std::vector<const Mesh*> all;
+    FileFacts facts;
+    for (const Mesh& piece : pieces) {
+        if (all.empty()) facts = piece.vertices.facts;
+        if (!geometry::merge_facts(facts, piece.vertices.facts)) systems_differ = true;
+        all.push_back(&piece);
+    }
+    Mesh whole = geometry::merge_meshes(all);
+    whole.vertices.facts = std::move(facts);
+    return whole;
 }
 
-KeepReport keep_points(const InputFile& input, CloudOutput& output, const std::vector<std::string>& attributes,
-                       const std::function<std::vector<uint8_t>(const PointCloud& piece)>& mask_of,
-                       const std::string& what, const Common& common, Result& result) {
-    KeepReport report;
-    result.fields["inputs"] = Json::array({input.path});
-    const Wanted wanted{output.format() == io::Format::las, attributes};
-    CloudInput(input, common, result, wanted).for_each([&](const Mesh& piece) {
-        warn_of_faces(piece, input.path, result);
-        Mesh part;
-        part.vertices = masked(piece.vertices, mask_of(piece.vertices));
-        report.points += piece.vertices.size();
-        report.kept += part.vertices.size();
-        output.add(std::move(part));
-    });
-    result.fields["points"] = report.points;
-    result.fields["kept"] = report.kept;
-    output.finish(fmt::format("{} of {} points {}", grouped(report.kept), grouped(report.points), what),
-                  fmt::format("no point of {} is {}", input.path, what), result);
+void require_attributes(const Step& step, CloudInput& input) {
+    if (!step.attributes.empty() && input.is_streamed())
+        about_file(input.path(), [&] { return step.mask(input.first()); });
+}
+
+Result keep_points(const Step& step, const CloudFiles& files, const Common& common) {
+    CloudOutput output(files.output, common);
+    Result result;
+    const std::string& path = files.input.path;
+    result.fields["inputs"] = Json::array({path});
+    CloudInput pieces(files.input, common, result, {output.format() == io::Format::las, step.attributes});
+    require_attributes(step, pieces);
+    KeepCount count;
+    pieces.for_each([&](const Mesh& piece) { output.add(keep(step, piece, count)); });
+    const StepReport report = report_of(step, count);
+    tell(report, path, result);
+    output.finish(report.what, fmt::format("no point of {} is {}", path, step.kept), result);
     if (!common.table.empty())
         result.text = format_table(
-            {{"file", "points", "kept", "written"}, {{output.path(), report.points, report.kept, !common.dry_run}}},
+            {{"file", "points", "kept", "written"}, {{output.path(), count.points, count.kept, !common.dry_run}}},
             common.table);
-    return report;
+    return result;
 }
 
 }  // namespace stipple::cli

@@ -4,6 +4,7 @@
 // the memory; of other formats a piece is the whole file. The commands do not know.
 
 #include "stipple/cli/common/files.h"
+#include "stipple/cli/common/step.h"
 #include "stipple/io/cloud_stream.h"
 
 namespace stipple::cli {
@@ -36,8 +37,6 @@ public:
     void want(Wanted wanted) { wanted_ = std::move(wanted); }
 
 private:
-    std::unique_ptr<io::CloudReader> open(const io::StreamOptions& options, io::Warnings& warnings) const;
-
     InputFile file_;
     const Common& common_;
     Result& result_;
@@ -81,17 +80,16 @@ private:
     bool is_streamed_ = false;
 };
 
-/// Reads, keeps of every piece the points whose mask is not 0, writes: crop and filter. `points` and `kept` in the
-/// fields. `what` names those kept: "inside". `attributes` are those that the mask looks at. Faces are left out, with a
-/// warning.
-struct KeepReport {
-    int64_t points = 0, kept = 0;
-};
-KeepReport keep_points(const InputFile& input, CloudOutput& output, const std::vector<std::string>& attributes,
-                       const std::function<std::vector<uint8_t>(const PointCloud& piece)>& mask_of,
-                       const std::string& what, const Common& common, Result& result);
+/// Reads, keeps of every piece what the mask of the step keeps, writes: crop and filter. `points` and `kept` in the
+/// fields.
+Result keep_points(const Step& step, const CloudFiles& files, const Common& common);
 
-/// The points of a cloud whose mask is not 0, with all that they carry.
-PointCloud masked(const PointCloud& cloud, const std::vector<uint8_t>& mask);
+/// Names in the step are checked against all attributes, so that a wrong one is answered with what there is: pieces
+/// of LAS may come without those that no step asks for.
+void require_attributes(const Step& step, CloudInput& input);
+
+/// One cloud of all pieces of a file, which have the same attributes. `systems_differ` becomes true where they tell of
+/// different coordinate systems; then none is kept.
+Mesh joined(const std::vector<Mesh>& pieces, bool& systems_differ);
 
 }  // namespace stipple::cli

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stipple/cli/common/step_words.h"
+
 namespace stipple::cli {
 namespace {
 
@@ -26,13 +28,6 @@ std::string joined(const std::vector<std::string>& words) {
     std::string text;
     for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
     return text;
-}
-
-/// In single quotes of a shell.
-std::string in_quotes(const std::string& text) {
-    std::string out = "'";
-    for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return out + "'";
 }
 
 std::vector<std::string> names_below(const Arguments& command) {
@@ -81,20 +76,20 @@ std::string bash_script(const Arguments& program) {
         name);
     std::string paths;
     for (const Entry& entry : entries)
-        if (!entry.path.empty()) paths += (paths.empty() ? "" : "|") + in_quotes(entry.path);
+        if (!entry.path.empty()) paths += (paths.empty() ? "" : "|") + shell_word(entry.path);
     text += fmt::format("            {}) path=\"${{path:+$path }}${{COMP_WORDS[i]}}\" ;;\n", paths);
     text += "        esac\n    done\n    case \"$path $before\" in\n";
     for (const Entry& entry : entries)
         for (const auto& [option, words] : options_with_words(entry))
             text +=
                 fmt::format("        {}) COMPREPLY=($(compgen -W {} -- \"$word\")); return ;;\n",
-                            entry.path.empty() ? "*" + in_quotes(" " + option) : in_quotes(entry.path + " " + option),
-                            in_quotes(joined(words)));
+                            entry.path.empty() ? "*" + shell_word(" " + option) : shell_word(entry.path + " " + option),
+                            shell_word(joined(words)));
     text += "    esac\n    case \"$path\" in\n";
     for (const Entry& entry : entries)
-        text += fmt::format("        {}) commands={} options={} ;;\n", in_quotes(entry.path),
-                            in_quotes(joined(first_words(*entry.command))),
-                            in_quotes(joined(switches_of(*entry.command, program))));
+        text += fmt::format("        {}) commands={} options={} ;;\n", shell_word(entry.path),
+                            shell_word(joined(first_words(*entry.command))),
+                            shell_word(joined(switches_of(*entry.command, program))));
     text +=
         "    esac\n"
         "    if [[ $word == -* ]]; then\n"
@@ -135,19 +130,19 @@ std::string fish_script(const Arguments& program) {
         const std::string none = below.empty() ? "" : "not __fish_seen_subcommand_from " + joined(below);
         const std::string here = when.empty() ? none : none.empty() ? when : when + "; and " + none;
         for (const auto& command : entry.command->commands())
-            text += fmt::format("complete -c {} -f -n {} -a {} -d {}\n", name, in_quotes(here), command->name(),
-                                in_quotes(command->description()));
+            text += fmt::format("complete -c {} -f -n {} -a {} -d {}\n", name, shell_word(here), command->name(),
+                                shell_word(command->description()));
         for (const Option& option : entry.command->options()) {
             std::string line = fmt::format("complete -c {}", name);
-            if (!when.empty()) line += " -n " + in_quotes(when);
+            if (!when.empty()) line += " -n " + shell_word(when);
             for (const std::string& one : option.switches())
                 line += one.starts_with("--") ? " -l " + one.substr(2) : " -s " + one.substr(1);
             if (option.switches().empty()) continue;
             if (!option.words().empty())
-                line += " -x -a " + in_quotes(joined(option.words()));
+                line += " -x -a " + shell_word(joined(option.words()));
             else if (!option.is_flag())
                 line += " -r";
-            text += line + " -d " + in_quotes(option.description()) + "\n";
+            text += line + " -d " + shell_word(option.description()) + "\n";
         }
     }
     return text;

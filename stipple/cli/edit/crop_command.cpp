@@ -2,6 +2,7 @@
 
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/pieces.h"
+#include "stipple/cli/steps.h"
 #include "stipple/geometry/region.h"
 #include "stipple/io/text.h"
 #include "stipple/tasks/small_files.h"
@@ -10,8 +11,6 @@ namespace stipple::cli {
 namespace {
 
 struct CropOptions {
-    InputFile input;
-    OutputFile output;
     std::vector<double> box, sphere;
     std::vector<std::string> polygon;
     bool outside = false;
@@ -50,50 +49,55 @@ geometry::Region region_of(const CropOptions& options) {
     return region;
 }
 
-Result run_crop(const CropOptions& options, const Common& common) {
-    CloudOutput output(options.output, common);
-    const geometry::Region region = region_of(options);
-    Result result;
+Step crop_step(const CropOptions& options) {
     const geometry::Side wanted = options.outside ? geometry::Side::outside : geometry::Side::inside;
-    int64_t nowhere = 0;
-    const auto mask_of = [&](const PointCloud& piece) {
+    auto nowhere = std::make_shared<int64_t>(0);
+    Step step{.kept = options.outside ? "outside" : "inside", .only_removes = true};
+    step.mask = [region = region_of(options), wanted, nowhere](const PointCloud& piece) {
         std::vector<uint8_t> mask(static_cast<size_t>(piece.size()));
         const std::vector<geometry::Side> sides = geometry::sides_of(piece, region);
         for (size_t i = 0; i < mask.size(); ++i) {
             mask[i] = sides[i] == wanted;
-            nowhere += sides[i] == geometry::Side::nowhere;
+            *nowhere += sides[i] == geometry::Side::nowhere;
         }
         return mask;
     };
-    keep_points(options.input, output, {}, mask_of, options.outside ? "outside" : "inside", common, result);
-    result.fields["non_finite"] = nowhere;
-    if (nowhere > 0)
-        result.warnings.push_back(fmt::format("{}: {} points are not finite, neither inside nor outside: left out",
-                                              options.input.path, grouped(nowhere)));
-    return result;
+    step.finish = [nowhere](StepReport& report) {
+        report.fields["non_finite"] = *nowhere;
+        if (*nowhere > 0)
+            report.warnings.push_back(
+                fmt::format("{} points are not finite, neither inside nor outside: left out", grouped(*nowhere)));
+    };
+    return step;
 }
 
 }  // namespace
 
-Command add_crop(Arguments& root, Common& common) {
+MakeStep add_crop_step(Arguments& app, const Common&) {
     auto options = std::make_shared<CropOptions>();
-    Arguments& app = root.command("crop", "Keep the points inside a box, a sphere or a polygon");
-    Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
-    Option output = add_output(app, options->output);
     app.option("--box", options->box, "Corners of a box; inf: no end").count(6).text("X0 Y0 Z0 X1 Y1 Z1");
     app.option("--sphere", options->sphere, "Centre and radius").count(4).text("X Y Z R");
     app.option("--polygon", options->polygon, "Corners in the ground plan, or a file with two numbers each")
         .count(1, 1 << 20)
         .text("FILE | X Y X Y X Y...");
     app.flag("--outside", options->outside, "Keep what is outside instead");
-    add_output_format(app, options->output);
-    add_input_format(app, options->input);
+    return [options] { return crop_step(*options); };
+}
+
+Command add_crop(Arguments& root, Common& common) {
+    auto files = std::make_shared<CloudFiles>();
+    Arguments& app = root.command("crop", "Keep the points inside a box, a sphere or a polygon");
+    Option input = app.option("INPUT", files->input.path, "The file; - is standard input");
+    Option output = add_output(app, files->output);
+    const MakeStep make = add_crop_step(app, common);
+    add_output_format(app, files->output);
+    add_input_format(app, files->input);
     app.footer(
         "Coordinates are those of the world, as `stipple info` shows them.\n"
         "Of several shapes, what lies in all of them.\n\n"
         "Example:\n  stipple crop scan.las --box 636000 849000 0 636100 849100 500 -o part.las\n"
         "  stipple crop scan.ply --polygon field.txt --outside -o rest.ply");
-    return {&app, [options, &common] { return run_crop(*options, common); }, {input, output}};
+    return {&app, [files, make, &common] { return keep_points(make(), *files, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

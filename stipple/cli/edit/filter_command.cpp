@@ -1,51 +1,51 @@
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/pieces.h"
+#include "stipple/cli/steps.h"
 #include "stipple/geometry/point_filter.h"
 
 namespace stipple::cli {
 namespace {
 
 struct FilterOptions {
-    InputFile input;
-    OutputFile output;
     std::string expression;
     bool invert = false;
 };
 
-Result run_filter(const FilterOptions& options, const Common& common) {
-    const geometry::PointFilter filter(options.expression);
-    CloudOutput output(options.output, common);
-    Result result;
-    const auto mask_of = [&](const PointCloud& piece) {
-        std::vector<uint8_t> mask = filter.mask(piece);
-        for (uint8_t& keep : mask) keep = keep != static_cast<uint8_t>(options.invert);
+Step filter_step(const FilterOptions& options) {
+    const auto filter = std::make_shared<const geometry::PointFilter>(options.expression);
+    Step step{.kept = "chosen", .attributes = filter->names(), .only_removes = true};
+    step.mask = [filter, invert = options.invert](const PointCloud& piece) {
+        std::vector<uint8_t> mask = filter->mask(piece);
+        for (uint8_t& keep : mask) keep = keep != static_cast<uint8_t>(invert);
         return mask;
     };
-    // Names are checked against all attributes, so that a wrong one is answered with what there is.
-    CloudInput input(options.input, common, result);
-    if (input.is_streamed()) about_file(options.input.path, [&] { return filter.mask(input.first()); });
-    keep_points(options.input, output, filter.names(), mask_of, "chosen", common, result);
-    result.fields["expression"] = options.expression;
-    return result;
+    step.finish = [expression = options.expression](StepReport& report) { report.fields["expression"] = expression; };
+    return step;
 }
 
 }  // namespace
 
-Command add_filter(Arguments& root, Common& common) {
+MakeStep add_filter_step(Arguments& app, const Common&) {
     auto options = std::make_shared<FilterOptions>();
-    Arguments& app = root.command("filter", "Keep the points that an expression chooses");
-    Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
     // Not among those required: the parser says better what is missing.
     app.option("EXPRESSION", options->expression, "Over x y z and attributes, in quotes");
-    Option output = add_output(app, options->output);
     app.flag("--invert", options->invert, "Keep the others instead");
-    add_output_format(app, options->output);
-    add_input_format(app, options->input);
+    return [options] { return filter_step(*options); };
+}
+
+Command add_filter(Arguments& root, Common& common) {
+    auto files = std::make_shared<CloudFiles>();
+    Arguments& app = root.command("filter", "Keep the points that an expression chooses");
+    Option input = app.option("INPUT", files->input.path, "The file; - is standard input");
+    const MakeStep make = add_filter_step(app, common);
+    Option output = add_output(app, files->output);
+    add_output_format(app, files->output);
+    add_input_format(app, files->input);
     app.footer(
         "Expressions: == != < <= > >= && || ! + - * / ( ), numbers as 1e3, components as normal.z, color[0].\n\n"
         "Example:\n  stipple filter scan.las 'label == 2 && intensity > 100' -o ground.las\n"
         "  stipple filter scan.ply '(z < 3 || z > 10) && !(normal.z > 0.9)' -o part.ply");
-    return {&app, [options, &common] { return run_filter(*options, common); }, {input, output}};
+    return {&app, [files, make, &common] { return keep_points(make(), *files, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

@@ -5,6 +5,7 @@
 #include "stipple/cli/common/pieces.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/geometry/merge_clouds.h"
+#include "stipple/io/las.h"
 
 namespace stipple::cli {
 namespace {
@@ -36,29 +37,13 @@ Attribute source_ids(const std::string& name, int64_t rows, size_t source) {
 
 /// Whether all are LAS files of one point format and size of records: then these pass as they are.
 bool have_one_layout(std::vector<CloudInput>& inputs) {
-    constexpr size_t kLayout = 104, kBytes = 3;  // in the header
-    std::string layout;
+    std::shared_ptr<const LasFacts> first;
     for (CloudInput& input : inputs) {
         const std::shared_ptr<const LasFacts> las = input.is_streamed() ? input.first().facts.las : nullptr;
-        if (!las || las->header.size() < kLayout + kBytes) return false;
-        const std::string own = las->header.substr(kLayout, kBytes);
-        if (!layout.empty() && own != layout) return false;
-        layout = own;
+        if (!first) first = las;
+        if (!las || !io::have_same_records(*first, *las)) return false;
     }
     return true;
-}
-
-/// The grid of the first file, moved where the points of all do not fit its integers.
-FileFacts::Grid grid_for(const Bounds& all, FileFacts::Grid grid) {
-    constexpr double kMost = 2e9;
-    for (size_t axis = 0; axis < 3 && all.finite > 0; ++axis) {
-        const double farthest =
-            std::max(std::abs(all.min[axis] - grid.offset[axis]), std::abs(all.max[axis] - grid.offset[axis]));
-        if (farthest / grid.scale[axis] <= kMost) continue;
-        grid.offset[axis] = std::floor(0.5 * (all.min[axis] + all.max[axis]));
-        grid.scale[axis] = std::max(grid.scale[axis], 0.5 * (all.max[axis] - all.min[axis] + 2) / kMost);
-    }
-    return grid;
 }
 
 Result run_merge(const MergeOptions& options, const Common& common) {
@@ -100,7 +85,7 @@ Result run_merge(const MergeOptions& options, const Common& common) {
         facts->coordinate_system.clear();
     }
     if (is_streamed && facts && facts->grid) {
-        facts->grid = grid_for(all, *facts->grid);
+        facts->grid = io::grid_for(all, *facts->grid);  // of the first file, or moved
         output.set_grid(*facts->grid);
     }
     const auto missing = options.missing == "fill"   ? geometry::MissingAttributes::fill

@@ -1,11 +1,11 @@
 #include <cmath>
-#include <cstring>
 
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/pieces.h"
 #include "stipple/cli/common/table.h"
-#include "stipple/core/terminal.h"
+#include "stipple/cli/steps.h"
 #include "stipple/geometry/affine_transform.h"
+#include "stipple/io/las.h"
 #include "stipple/io/text.h"
 #include "stipple/tasks/small_files.h"
 
@@ -16,9 +16,7 @@ using geometry::AffineTransform;
 using geometry::Vector3;
 
 struct TransformOptions {
-    InputFile input;
-    OutputFile output;
-    std::string matrix, apply, swap, transform_to;
+    std::string matrix, apply, swap;
     std::vector<double> scale, translate, about;
     std::vector<std::string> rotate;
     bool centre = false, invert = false;
@@ -70,34 +68,41 @@ AffineTransform transform_of(const TransformOptions& options, AffineTransform tr
     return transform;
 }
 
+/// Where the points are, after a matrix.
+Bounds moved_bounds(const Mesh& piece, const AffineTransform& transform) {
+    if (transform == AffineTransform{}) return bounds_of(piece.vertices);
+    return bounds_of(geometry::transformed(piece, transform).vertices);
+}
+
 /// The middle of the box around the points, moved to 0.
-AffineTransform centring(CloudInput& input, const AffineTransform& before) {
-    Bounds all;
-    input.for_each([&](const Mesh& piece) {
-        // Of the points after the first matrix: a box that is turned has another middle.
-        const bool is_moved = !(before == AffineTransform{});
-        extend(all, is_moved ? bounds_of(geometry::transformed(piece, before).vertices) : bounds_of(piece.vertices));
-    });
+AffineTransform centring(const Bounds& all) {
     AffineTransform shift;
     for (size_t axis = 0; axis < 3 && all.finite > 0; ++axis)
         shift.translation[axis] = -0.5 * (all.min[axis] + all.max[axis]);
     return shift;
 }
 
-/// The grid of a LAS file for its points once they are moved: about the middle of where the box of its header goes, as
-/// fine as before. None where the header has no box, or one that is too large for integers: then all points are
-/// gathered and tell it.
-std::optional<FileFacts::Grid> moved_grid(const FileFacts& facts, const AffineTransform& transform) {
-    constexpr size_t kBox = 179, kMost = 2000000000;  // max and min of x, y, z in turn
-    if (!facts.las || !facts.grid || facts.las->header.size() < kBox + 6 * sizeof(double)) return std::nullopt;
-    double box[3][2];
-    std::memcpy(box, facts.las->header.data() + kBox, sizeof box);
+/// All of the options. `bounds_after` tells the box around the points after a matrix, which --centre asks for: a box
+/// that is turned has another middle.
+AffineTransform whole_transform(const TransformOptions& options, AffineTransform transform,
+                                const std::function<Bounds(const AffineTransform& first)>& bounds_after) {
+    if (options.centre) transform = centring(bounds_after(transform)) * transform;
+    transform = transform_of(options, transform);
+    return options.invert ? inverse(transform) : transform;
+}
+
+/// The grid of a LAS file for its points once they are moved: about the middle of where the box around them goes, as
+/// fine as before. None where there is no box, or one that is too large for integers: then all points are gathered and
+/// tell it.
+std::optional<FileFacts::Grid> moved_grid(const FileFacts& facts, const std::optional<Bounds>& box,
+                                          const AffineTransform& transform) {
+    if (!facts.las || !facts.grid || !box || box->finite == 0) return std::nullopt;
     Bounds moved;
     for (int corner = 0; corner < 8; ++corner) {
         Vector3 to = transform.translation;
         for (size_t row = 0; row < 3; ++row)
             for (size_t axis = 0; axis < 3; ++axis)
-                to[row] += transform.linear[row][axis] * box[axis][corner >> axis & 1];
+                to[row] += transform.linear[row][axis] * (corner >> axis & 1 ? box->min : box->max)[axis];
         for (const double x : to)
             if (!std::isfinite(x)) return std::nullopt;
         extend(moved, {.min = to, .max = to, .finite = 1});
@@ -110,22 +115,10 @@ std::optional<FileFacts::Grid> moved_grid(const FileFacts& facts, const AffineTr
     for (size_t axis = 0; axis < 3; ++axis) {
         if (std::abs(size - 1) > 1e-9) grid.scale[axis] = finest * size;
         const double extent = moved.max[axis] - moved.min[axis];
-        if (!(grid.scale[axis] > 0) || extent / 2 / grid.scale[axis] > static_cast<double>(kMost)) return std::nullopt;
+        if (!(grid.scale[axis] > 0) || extent / 2 / grid.scale[axis] > io::kMostOfGrid) return std::nullopt;
         grid.offset[axis] = std::floor(0.5 * (moved.min[axis] + moved.max[axis]));
     }
     return grid;
-}
-
-void save_matrix(const AffineTransform& transform, const std::string& path, const Common& common, Result& result) {
-    if (path.empty()) return;
-    if (!common.dry_run) {
-        AtomicFile file(path, common.overwrite_mode());
-        const std::string text = geometry::to_text(transform);
-        file.write(text.data(), static_cast<int64_t>(text.size()));
-        file.commit();
-    }
-    result.fields["outputs"].push_back({{"path", path}, {"format", "transform"}, {"written", !common.dry_run}});
-    result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(path));
 }
 
 Json rows_of(const AffineTransform& transform) {
@@ -139,7 +132,7 @@ Json rows_of(const AffineTransform& transform) {
     return rows;
 }
 
-Result run_transform(const TransformOptions& options, const Common& common) {
+void require_sense(const TransformOptions& options) {
     const bool is_given = !options.matrix.empty() || !options.apply.empty() || !options.swap.empty() ||
                           !options.scale.empty() || !options.rotate.empty() || !options.translate.empty() ||
                           options.centre;
@@ -147,45 +140,66 @@ Result run_transform(const TransformOptions& options, const Common& common) {
     STIPPLE_REQUIRE(options.matrix.empty() || options.apply.empty(), "--apply and --matrix are the same: give one");
     STIPPLE_REQUIRE(options.about.empty() || !options.swap.empty() || !options.scale.empty() || !options.rotate.empty(),
                     "--about is for --rotate, --scale and --swap");
-    require_one_stdin({options.input.path, options.matrix, options.apply});
-    CloudOutput output(options.output, common);
-    if (!options.transform_to.empty()) require_writable(options.transform_to, common.overwrite_mode());
-    const std::string& file = options.matrix.empty() ? options.apply : options.matrix;
-    AffineTransform transform = file.empty() ? AffineTransform{} : tasks::load_affine(file);
     transform_of(options, {});  // wrong numbers are told before the points are read
+}
+
+AffineTransform first_matrix(const TransformOptions& options) {
+    const std::string& file = options.matrix.empty() ? options.apply : options.matrix;
+    return file.empty() ? AffineTransform{} : tasks::load_affine(file);
+}
+
+StepReport report_of(const AffineTransform& transform, int64_t points, bool had_system) {
+    StepReport report{fmt::format("{} points moved", grouped(points))};
+    report.fields["points"] = points;
+    report.fields["transform"] = rows_of(transform);
+    if (had_system)
+        report.warnings.emplace_back("its coordinate system is left out, it does not hold for points that were moved");
+    return report;
+}
+
+struct TransformCommand {
+    CloudFiles files;
+    std::string transform_to;
+    std::shared_ptr<TransformOptions> how;
+};
+
+Result run_transform(const TransformCommand& command, const Common& common) {
+    const TransformOptions& options = *command.how;
+    const std::string& path = command.files.input.path;
+    require_sense(options);
+    require_one_stdin({path, options.matrix, options.apply});
+    CloudOutput output(command.files.output, common);
+    if (!command.transform_to.empty()) require_writable(command.transform_to, common.overwrite_mode());
+    const AffineTransform first = first_matrix(options);
     Result result;
-    result.fields["inputs"] = Json::array({options.input.path});
-    CloudInput input(options.input, common, result);
-    if (options.centre) transform = centring(input, transform) * transform;
-    transform = transform_of(options, transform);
-    if (options.invert) transform = inverse(transform);
+    result.fields["inputs"] = Json::array({path});
+    CloudInput input(command.files.input, common, result);
+    const AffineTransform transform = whole_transform(options, first, [&](const AffineTransform& before) {
+        Bounds all;
+        input.for_each([&](const Mesh& piece) { extend(all, moved_bounds(piece, before)); });
+        return all;
+    });
     bool had_system = false;
     input.for_each([&](const Mesh& piece) {
-        had_system = had_system || !piece.vertices.facts.coordinate_system.empty();
+        const FileFacts& facts = piece.vertices.facts;
+        had_system = had_system || !facts.coordinate_system.empty();
         Mesh moved = geometry::transformed(piece, transform);
-        if (input.is_streamed()) moved.vertices.facts.grid = moved_grid(piece.vertices.facts, transform);
+        if (input.is_streamed() && facts.las)
+            moved.vertices.facts.grid = moved_grid(facts, io::las_box(*facts.las), transform);
         output.add(std::move(moved));
     });
-    if (had_system)
-        result.warnings.push_back(fmt::format(
-            "{}: its coordinate system is left out, it does not hold for points that were moved", options.input.path));
-    result.fields["points"] = output.points();
-    result.fields["transform"] = rows_of(transform);
-    output.finish(fmt::format("{} points moved", grouped(output.points())), "it has no points", result);
-    save_matrix(transform, options.transform_to, common, result);
+    const StepReport report = report_of(transform, output.points(), had_system);
+    tell(report, path, result);
+    output.finish(report.what, "it has no points", result);
+    save_text(command.transform_to, geometry::to_text(transform), "transform", common, result);
     if (!common.table.empty())
         result.text = format_table({{"file", "points", "written"}, {{output.path(), output.points(), !common.dry_run}}},
                                    common.table);
     return result;
 }
 
-}  // namespace
-
-Command add_transform(Arguments& root, Common& common) {
+std::shared_ptr<TransformOptions> add_transform_options(Arguments& app) {
     auto options = std::make_shared<TransformOptions>();
-    Arguments& app = root.command("transform", "Move, turn, scale and mirror a cloud or mesh");
-    Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
-    Option output = add_output(app, options->output);
     app.option("--matrix", options->matrix, "1. A 4 x 4 matrix: text or .npy").text("FILE");
     app.option("--apply", options->apply, "1. The same, as --transform-to of a command wrote it").text("FILE");
     app.flag("--centre", options->centre, "2. Move the middle of the bounding box to 0 0 0");
@@ -197,14 +211,43 @@ Command add_transform(Arguments& root, Common& common) {
     app.option("--translate", options->translate, "6. Add to every point").count(3).text("X Y Z");
     app.option("--about", options->about, "The point that 3 to 5 leave where it is [0 0 0]").count(3).text("X Y Z");
     app.flag("--invert", options->invert, "The inverse of all that");
-    app.option("--transform-to", options->transform_to, "Write the 4 x 4 matrix of all that here").text("FILE");
-    add_output_format(app, options->output);
-    add_input_format(app, options->input);
+    return options;
+}
+
+}  // namespace
+
+MakeStep add_transform_step(Arguments& app, const Common&) {
+    return [options = add_transform_options(app)] {
+        require_sense(*options);
+        Step step;
+        step.run = [options, first = first_matrix(*options)](Mesh& mesh) {
+            const AffineTransform transform = whole_transform(
+                *options, first, [&](const AffineTransform& before) { return moved_bounds(mesh, before); });
+            Mesh moved = geometry::transformed(mesh, transform);
+            const FileFacts& facts = mesh.vertices.facts;
+            moved.vertices.facts.grid = moved_grid(facts, bounds_of(mesh.vertices), transform);
+            StepReport report = report_of(transform, moved.vertices.size(), !facts.coordinate_system.empty());
+            mesh = std::move(moved);
+            return report;
+        };
+        return step;
+    };
+}
+
+Command add_transform(Arguments& root, Common& common) {
+    auto command = std::make_shared<TransformCommand>();
+    Arguments& app = root.command("transform", "Move, turn, scale and mirror a cloud or mesh");
+    Option input = app.option("INPUT", command->files.input.path, "The file; - is standard input");
+    Option output = add_output(app, command->files.output);
+    command->how = add_transform_options(app);
+    app.option("--transform-to", command->transform_to, "Write the 4 x 4 matrix of all that here").text("FILE");
+    add_output_format(app, command->files.output);
+    add_input_format(app, command->files.input);
     app.footer(
         "What is given is done in the order of the numbers, in world coordinates.\n\n"
         "Example:\n  stipple transform scan.ply --rotate z 90 --translate 0 0 1.5 -o moved.ply\n"
         "  stipple transform scan.ply --apply T.txt --invert -o back.ply");
-    return {&app, [options, &common] { return run_transform(*options, common); }, {input, output}};
+    return {&app, [command, &common] { return run_transform(*command, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

@@ -2,7 +2,6 @@
 #include "stipple/cli/common/network_options.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/engine/commands.h"
-#include "stipple/core/terminal.h"
 #include "stipple/network/diagram.h"
 #include "stipple/tasks/model_file.h"
 
@@ -110,15 +109,8 @@ Result run_inspect(const EngineInspectOptions& options, const Common& common) {
     result.fields["weight_bytes"] = engine.weight_bytes();
     result.fields["context_bytes"] = engine.context_bytes();
     result.fields["steps"] = steps_json(program, kernels);
-    if (!options.diagram.empty()) {
-        if (!common.dry_run) {
-            AtomicFile file(options.diagram, common.overwrite_mode());
-            file.write(network::to_svg(source.model->network));
-            file.commit();
-        }
-        result.fields["outputs"] = Json::array({{{"path", options.diagram}, {"written", !common.dry_run}}});
-        result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(options.diagram));
-    }
+    if (!options.diagram.empty())
+        save_text(options.diagram, network::to_svg(source.model->network), "svg", common, result);
     return result;
 }
 

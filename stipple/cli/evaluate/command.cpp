@@ -56,18 +56,6 @@ std::vector<std::string> names_of(const tasks::ModelOrEngine& source, const std:
     return data::class_names(source.metadata(), file, classes);
 }
 
-void save_confusion(const std::string& path, const std::vector<tasks::ClassScores>& scores, const Common& common,
-                    Result& result) {
-    if (path.empty()) return;
-    if (!common.dry_run) {
-        AtomicFile file(path, common.overwrite_mode());
-        file.write(format_table(confusion_table(scores), "csv"));
-        file.commit();
-    }
-    result.fields["outputs"].push_back({{"path", path}, {"format", "csv"}, {"written", !common.dry_run}});
-    result.text += fmt::format("{} {}\n", common.dry_run ? "would write" : "wrote", printable(path));
-}
-
 template <class Scores>
 void warn_of_few_points(const std::vector<Scores>& scores, const std::string& path, Result& result) {
     for (const Scores& row : scores)
@@ -115,7 +103,8 @@ void evaluate_classes(tasks::ModelOrEngine source, const EvaluateArguments& argu
                         name_of(runner.precision()), format_table(class_table(scores), ""), format_table(table, ""));
         if (!arguments.confusion.empty()) result.text += "\n" + confusions_text(scores[0], kConfusions);
     }
-    save_confusion(arguments.confusion, scores, common, result);
+    if (!arguments.confusion.empty())
+        save_text(arguments.confusion, format_table(confusion_table(scores), "csv"), "csv", common, result);
     save_picture(
         arguments.picture, [&] { return draw_scores(scores, title); }, common, result);
     if (!common.table.empty()) result.text = format_table(table, common.table);

@@ -1,9 +1,8 @@
 #include <cmath>
 
 #include "stipple/cli/commands.h"
-#include "stipple/cli/common/files.h"
 #include "stipple/cli/common/labels.h"
-#include "stipple/cli/common/table.h"
+#include "stipple/cli/steps.h"
 #include "stipple/geometry/ground.h"
 
 namespace stipple::cli {
@@ -11,11 +10,8 @@ namespace {
 
 constexpr int kGroundLabel = 2, kOtherLabel = 1;  // ASPRS: ground, unclassified
 
-struct GroundCommandOptions {
-    InputFile input;
-    OutputFile output;
+struct GroundStepOptions {
     geometry::GroundOptions ground;
-    std::string picture;
     bool only = false;
 };
 
@@ -53,38 +49,29 @@ GroundAgreement agreement(const PointCloud& cloud, const std::vector<uint8_t>& i
     return counts;
 }
 
-Image draw_ground(const PointCloud& cloud, const std::vector<uint8_t>& is_ground) {
-    std::vector<int32_t> labels;
-    for (const uint8_t ground : is_ground) labels.push_back(ground ? 1 : -1);
-    return draw_labels(cloud, labels, "ground in colour", "z");
-}
-
-Result run_ground(const GroundCommandOptions& options, const Common& common) {
+void require_sense(const GroundStepOptions& options) {
     const geometry::GroundOptions& wanted = options.ground;
     for (const auto& [value, name] : {std::pair(wanted.cell, "cell"), std::pair(wanted.window, "window"),
                                       std::pair(wanted.step, "step"), std::pair(wanted.height, "height")})
         STIPPLE_REQUIRE(value > 0 && std::isfinite(value), "--{} must be above 0, got {}", name, value);
     STIPPLE_REQUIRE(wanted.slope >= 0 && std::isfinite(wanted.slope), "--slope must be from 0, got {}", wanted.slope);
-    const io::Format format = require_output(options.output, common, "label");
-    require_picture(options.picture, common);
-    Result result;
-    result.fields["inputs"] = Json::array({options.input.path});
-    Mesh mesh = load_with_progress(options.input.path, options.input.from, options.input.item, common, result.warnings);
-    PointCloud& cloud = mesh.vertices;
-    const geometry::Ground ground =
-        about_file(options.input.path, [&] { return geometry::find_ground(cloud, wanted); });
+}
+
+/// Puts labels and heights into the cloud.
+StepReport label_ground(PointCloud& cloud, const geometry::Ground& ground) {
     const auto points = std::count(ground.is_ground.begin(), ground.is_ground.end(), uint8_t{1});
-    result.fields["points"] = cloud.size();
-    result.fields["ground"] = points;
-    result.fields["cells"] = {ground.columns, ground.rows};
+    StepReport report{fmt::format("{} of {} points are ground", grouped(points), grouped(cloud.size()))};
+    report.fields["points"] = cloud.size();
+    report.fields["ground"] = points;
+    report.fields["cells"] = {ground.columns, ground.rows};
     const GroundAgreement before = agreement(cloud, ground.is_ground);
     if (before.both + before.only_theirs > 0) {
         const double same = static_cast<double>(before.both + before.neither) / static_cast<double>(before.all());
-        result.fields["labels_before"] = {{"ground", before.both + before.only_theirs},
+        report.fields["labels_before"] = {{"ground", before.both + before.only_theirs},
                                           {"only_before", before.only_theirs},
                                           {"only_now", before.only_ours},
                                           {"agree", same}};
-        result.text += fmt::format(
+        report.text += fmt::format(
             "the file's own ground (label 2): {} points; agrees at {:.1f} % of all, {} more now, {} fewer\n",
             grouped(before.both + before.only_theirs), 100 * same, grouped(before.only_ours),
             grouped(before.only_theirs));
@@ -93,47 +80,86 @@ Result run_ground(const GroundCommandOptions& options, const Common& common) {
     Attribute height("height_above_ground", DType::f32, cloud.size(), 1);
     std::copy_n(ground.height.data(), cloud.size(), height.as<float>().data());
     put_attribute(cloud.attributes, std::move(height));
-    const std::string what = fmt::format("{} of {} points are ground", grouped(points), grouped(cloud.size()));
-    save_picture(
-        options.picture, [&] { return draw_ground(cloud, ground.is_ground); }, common, result);
-    if (options.only) {
-        std::vector<int32_t> kept;
-        for (size_t i = 0; i < ground.is_ground.size(); ++i)
-            if (ground.is_ground[i]) kept.push_back(static_cast<int32_t>(i));
-        Mesh part;
-        part.vertices = select(cloud, View<const int32_t, 1>(kept.data(), {static_cast<int64_t>(kept.size())}));
-        save_output(part, options.output, format, what, common, result);
-    } else {
-        save_output(mesh, options.output, format, what, common, result);
-    }
+    return report;
+}
+
+/// Without faces.
+void keep_ground(Mesh& mesh, const geometry::Ground& ground) {
+    Mesh part;
+    part.vertices = masked(mesh.vertices, ground.is_ground);
+    mesh = std::move(part);
+}
+
+using GroundCommand = CloudCommand<GroundStepOptions>;
+
+Result run_ground(const GroundCommand& command, const Common& common) {
+    const auto& [input, output] = command.files;
+    require_sense(*command.how);
+    const io::Format format = require_output(output, common, "label");
+    require_picture(command.picture, common);
+    Result result;
+    Mesh mesh = load_input(input, common, result);
+    const geometry::Ground ground =
+        about_file(input.path, [&] { return geometry::find_ground(mesh.vertices, command.how->ground); });
+    const StepReport report = label_ground(mesh.vertices, ground);
+    tell(report, input.path, result);
+    const auto draw = [&] {
+        std::vector<int32_t> labels;
+        for (const uint8_t is_ground : ground.is_ground) labels.push_back(is_ground ? 1 : -1);
+        return draw_labels(mesh.vertices, labels, "ground in colour", "z");
+    };
+    save_picture(command.picture, draw, common, result);
+    if (command.how->only) keep_ground(mesh, ground);
+    save_output(mesh, output, format, report.what, common, result);
     if (!common.table.empty())
         result.text = format_table(
-            {{"file", "points", "ground", "written"}, {{options.output.path, cloud.size(), points, !common.dry_run}}},
+            {{"file", "points", "ground", "written"},
+             {{output.path, report.fields.value("points"), report.fields.value("ground"), !common.dry_run}}},
             common.table);
     return result;
 }
 
-}  // namespace
-
-Command add_ground(Arguments& root, Common& common) {
-    auto options = std::make_shared<GroundCommandOptions>();
-    Arguments& app = root.command("ground", "Find the ground of a scan, and heights above it");
-    Option input = app.option("INPUT", options->input.path, "The file, z up; - is standard input");
-    Option output = add_output(app, options->output);
+std::shared_ptr<GroundStepOptions> add_ground_options(Arguments& app) {
+    auto options = std::make_shared<GroundStepOptions>();
     app.option("--window", options->ground.window, "Width of the widest building").show_default();
     app.option("--slope", options->ground.slope, "Of the steepest ground, rise over run").show_default();
     app.option("--cell", options->ground.cell, "Edge of the squares that the ground is made of").show_default();
     app.option("--step", options->ground.step, "Height by which things stand out of the ground").show_default();
     app.option("--height", options->ground.height, "Of ground points above or below the ground").show_default();
     app.flag("--only", options->only, "Write the ground alone");
-    app.option("--picture", options->picture, "Draw the ground in colour into this .png");
-    add_output_format(app, options->output);
-    add_input_format(app, options->input);
+    return options;
+}
+
+}  // namespace
+
+MakeStep add_ground_step(Arguments& app, const Common&) {
+    return [options = add_ground_options(app)] {
+        require_sense(*options);
+        Step step{.product = "label"};
+        step.run = [options](Mesh& mesh) {
+            const geometry::Ground ground = geometry::find_ground(mesh.vertices, options->ground);
+            StepReport report = label_ground(mesh.vertices, ground);
+            if (options->only) keep_ground(mesh, ground);
+            return report;
+        };
+        return step;
+    };
+}
+
+Command add_ground(Arguments& root, Common& common) {
+    auto command = std::make_shared<GroundCommand>();
+    Arguments& app = root.command("ground", "Find the ground of a scan, and heights above it");
+    Option input = app.option("INPUT", command->files.input.path, "The file, z up; - is standard input");
+    Option output = add_output(app, command->files.output);
+    command->how = add_ground_options(app);
+    app.option("--picture", command->picture, "Draw the ground in colour into this .png");
+    add_output_format(app, command->files.output);
+    add_input_format(app, command->files.input);
     app.footer(
         "Lengths are in the unit of the file; the defaults are for metres.\n\n"
         "Example:\n  stipple ground scan.las -o ground.las --picture ground.png\n"
         "  stipple ground feet.las --cell 3 --window 120 --step 1 --height 0.8 -o ground.las");
-    return {&app, [options, &common] { return run_ground(*options, common); }, {input, output}};
+    return {&app, [command, &common] { return run_ground(*command, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

@@ -2,20 +2,15 @@
 #include <cmath>
 
 #include "stipple/cli/commands.h"
-#include "stipple/cli/common/draw_values.h"
-#include "stipple/cli/common/files.h"
 #include "stipple/cli/common/labels.h"
-#include "stipple/cli/common/table.h"
-#include "stipple/core/terminal.h"
+#include "stipple/cli/steps.h"
 #include "stipple/geometry/planes.h"
 
 namespace stipple::cli {
 namespace {
 
 struct PlanesOptions {
-    InputFile input;
-    OutputFile output;
-    std::string attribute = "plane", picture, up = "z";
+    std::string attribute = "plane";
     double distance = 0;
     int64_t count = 0, min_points = 0;
     int trials = 0;
@@ -37,27 +32,19 @@ geometry::PlaneOptions plane_options(const PlanesOptions& options, const Common&
     return wanted;
 }
 
-Result run_planes(const PlanesOptions& options, const Common& common) {
-    geometry::PlaneOptions wanted = plane_options(options, common);
-    io::Format format{};
-    if (!options.output.path.empty()) format = require_output(options.output, common, options.attribute);
-    require_picture(options.picture, common);
-    Result result;
-    result.fields["inputs"] = Json::array({options.input.path});
-    Mesh mesh = load_with_progress(options.input.path, options.input.from, options.input.item, common, result.warnings);
-    PointCloud& cloud = mesh.vertices;
+Labelled label_planes(PointCloud& cloud, const PlanesOptions& options, geometry::PlaneOptions wanted) {
     wanted.min_points =
         options.min_points > 0 ? options.min_points : std::max<int64_t>(3, (bounds_of(cloud).finite + 99) / 100);
     const auto begin = std::chrono::steady_clock::now();
-    const geometry::PlaneSegments found =
-        about_file(options.input.path, [&] { return geometry::find_planes(cloud, wanted); });
+    const geometry::PlaneSegments found = geometry::find_planes(cloud, wanted);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-    Table table{{"plane", "points", "a", "b", "c", "d", "rms"}, {}};
-    result.fields["points"] = cloud.size();
-    result.fields["distance"] = options.distance;
-    result.fields["min_points"] = wanted.min_points;
-    result.fields["seconds"] = elapsed.count();
-    result.fields["planes"] = Json::array();
+    Labelled labelled{.table = {{"plane", "points", "a", "b", "c", "d", "rms"}, {}}};
+    StepReport& report = labelled.report;
+    report.fields["points"] = cloud.size();
+    report.fields["distance"] = options.distance;
+    report.fields["min_points"] = wanted.min_points;
+    report.fields["seconds"] = elapsed.count();
+    report.fields["planes"] = Json::array();
     int64_t in_planes = 0;
     // Coordinates of maps are large: a normal of six digits would be off by decimetres there.
     const Bounds bounds = bounds_of(cloud);
@@ -68,34 +55,27 @@ Result run_planes(const PlanesOptions& options, const Common& common) {
     for (size_t i = 0; i < found.planes.size(); ++i) {
         const geometry::PlaneSegment& plane = found.planes[i];
         const geometry::Vector3& n = plane.normal;
-        result.fields["planes"].push_back(
+        report.fields["planes"].push_back(
             {{"plane", i}, {"points", plane.points}, {"normal", n}, {"offset", plane.offset}, {"rms", plane.rms}});
-        table.rows.push_back({i, plane.points, n[0], n[1], n[2], plane.offset, plane.rms});
+        labelled.table.rows.push_back({i, plane.points, n[0], n[1], n[2], plane.offset, plane.rms});
         in_planes += plane.points;
-        result.text +=
+        report.text +=
             fmt::format("plane {}: {:.{}g} x {:+.{}g} y {:+.{}g} z {:+.{}g} = 0   {} points, rms {:.4g}\n", i, n[0],
                         digits, n[1], digits, n[2], digits, plane.offset, digits + 3, grouped(plane.points), plane.rms);
     }
     if (found.planes.empty())
-        result.warnings.push_back(fmt::format("{}: no plane has {} points within {}", options.input.path,
-                                              grouped(wanted.min_points), options.distance));
-    const std::string what = fmt::format("{} of {} points in {} plane{}", grouped(in_planes), grouped(cloud.size()),
-                                         found.planes.size(), found.planes.size() == 1 ? "" : "s");
+        report.warnings.push_back(
+            fmt::format("no plane has {} points within {}", grouped(wanted.min_points), options.distance));
+    report.what = fmt::format("{} of {} points in {} plane{}", grouped(in_planes), grouped(cloud.size()),
+                              found.planes.size(), found.planes.size() == 1 ? "" : "s");
+    labelled.text = report.text;
+    labelled.saved = report.what;
     put_attribute(cloud.attributes, label_attribute(options.attribute, found.labels.span()));
-    if (!options.output.path.empty()) save_output(mesh, options.output, format, what, common, result);
-    save_picture(
-        options.picture, [&] { return draw_labels(cloud, found.labels.span(), what, options.up); }, common, result);
-    if (!common.table.empty()) result.text = format_table(table, common.table);
-    return result;
+    return labelled;
 }
 
-}  // namespace
-
-Command add_planes(Arguments& root, Common& common) {
+std::shared_ptr<PlanesOptions> add_planes_options(Arguments& app) {
     auto options = std::make_shared<PlanesOptions>();
-    Arguments& app = root.command("planes", "Find planes in a cloud");
-    Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
-    add_output(app, options->output).help("The cloud with the plane of each point; - is standard output");
     app.option("--distance", options->distance, "Of points from their plane, at most").text("D");
     app.option("--count", options->count, "Planes wanted, at most; 0: all that are large enough")
         .from_zero()
@@ -105,14 +85,37 @@ Command add_planes(Arguments& root, Common& common) {
         .show_default();
     app.option("--trials", options->trials, "Planes that are tried for each; 0: until sure").show_default();
     app.option("--attribute", options->attribute, "Name of the attribute: from 0, -1 for none").show_default();
-    app.option("--picture", options->picture, "Draw the planes in colours into this .png");
-    add_up(app, options->up);
-    add_output_format(app, options->output);
-    add_input_format(app, options->input);
+    return options;
+}
+
+}  // namespace
+
+MakeStep add_planes_step(Arguments& app, const Common& common) {
+    return [options = add_planes_options(app), &common] {
+        Step step{.product = options->attribute};
+        step.run = [options, wanted = plane_options(*options, common)](Mesh& mesh) {
+            return label_planes(mesh.vertices, *options, wanted).report;
+        };
+        return step;
+    };
+}
+
+Command add_planes(Arguments& root, Common& common) {
+    auto command = std::make_shared<LabelCommand>();
+    Arguments& app = root.command("planes", "Find planes in a cloud");
+    Option input = app.option("INPUT", command->files.input.path, "The file; - is standard input");
+    add_output(app, command->files.output).help("The cloud with the plane of each point; - is standard output");
+    const auto options = add_planes_options(app);
+    add_label_options(app, *command, "planes");
     app.footer(
         "Example:\n  stipple planes room.ply --distance 0.02 -o planes.ply --picture planes.png\n"
         "  stipple planes roof.las --distance 0.1 --count 2 --min-points 500 --json");
-    return {&app, [options, &common] { return run_planes(*options, common); }, {input}};
+    const auto run = [command, options, &common] {
+        const geometry::PlaneOptions wanted = plane_options(*options, common);
+        return run_labels(*command, options->attribute, common,
+                          [&](PointCloud& cloud) { return label_planes(cloud, *options, wanted); });
+    };
+    return {&app, run, {input}};
 }
 
 }  // namespace stipple::cli

@@ -67,6 +67,18 @@ ClassFolders survey(const std::string& root) {
     return tree;
 }
 
+std::vector<ClassFile> files_of(const ClassFolders& tree, const std::string& root, const std::string& split) {
+    std::vector<ClassFile> files;
+    for (size_t c = 0; c < tree.classes.size(); ++c) {
+        const std::string folder = tree.path(root, split, tree.classes[c]);
+        if (!is_folder(folder)) continue;
+        for (const std::string& name : cloud_names(folder))
+            files.push_back(
+                {join(folder, name), fmt::format("{}/{}", tree.classes[c], stem_of(name)), static_cast<int64_t>(c)});
+    }
+    return files;
+}
+
 void load_folders(const SetRequest& request, DataSet& set, bool with_parts) {
     const ClassFolders tree = survey(request.folder);
     set.classes = tree.classes;
@@ -75,18 +87,7 @@ void load_folders(const SetRequest& request, DataSet& set, bool with_parts) {
         for (const std::string& name : tree.classes) lines.push_back({name, {}});
         set.categories = load_named_parts(join(request.folder, kPartTable), lines, set.part_names);
     }
-    struct File {
-        std::string path, name;
-        int64_t label;
-    };
-    std::vector<File> files;
-    for (size_t c = 0; c < tree.classes.size(); ++c) {
-        const std::string folder = tree.path(request.folder, request.split, tree.classes[c]);
-        if (!is_folder(folder)) continue;
-        for (const std::string& name : cloud_names(folder))
-            files.push_back(
-                {join(folder, name), fmt::format("{}/{}", tree.classes[c], stem_of(name)), static_cast<int64_t>(c)});
-    }
+    const std::vector<ClassFile> files = files_of(tree, request.folder, request.split);
     ItemSink sink(request, set);
     for (size_t i = 0; i < files.size(); ++i) {
         request.report(static_cast<int64_t>(i), files.size());
@@ -103,6 +104,10 @@ void load_folders(const SetRequest& request, DataSet& set, bool with_parts) {
 }
 
 }  // namespace
+
+std::vector<ClassFile> files_of_classes(const std::string& root, const std::string& split) {
+    return files_of(survey(root), root, split);
+}
 
 const Layout kPartFolders = {
     {"part-folders", "parts.json with CLASS/*, SPLIT/CLASS/* or CLASS/SPLIT/* with labelled clouds",

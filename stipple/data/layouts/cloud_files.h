@@ -21,4 +21,12 @@ CloudFile load_cloud_file(const SetRequest& request, const std::string& path, bo
 /// Files of a folder that hold one cloud or mesh by their extension: no hidden ones, no HDF5. Names, sorted.
 std::vector<std::string> cloud_names(const std::string& folder);
 
+/// A file of a set that has a folder for each class.
+struct ClassFile {
+    std::string path, name;  // "chair/0001"
+    int64_t label = 0;
+};
+/// By class, then by name; none where the folder is no such set or has no such split.
+std::vector<ClassFile> files_of_classes(const std::string& root, const std::string& split);
+
 }  // namespace stipple::data

@@ -194,21 +194,13 @@ AffineTransform affine_from_numbers(std::span<const double> numbers) {
 
 AffineTransform parse_affine(std::string_view text) {
     std::vector<double> numbers;
-    while (!text.empty()) {
-        const size_t line_end = std::min(text.find('\n'), text.size());
-        std::string line(text.substr(0, line_end));
-        text.remove_prefix(std::min(line_end + 1, text.size()));
-        line = line.substr(0, line.find('#'));
-        std::replace(line.begin(), line.end(), ',', ' ');
-        std::string_view rest = line;
-        for (std::string_view word = io::next_word(rest); !word.empty(); word = io::next_word(rest)) {
-            double value = 0;
-            if (!io::parse_number(word, value))
-                bad_matrix(fmt::format("expected a number of a transform, found {}", in_quotes(word)));
-            numbers.push_back(value);
-            if (numbers.size() > 16) bad_matrix("a transform has 16 numbers (or 12), found more");
-        }
-    }
+    io::for_each_word(text, [&](std::string_view word, int64_t) {
+        double value = 0;
+        if (!io::parse_number(word, value))
+            bad_matrix(fmt::format("expected a number of a transform, found {}", in_quotes(word)));
+        numbers.push_back(value);
+        if (numbers.size() > 16) bad_matrix("a transform has 16 numbers (or 12), found more");
+    });
     return affine_from_numbers(numbers);
 }
 

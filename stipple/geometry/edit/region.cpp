@@ -113,30 +113,20 @@ std::vector<Side> sides_of(const PointCloud& cloud, const Region& region) {
 
 Region::Polygon parse_polygon(std::string_view text) {
     std::vector<double> numbers;
-    int64_t line_number = 0;
-    const auto fail = [&](const std::string& message) {
-        throw Error(ErrorCode::bad_file, Place{{}, line_number}, message, "a corner is two numbers: x y");
+    const auto fail = [](int64_t line, const std::string& message) {
+        throw Error(ErrorCode::bad_file, Place{{}, line}, message, "a corner is two numbers: x y");
     };
-    while (!text.empty()) {
-        ++line_number;
-        const size_t line_end = std::min(text.find('\n'), text.size());
-        std::string line(text.substr(0, line_end));
-        text.remove_prefix(std::min(line_end + 1, text.size()));
-        line = line.substr(0, line.find('#'));
-        std::replace(line.begin(), line.end(), ',', ' ');
-        std::string_view rest = line;
-        for (std::string_view word = io::next_word(rest); !word.empty(); word = io::next_word(rest)) {
-            double value = 0;
-            if (!io::parse_number(word, value) || !std::isfinite(value))
-                fail(fmt::format("expected a number of a corner, found {}", in_quotes(word)));
-            numbers.push_back(value);
-        }
-    }
-    if (numbers.size() % 2 != 0) fail(fmt::format("{} numbers are not pairs of x and y", numbers.size()));
+    const int64_t lines = io::for_each_word(text, [&](std::string_view word, int64_t line) {
+        double value = 0;
+        if (!io::parse_number(word, value) || !std::isfinite(value))
+            fail(line, fmt::format("expected a number of a corner, found {}", in_quotes(word)));
+        numbers.push_back(value);
+    });
+    if (numbers.size() % 2 != 0) fail(lines, fmt::format("{} numbers are not pairs of x and y", numbers.size()));
     Region::Polygon corners;
     for (size_t i = 0; i < numbers.size(); i += 2) corners.push_back({numbers[i], numbers[i + 1]});
     if (corners.size() > 1 && corners.front() == corners.back()) corners.pop_back();
-    if (corners.size() < 3) fail(fmt::format("a polygon has at least 3 corners, found {}", corners.size()));
+    if (corners.size() < 3) fail(lines, fmt::format("a polygon has at least 3 corners, found {}", corners.size()));
     return corners;
 }
 
