@@ -39,6 +39,10 @@ struct TrainOptions {
 };
 
 TrainOptions parity_options(int64_t side);  // 160 or 256 as published: side^3 voxels
+/// A good field in seconds on a GPU: half as many steps on a finer grid, and fewer samples.
+TrainOptions fast_options();
+/// More voxels and steps than were published.
+TrainOptions quality_options();
 /// For two CPU cores and small images.
 TrainOptions small_options();
 
@@ -69,7 +73,8 @@ struct TrainResult {
     std::vector<StepPart> profile;  // of the last steps, where it was asked for
 };
 
-/// Bytes of device memory that train will use at most.
+/// Bytes of device memory that train will use at most: as much as if every brick of the last grid were stored, which
+/// is several times what most scenes need.
 int64_t estimate_bytes(const Scene& scene, const TrainOptions& options);
 
 /// `report` may be empty. Throws Error{bad_argument} for a scene without views, Error{out_of_memory} with the estimate.

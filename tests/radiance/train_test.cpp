@@ -29,15 +29,16 @@ double test_psnr(const Field& field, const Scene& scene, Device device) {
     return sum / static_cast<double>(scene.test.size());
 }
 
+/// Seconds on two cores.
 TrainOptions tiny_options() {
     TrainOptions options = small_options();
-    options.coarse.N_iters = 120;
+    options.coarse.N_iters = 150;
     options.coarse.lrate_density = 0.5f;
-    options.coarse.N_rand = options.fine.N_rand = 512;
-    options.coarse.num_voxels = options.coarse.num_voxels_base = 24 * 24 * 24;
-    options.fine.N_iters = 240;
-    options.fine.num_voxels = options.fine.num_voxels_base = 40 * 40 * 40;
-    options.fine.pg_scale = {60, 120};
+    options.coarse.N_rand = options.fine.N_rand = 256;
+    options.coarse.num_voxels = options.coarse.num_voxels_base = 20 * 20 * 20;
+    options.fine.N_iters = 200;
+    options.fine.num_voxels = options.fine.num_voxels_base = 32 * 32 * 32;
+    options.fine.pg_scale = {50, 100};
     return options;
 }
 
@@ -70,11 +71,11 @@ std::optional<Device> gpu() {
 }
 
 TEST(RadianceTrain, ASmallSceneIsLearnt) {
-    const Scene scene = test::analytic_scene(48, 20, 3, 0);
+    const Scene scene = test::analytic_scene(32, 20, 2, 0);
     std::vector<TrainStep> steps;
     const TrainResult result = train(scene, tiny_options(), {}, [&](const TrainStep& step) { steps.push_back(step); });
     ASSERT_FALSE(steps.empty());
-    EXPECT_EQ(steps.back().step, 360);
+    EXPECT_EQ(steps.back().step, 350);
     EXPECT_GT(result.times.kept, 0);
     EXPECT_LE(result.times.kept, result.times.opaque);
     EXPECT_LE(result.times.opaque, result.times.in_mask);
@@ -82,7 +83,7 @@ TEST(RadianceTrain, ASmallSceneIsLearnt) {
     const double psnr = test_psnr(result.field, scene, {});
     std::printf("test PSNR %.2f dB, kept %.0f of %.0f samples, %.1f s\n", psnr, result.times.kept, result.times.in_box,
                 steps.back().seconds);
-    EXPECT_GT(psnr, 24);
+    EXPECT_GT(psnr, 20);  // white everywhere has 9
 }
 
 TEST(RadianceTrain, ThreadsDoNotMatter) {
@@ -144,7 +145,7 @@ TEST(RadianceTrainCuda, DeterministicTrainingRepeatsItself) {
 TEST(RadianceTrainCuda, LearnsAsTheCpuDoes) {
     const std::optional<Device> device = gpu();
     if (!device) GTEST_SKIP() << "no GPU";
-    const Scene scene = test::analytic_scene(48, 20, 3, 0);
+    const Scene scene = test::analytic_scene(32, 20, 2, 0);
     const Field cpu = train(scene, tiny_options(), {}).field, cuda = train(scene, tiny_options(), *device).field;
     const double by_cpu = test_psnr(cpu, scene, {}), by_cuda = test_psnr(cuda, scene, *device);
     const double same_field = test_psnr(cuda, scene, {});

@@ -21,7 +21,7 @@ struct RadianceTrainOptions {
 /// The name of the mode: what is quick enough for the device.
 std::string mode_of(const RadianceTrainOptions& options, Device device) {
     if (options.mode != "auto") return options.mode;
-    return device.type == DeviceType::cuda ? "parity" : "small";
+    return device.type == DeviceType::cuda ? "fast" : "small";
 }
 
 radiance::TrainOptions train_options(const RadianceTrainOptions& given, const std::string& mode, const Common& common) {
@@ -30,8 +30,11 @@ radiance::TrainOptions train_options(const RadianceTrainOptions& given, const st
         options = radiance::small_options();
         if (given.voxels > 0)
             options.fine.num_voxels = options.fine.num_voxels_base = given.voxels * given.voxels * given.voxels;
-    } else {
+    } else if (mode == "parity") {
         options = radiance::parity_options(given.voxels > 0 ? given.voxels : 160);
+    } else {
+        options = mode == "fast" ? radiance::fast_options() : radiance::quality_options();
+        if (given.voxels > 0) options.fine.num_voxels = given.voxels * given.voxels * given.voxels;
     }
     for (const std::string& assignment : given.settings) set_train_option(options, assignment);
     options.seed = common.seed;
@@ -152,7 +155,10 @@ Result run_radiance_train(const RadianceTrainOptions& options, const Common& com
         result.text = facts + fmt::format("would write {}\n", printable(options.output));
         return result;
     }
-    if (!common.quiet && !common.json && common.table.empty()) print(facts + "\n");
+    const int64_t estimate = radiance::estimate_bytes(scene, training);
+    result.fields["estimated_bytes"] = estimate;
+    if (!common.quiet && !common.json && common.table.empty())
+        print(facts + fmt::format("memory at most {}\n\n", bytes_text(estimate)));
 
     radiance::TrainStep last;
     std::optional<Progress> bar;
@@ -195,11 +201,11 @@ Command add_radiance_train(Arguments& group, Common& common) {
     Arguments& app = group.command("train", "Learn a field from photographs with cameras");
     Option data = app.option("FOLDER", options->scene.folder, "transforms_train.json, transforms.json, a COLMAP model");
     Option output = app.option("-o,--output", options->output, "The field").text("FILE");
-    app.option("--mode", options->mode, "parity: as published; small: for CPUs; auto: by the device")
-        .one_of({"auto", "parity", "small"})
+    app.option("--mode", options->mode, "parity: as published; small: for CPUs; auto: fast or small, by the device")
+        .one_of({"auto", "fast", "quality", "parity", "small"})
         .show_default()
-        .text("auto|parity|small");
-    app.option("--voxels", options->voxels, "Along an edge of a cube with as many; 0: 160, or 96 of small")
+        .text("auto|fast|quality|parity|small");
+    app.option("--voxels", options->voxels, "Along an edge of a cube with as many; 0: by the mode")
         .from_zero()
         .show_default();
     app.option("--background", options->background, "Behind everything; auto: white where pictures are transparent")

@@ -43,7 +43,8 @@ const TrainKey<TrainOptions> kTrainKeys[] = {{"bbox_thres", &TrainOptions::bbox_
                                              {"world_bound_scale", &TrainOptions::world_bound_scale},
                                              {"half_network", &TrainOptions::half_network},
                                              {"profile_steps", &TrainOptions::profile_steps},
-                                             {"jitter", &TrainOptions::jitter}};
+                                             {"jitter", &TrainOptions::jitter},
+                                             {"profile_steps", &TrainOptions::profile_steps}};
 
 [[noreturn]] void refuse(const std::string& key, const std::string& value, const char* expected) {
     throw Error(ErrorCode::bad_argument, fmt::format("--set {}: expected {}, got {}", key, expected, in_quotes(value)));

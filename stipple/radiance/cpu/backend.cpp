@@ -67,7 +67,7 @@ struct Structure {
 
 class CpuBackend : public Backend {
 public:
-    explicit CpuBackend(const Scene& scene) {
+    explicit CpuBackend(const Scene& scene) : only_opaque_(scene.alpha_is_unknown) {
         first_ = {0};
         for (const Photograph& photo : scene.train) {
             cameras_.push_back(view_of(photo.camera));
@@ -104,6 +104,10 @@ public:
         STIPPLE_REQUIRE(most > 2, "no place is seen by more than {} of the cameras", most);
         for (float& rate : memory_.density_rate) rate *= 1 / most;
         memory_.pool = {nullptr, first_.back(), true};
+        if (only_opaque_) {
+            list_pixels(constants, true);
+            memory_.pool.with_replacement = true;
+        }
         begin_resolution(constants);
         reset_rates(memory_.state);
     }
@@ -125,7 +129,7 @@ public:
         build(grid, occupied);
         memory_.density.value.assign(structure_.nodes(), 0);
         memory_.features.value.assign(structure_.nodes() * kFeatures, 0);
-        list_pixels(constants);
+        list_pixels(constants, false);
         begin_resolution(constants);
         reset_rates(memory_.state);
     }
@@ -262,7 +266,8 @@ private:
         });
     }
 
-    void list_pixels(const StepConstants& constants) {
+    /// Of all pixels, or of those whose rays meet what is occupied.
+    void list_pixels(const StepConstants& constants, bool all) {
         const BrickGrid grid = structure_.view();
         std::vector<std::vector<uint32_t>> of_photo(cameras_.size());
         parallel_for(static_cast<int64_t>(cameras_.size()), 1, [&](int64_t begin, int64_t end) {
@@ -270,15 +275,17 @@ private:
                 const CameraView& camera = cameras_[i];
                 for (int y = 0; y < camera.height; ++y) {
                     for (int x = 0; x < camera.width; ++x) {
-                        if (!meets_occupied(grid, camera, x, y, constants.near, constants.step)) continue;
-                        of_photo[i].push_back(first_[i] + static_cast<uint32_t>(y * camera.width + x));
+                        const uint32_t pixel = first_[i] + static_cast<uint32_t>(y * camera.width + x);
+                        if (only_opaque_ && pixels_[size_t{4} * pixel + 3] == 0) continue;
+                        if (!all && !meets_occupied(grid, camera, x, y, constants.near, constants.step)) continue;
+                        of_photo[i].push_back(pixel);
                     }
                 }
             }
         });
         list_.clear();
         for (const std::vector<uint32_t>& pixels : of_photo) list_.insert(list_.end(), pixels.begin(), pixels.end());
-        if (list_.empty()) throw Error(ErrorCode::bad_argument, "no photograph shows what the coarse stage found");
+        if (list_.empty()) throw Error(ErrorCode::bad_argument, "no photograph shows what was found");
         memory_.pool = {list_.data(), static_cast<uint32_t>(list_.size()), false};
     }
 
@@ -294,6 +301,7 @@ private:
         peak_bytes_ = std::max(peak_bytes_, numbers * 20 + static_cast<int64_t>(pixels_.size()));
     }
 
+    bool only_opaque_ = false;  // nothing is known of transparent pixels
     std::vector<uint8_t> pixels_;
     std::vector<uint32_t> first_, list_;
     std::vector<CameraView> cameras_;

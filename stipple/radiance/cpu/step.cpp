@@ -222,18 +222,43 @@ void add_variation(StepMemory& m) {
 
 }  // namespace
 
-void run_step(StepMemory& m) {
+void compute_gradients(StepMemory& m) {
     const StepConstants& c = m.constants;
     const int64_t chunks = (c.rays + kRaysOfChunk - 1) / kRaysOfChunk;
-    std::vector<Chunk> all(static_cast<size_t>(chunks));
+    std::vector<ChunkSums>& all = m.sums;
+    all.resize(static_cast<size_t>(chunks));
     parallel_for(c.rays, kRaysOfChunk, [&](int64_t begin, int64_t end) {
-        Chunk& chunk = all[static_cast<size_t>(begin / kRaysOfChunk)];
+        thread_local Chunk chunk;  // keeps its memory from step to step
+        chunk.rays.clear();
+        chunk.samples.clear();
+        chunk.batch.inputs.clear();
+        chunk.squared_error = 0;
+        chunk.counts = {};
         run_chunk(m, chunk, begin, end);
-        chunk.rays = {};
-        chunk.samples = {};
-        chunk.batch = {};
+        ChunkSums& sums = all[static_cast<size_t>(begin / kRaysOfChunk)];
+        sums.squared_error = chunk.squared_error;
+        sums.counts = chunk.counts;
+        sums.network_gradient.swap(chunk.network_gradient);
     });
     add_variation(m);
+    m.counts = {};
+    for (const ChunkSums& chunk : all) {
+        m.state.squared_error += chunk.squared_error;
+        m.counts.in_box += chunk.counts.in_box;
+        m.counts.in_mask += chunk.counts.in_mask;
+        m.counts.opaque += chunk.counts.opaque;
+        m.counts.kept += chunk.counts.kept;
+    }
+    if (m.channels != kFeatures) return;
+    m.network_gradient.assign(kNetworkNumbers, 0);
+    for (const ChunkSums& chunk : all) {
+        for (size_t i = 0; i < kNetworkNumbers; ++i) m.network_gradient[i] += chunk.network_gradient[i];
+    }
+}
+
+void run_step(StepMemory& m) {
+    compute_gradients(m);
+    const StepConstants& c = m.constants;
     const bool fine = m.channels == kFeatures;
     const float rate = m.state.rate * m.state.correction;
     parallel_for(static_cast<int64_t>(m.touched.size()), 64, [&](int64_t begin, int64_t end) {
@@ -246,21 +271,8 @@ void run_step(StepMemory& m) {
             update(m.features, first * m.channels, last * m.channels, c.rate_features * rate, fine, nullptr);
         }
     });
-    m.counts = {};
-    for (const Chunk& chunk : all) {
-        m.state.squared_error += chunk.squared_error;
-        m.counts.in_box += chunk.counts.in_box;
-        m.counts.in_mask += chunk.counts.in_mask;
-        m.counts.opaque += chunk.counts.opaque;
-        m.counts.kept += chunk.counts.kept;
-    }
-    if (fine) {
-        for (int i = 0; i < kNetworkNumbers; ++i) {
-            const auto j = static_cast<size_t>(i);
-            float sum = 0;
-            for (const Chunk& chunk : all) sum += chunk.network_gradient[j];
-            adam(m.network.value[j], m.network.mean[j], m.network.square[j], sum, c.rate_network * rate);
-        }
+    for (size_t i = 0; fine && i < kNetworkNumbers; ++i) {
+        adam(m.network.value[i], m.network.mean[i], m.network.square[i], m.network_gradient[i], c.rate_network * rate);
     }
     m.state.rays += c.rays;
     advance(m.state, c.decay);

@@ -19,6 +19,13 @@ struct Values {
     }
 };
 
+/// Of some of a step's rays.
+struct ChunkSums {
+    std::vector<float> network_gradient;
+    double squared_error = 0;
+    SampleCounts counts;
+};
+
 struct StepMemory {
     StepConstants constants;
     Photos photos;
@@ -31,8 +38,13 @@ struct StepMemory {
     std::vector<uint8_t> touched;     // [bricks]
     Values network;
     SampleCounts counts;
+    std::vector<ChunkSums> sums;
+    std::vector<float> network_gradient;  // [kNetworkNumbers]
 };
 
+/// Of the rays of the step that the state names, added to the grids' gradients.
+void compute_gradients(StepMemory& memory);
+/// compute_gradients, then Adam; gradients are 0 again.
 void run_step(StepMemory& memory);
 
 }  // namespace stipple::radiance::cpu

@@ -92,6 +92,7 @@ public:
         half_network_ = options.half_network && properties.major >= 8;
         if (half_network_) prepare_colour_kernels();
         STIPPLE_CHECK_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+        only_opaque_ = scene.alpha_is_unknown;
         upload(scene);
         state_ = DeviceArray<StepState>(meter_, 1);
     }
@@ -128,6 +129,10 @@ public:
         coarse_.constants = constants;
         coarse_.photos = photos();
         coarse_.pool = {nullptr, pixels_, true};
+        if (only_opaque_) {
+            list_pixels(constants, true);
+            coarse_.pool = {list_.get(), static_cast<uint32_t>(list_.count()), true};
+        }
         coarse_.state = state_.get();
         coarse_.bricks = structure_.view();
         coarse_.value = coarse_value_.get();
@@ -168,7 +173,7 @@ public:
         fine_.network = {network_value_.get(), network_mean_.get(),    network_square_.get(),
                          network_half_.get(),  network_partial_.get(), multiprocessors_};
         launch_network_halves(fine_.network, stream_);
-        list_pixels(constants);
+        list_pixels(constants, false);
         begin_resolution(constants);
         is_fine_ = true;
         begin_state();
@@ -342,12 +347,14 @@ private:
         STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
     }
 
-    void list_pixels(const StepConstants& constants) {
+    /// Of all pixels, or of those whose rays meet what is occupied.
+    void list_pixels(const StepConstants& constants, bool all) {
+        const BrickGrid bricks = structure_.view();
         const int64_t blocks = (int64_t{pixels_} + kPixelBlock - 1) / kPixelBlock;
         const DeviceArray<uint32_t> bits(meter_, blocks * (kPixelBlock / kWarp));
         DeviceArray<uint32_t> counts(meter_, blocks);
-        launch_pixels(photos(), pixels_, structure_.view(), constants.near, constants.step, bits.get(), counts.get(),
-                      stream_);
+        launch_pixels(photos(), pixels_, all ? nullptr : &bricks, only_opaque_, constants.near, constants.step,
+                      bits.get(), counts.get(), stream_);
         STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
         std::vector<uint32_t> first = counts.download();
         uint32_t total = 0;
@@ -357,7 +364,7 @@ private:
             n = before;
         }
         if (total == 0) {
-            throw Error(ErrorCode::bad_argument, "no photograph shows what the coarse stage found");
+            throw Error(ErrorCode::bad_argument, "no photograph shows what was found");
         }
         counts.upload(first);
         list_ = DeviceArray<uint32_t>(meter_, total);
@@ -461,7 +468,7 @@ private:
     MemoryMeter meter_;
     cudaStream_t stream_ = nullptr;
     int multiprocessors_ = 0;
-    bool half_network_ = false, is_fine_ = false;
+    bool half_network_ = false, is_fine_ = false, only_opaque_ = false;
     RecordedStep recorded_;
 
     DeviceArray<uchar4> photo_pixels_;

@@ -159,8 +159,9 @@ __global__ void __launch_bounds__(kBrickNodes)
     store_bits(occupied, brick, bit);
 }
 
-__global__ void __launch_bounds__(kPixelBlock) pixels_kernel(Photos photos, uint32_t pixels, BrickGrid bricks,
-                                                             float near, float step, uint32_t* bits, uint32_t* counts) {
+__global__ void __launch_bounds__(kPixelBlock)
+    pixels_kernel(Photos photos, uint32_t pixels, BrickGrid bricks, bool all, bool only_opaque, float near, float step,
+                  uint32_t* bits, uint32_t* counts) {
     __shared__ uint32_t total;
     if (threadIdx.x == 0) total = 0;
     __syncthreads();
@@ -178,7 +179,8 @@ __global__ void __launch_bounds__(kPixelBlock) pixels_kernel(Photos photos, uint
         }
         const CameraView& camera = photos.cameras[low];
         const int place = static_cast<int>(pixel - photos.first[low]);
-        hit = meets_occupied(bricks, camera, place % camera.width, place / camera.width, near, step);
+        const bool known = !only_opaque || photos.pixels[int64_t{pixel} * 4 + 3] > 0;
+        hit = known && (all || meets_occupied(bricks, camera, place % camera.width, place / camera.width, near, step));
     }
     const unsigned word = __ballot_sync(kAll, hit);
     if (threadIdx.x % kWarp == 0) {
@@ -268,10 +270,11 @@ void launch_refresh(const BrickGrid& bricks, const int32_t* place, int32_t store
     STIPPLE_CHECK_CUDA(cudaGetLastError());
 }
 
-void launch_pixels(const Photos& photos, uint32_t pixels, const BrickGrid& bricks, float near, float step,
-                   uint32_t* bits, uint32_t* counts, cudaStream_t stream) {
+void launch_pixels(const Photos& photos, uint32_t pixels, const BrickGrid* bricks, bool only_opaque, float near,
+                   float step, uint32_t* bits, uint32_t* counts, cudaStream_t stream) {
     const unsigned blocks = static_cast<unsigned>((uint64_t{pixels} + kPixelBlock - 1) / kPixelBlock);
-    pixels_kernel<<<blocks, kPixelBlock, 0, stream>>>(photos, pixels, bricks, near, step, bits, counts);
+    pixels_kernel<<<blocks, kPixelBlock, 0, stream>>>(photos, pixels, bricks ? *bricks : BrickGrid{}, !bricks,
+                                                      only_opaque, near, step, bits, counts);
     STIPPLE_CHECK_CUDA(cudaGetLastError());
 }
 

@@ -35,8 +35,9 @@ void launch_refresh(const BrickGrid& bricks, const int32_t* place, int32_t store
 
 /// A bit for each pixel whose ray meets an occupied node, and the number of them for every kPixelBlock pixels.
 constexpr int kPixelBlock = 256;
-void launch_pixels(const Photos& photos, uint32_t pixels, const BrickGrid& bricks, float near, float step,
-                   uint32_t* bits, uint32_t* counts, cudaStream_t stream);
+/// Without bricks every pixel does. Transparent pixels do not where `only_opaque`.
+void launch_pixels(const Photos& photos, uint32_t pixels, const BrickGrid* bricks, bool only_opaque, float near,
+                   float step, uint32_t* bits, uint32_t* counts, cudaStream_t stream);
 void launch_list(const uint32_t* bits, const uint32_t* first, uint32_t pixels, uint32_t* list, cudaStream_t stream);
 
 /// Bricks `chosen`, features in half precision.

@@ -24,16 +24,41 @@ TrainOptions parity_options(int64_t side) {
     return options;
 }
 
+TrainOptions fast_options() {
+    TrainOptions options = parity_options(256);
+    options.coarse.N_iters = 2000;
+    StageOptions& fine = options.fine;
+    fine.N_iters = 9000;
+    fine.lrate_decay = 10;
+    fine.pg_scale = {300, 600, 900, 1200, 1500, 1800};
+    // Fewer samples get a colour, and haze goes sooner: a step costs two thirds.
+    fine.fast_color_thres = 1e-3f;
+    fine.weight_entropy_last = 0.005f;
+    return options;
+}
+
+TrainOptions quality_options() {
+    TrainOptions options = parity_options(320);
+    options.fine.N_iters = 30000;
+    options.fine.lrate_decay = 25;
+    options.fine.pg_scale = {1000, 2000, 3000, 4000, 5000, 6000, 7000};
+    return options;
+}
+
 TrainOptions small_options() {
     TrainOptions options = parity_options(96);
-    options.coarse.N_iters = 400;
+    options.coarse.N_iters = 800;
     options.coarse.N_rand = 2048;
     options.coarse.num_voxels = options.coarse.num_voxels_base = 48 * 48 * 48;
-    options.fine.N_iters = 1600;
-    options.fine.N_rand = 2048;
-    options.fine.num_voxels_base = options.fine.num_voxels;
-    options.fine.lrate_decay = 2;
-    options.fine.pg_scale = {200, 400, 600};
+    StageOptions& fine = options.fine;
+    fine.N_iters = 2500;
+    fine.N_rand = 2048;
+    fine.num_voxels_base = fine.num_voxels;
+    fine.lrate_decay = 3;
+    fine.pg_scale = {250, 500, 750};
+    fine.fast_color_thres = 1e-3f;
+    fine.weight_entropy_last = 0.005f;
+    fine.refresh = 200;
     return options;
 }
 

@@ -287,6 +287,19 @@ void require_trainable(const Scene& scene, const TrainOptions& options) {
 
 }  // namespace
 
+int64_t estimate_bytes(const Scene& scene, const TrainOptions& options) {
+    int64_t pixels = 0;
+    for (const Photograph& photo : scene.train) pixels += photo.pixels.width() * photo.pixels.height();
+    const int64_t gradient = options.deterministic ? 8 : 4;
+    const int64_t of_node = (1 + kFeatures) * (3 * int64_t{sizeof(float)} + gradient);
+    // A side of the grid ends within a brick.
+    const double side = std::cbrt(static_cast<double>(options.fine.num_voxels)) + kBrick;
+    const int64_t nodes = static_cast<int64_t>(side * side * side);
+    const int64_t samples = static_cast<int64_t>(std::sqrt(3.0) * side / options.fine.stepsize) + 2;
+    const int64_t rays = options.fine.N_rand;
+    return pixels * 8 + nodes * of_node + rays * samples * 10 + rays * 128 * 68;
+}
+
 TrainResult train(const Scene& scene, const TrainOptions& options, Device device,
                   const std::function<void(const TrainStep&)>& report) {
     require_trainable(scene, options);
