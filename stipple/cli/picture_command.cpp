@@ -13,7 +13,8 @@ namespace {
 
 struct PictureOptions {
     std::vector<std::string> inputs, captions, color_by;
-    std::string output, from, size = "1024x1024", color_map = "viridis", up = "z", view = "auto", title, unit;
+    std::string output, from, size = "1024x1024", color_map = "viridis", up = "z", view = "auto", title, unit,
+                              eye_dome = "auto";
     std::vector<double> range, inset, aim, eye;
     double azimuth = NAN, elevation = NAN, zoom = 1, point_size = 0;
     int64_t item = -1, columns = 0;
@@ -53,6 +54,9 @@ picture::FigureStyle style_of(const PictureOptions& options, size_t panels) {
     style.title = options.title;
     STIPPLE_REQUIRE(options.zoom > 0, "--zoom must be above 0, got {}", options.zoom);
     style.point_radius = options.point_size / 2;
+    style.eye_dome = options.eye_dome == "on"    ? picture::EyeDome::on
+                     : options.eye_dome == "off" ? picture::EyeDome::off
+                                                 : picture::EyeDome::automatic;
     style.dark = options.dark;
     style.smooth = !options.flat;
     style.edges = options.edges;
@@ -187,6 +191,9 @@ Command add_picture(Arguments& root, Common& common) {
     app.option("--zoom", options->zoom, "Larger than what fits, about the middle").show_default();
     app.option("--up", options->up, "Up axis").one_of(picture::up_axis_names()).show_default();
     app.option("--point-size", options->point_size, "Diameter in pixels; 0 chooses by density").show_default();
+    app.option("--eye-dome", options->eye_dome, "Darken behind outlines; auto: scenes without normals")
+        .one_of({"auto", "on", "off"})
+        .show_default();
     app.option("--inset", options->inset, "Zoom: middle x and y and size, fractions of a panel").count(2, 3);
     app.option("--unit", options->unit, "Draw a scale bar with this unit of length");
     app.option("--item", options->item, "Which cloud of a file that holds many, from 0").from_zero();

@@ -84,10 +84,21 @@ TEST(Text, GreekCyrillicAndSignsAreDrawn) {
 }
 
 TEST(Text, ALetterAndItsMarkAreOneGlyph) {
-    for (const auto& [joined, apart] : std::initializer_list<std::pair<const char*, const char*>>{
-             {"é", "e\u0301"}, {"ü", "u\u0308"}, {"ï", "i\u0308"}, {"Å", "A\u030a"}, {"ç", "c\u0327"},
-             {"ģ", "g\u0327"}, {"Ķ", "K\u0327"}, {"ș", "s\u0326"}, {"ř", "r\u030c"}, {"ď", "d\u030c"},
-             {"ą", "a\u0328"}, {"İ", "I\u0307"}, {"й", "и\u0306"}, {"ї", "і\u0308"}, {"Ά", "Α\u0301"}}) {
+    for (const auto& [joined, apart] : std::initializer_list<std::pair<const char*, const char*>>{{"é", "e\u0301"},
+                                                                                                  {"ü", "u\u0308"},
+                                                                                                  {"ï", "i\u0308"},
+                                                                                                  {"Å", "A\u030a"},
+                                                                                                  {"ç", "c\u0327"},
+                                                                                                  {"ģ", "g\u0327"},
+                                                                                                  {"Ķ", "K\u0327"},
+                                                                                                  {"ș", "s\u0326"},
+                                                                                                  {"ř", "r\u030c"},
+                                                                                                  {"ď", "d\u030c"},
+                                                                                                  {"ą", "a\u0328"},
+                                                                                                  {"İ", "I\u0307"},
+                                                                                                  {"й", "и\u0306"},
+                                                                                                  {"ї", "і\u0308"},
+                                                                                                  {"Ά", "Α\u0301"}}) {
         EXPECT_EQ(pixels_of(joined), pixels_of(apart)) << joined;
         EXPECT_EQ(text_width(joined, {20}), text_width(apart, {20})) << joined;
         EXPECT_NE(pixels_of(joined), pixels_of(kBox)) << joined;
@@ -111,7 +122,7 @@ TEST(Text, WidthsCountCharacters) {
         const size_t kept = cut.size() - 3;
         EXPECT_EQ(whole.substr(0, kept), cut.substr(0, kept));
         EXPECT_NE(static_cast<unsigned char>(whole[kept]) & 0xc0, 0x80) << cut;  // not within a character
-        EXPECT_NE(whole.substr(kept, 2), "\u0301") << cut;                     // nor before its mark
+        EXPECT_NE(whole.substr(kept, 2), "\u0301") << cut;                       // nor before its mark
     }
 }
 

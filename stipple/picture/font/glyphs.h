@@ -11,7 +11,7 @@ struct GlyphSegment {
 };
 
 struct Glyph {
-    float width = 0;                     // of the ink's box, from x = 0
+    float width = 0;                                   // of the ink's box, from x = 0
     float x_min = 0, y_min = 0, x_max = 0, y_max = 0;  // of the strokes' middles; a mark may stand out a little
     std::vector<GlyphSegment> segments;                // curves are flattened
 };

@@ -6,8 +6,8 @@
 
 namespace stipple::picture {
 
-/// A path: M x y moves, L x y draws a line, C x1 y1 x2 y2 x y a cubic, O cx cy rx ry a whole ellipse, A cx cy rx ry from
-/// to an arc of one in degrees, counter-clockwise.
+/// A path: M x y moves, L x y draws a line, C x1 y1 x2 y2 x y a cubic, O cx cy rx ry a whole ellipse, A cx cy rx ry
+/// from to an arc of one in degrees, counter-clockwise.
 struct Drawing {
     char32_t code;
     float width;
