@@ -125,11 +125,10 @@ Command add_normals(Arguments& root, Common& common) {
     Arguments& app = root.command("normals", "Normals of a cloud, and which way they point");
     Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
     Option output = add_output(app, options->output);
-    app.option("--k", options->k, "Nearest points that tell a normal, itself among them, 3 to 128").show_default();
-    app.option("--radius", options->radius, "Of those only the ones within it; 0: all").show_default();
+    app.option("--k", options->k, "Nearest points that tell a normal, itself among them, 3 to 128");
+    app.option("--radius", options->radius, "Of those only the ones within it; 0: all");
     app.option("--orient", options->orient, "auto: viewpoint where it is known, else mst: outwards, neighbours agree")
         .one_of({"auto", "none", "mst", "viewpoint"})
-        .show_default()
         .text("auto|none|mst|viewpoint");
     app.option("--viewpoint", options->viewpoint,
                "Where the scanner stood, in the file's coordinates; PCD and KITTI know it")

@@ -39,7 +39,7 @@ struct Inset {
 
 /// Eye-dome lighting [Boucheny 2009] of clouds: what lies behind the outline of something nearer is darker, so that the
 /// lines of a sweep and the points of an airborne scan come apart. `automatic`: panels that show a cloud without
-/// normals and no mesh, less than a third as high as wide.
+/// normals and no mesh, of LAS or less than a third as high as wide.
 enum class EyeDome { automatic, on, off };
 
 struct FigureStyle {

@@ -195,7 +195,7 @@ Command add_transform(Arguments& root, Common& common) {
         .count(2, 4)
         .text("AXIS DEGREES");
     app.option("--translate", options->translate, "6. Add to every point").count(3).text("X Y Z");
-    app.option("--about", options->about, "The point that 3 to 5 leave where it is [0 0 0]").count(3).text("X Y Z");
+    app.option("--about", options->about, "The point that 3 to 5 leave where it is").count(3).text("X Y Z=0 0 0");
     app.flag("--invert", options->invert, "The inverse of all that");
     app.option("--transform-to", options->transform_to, "Write the 4 x 4 matrix of all that here").text("FILE");
     add_output_format(app, options->output);

@@ -75,11 +75,10 @@ Command add_clusters(Arguments& root, Common& common) {
     Arguments& app = root.command("clusters", "Find clusters of points that lie dense (DBSCAN)");
     Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
     add_output(app, options->output).help("The cloud with the cluster of each point; - is standard output");
-    app.option("--radius", options->radius, "How far neighbours are, at most").text("R");
+    app.option("--radius", options->radius, "How far neighbours are, at most").text("R").no_default();
     app.option("--min-points", options->min_points, "Within it, itself among them, around points of a core")
-        .from_zero()
-        .show_default();
-    app.option("--attribute", options->attribute, "Name of the attribute: from 0, -1 for noise").show_default();
+        .from_zero();
+    app.option("--attribute", options->attribute, "Name of the attribute: from 0, -1 for noise");
     app.option("--picture", options->picture, "Draw the clusters in colours into this .png");
     add_up(app, options->up);
     add_output_format(app, options->output);

@@ -120,11 +120,11 @@ Command add_ground(Arguments& root, Common& common) {
     Arguments& app = root.command("ground", "Find the ground of a scan, and heights above it");
     Option input = app.option("INPUT", options->input.path, "The file, z up; - is standard input");
     Option output = add_output(app, options->output);
-    app.option("--window", options->ground.window, "Width of the widest building").show_default();
-    app.option("--slope", options->ground.slope, "Of the steepest ground, rise over run").show_default();
-    app.option("--cell", options->ground.cell, "Edge of the squares that the ground is made of").show_default();
-    app.option("--step", options->ground.step, "Height by which things stand out of the ground").show_default();
-    app.option("--height", options->ground.height, "Of ground points above or below the ground").show_default();
+    app.option("--window", options->ground.window, "Width of the widest building");
+    app.option("--slope", options->ground.slope, "Of the steepest ground, rise over run");
+    app.option("--cell", options->ground.cell, "Edge of the squares that the ground is made of");
+    app.option("--step", options->ground.step, "Height by which things stand out of the ground");
+    app.option("--height", options->ground.height, "Of ground points above or below the ground");
     app.flag("--only", options->only, "Write the ground alone");
     app.option("--picture", options->picture, "Draw the ground in colour into this .png");
     add_output_format(app, options->output);

@@ -96,15 +96,11 @@ Command add_planes(Arguments& root, Common& common) {
     Arguments& app = root.command("planes", "Find planes in a cloud");
     Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
     add_output(app, options->output).help("The cloud with the plane of each point; - is standard output");
-    app.option("--distance", options->distance, "Of points from their plane, at most").text("D");
-    app.option("--count", options->count, "Planes wanted, at most; 0: all that are large enough")
-        .from_zero()
-        .show_default();
-    app.option("--min-points", options->min_points, "Of a plane; 0: a hundredth of the cloud")
-        .from_zero()
-        .show_default();
-    app.option("--trials", options->trials, "Planes that are tried for each; 0: until sure").show_default();
-    app.option("--attribute", options->attribute, "Name of the attribute: from 0, -1 for none").show_default();
+    app.option("--distance", options->distance, "Of points from their plane, at most").text("D").no_default();
+    app.option("--count", options->count, "Planes wanted, at most; 0: all that are large enough").from_zero();
+    app.option("--min-points", options->min_points, "Of a plane; 0: a hundredth of the cloud").from_zero();
+    app.option("--trials", options->trials, "Planes that are tried for each; 0: until sure");
+    app.option("--attribute", options->attribute, "Name of the attribute: from 0, -1 for none");
     app.option("--picture", options->picture, "Draw the planes in colours into this .png");
     add_up(app, options->up);
     add_output_format(app, options->output);
