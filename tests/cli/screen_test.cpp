@@ -29,7 +29,8 @@ TEST(CliTable, IsCompleteWithoutALimit) {
 TEST(CliTable, TextsAreShortenedThenColumnsFolded) {
     for (int columns = 30; columns <= 120; ++columns) {
         const std::string text = cli::format_screen_table(wide_table(), columns, false);
-        for (const std::string& line : lines_of(text)) EXPECT_LE(characters(line), static_cast<size_t>(columns)) << text;
+        for (const std::string& line : lines_of(text))
+            EXPECT_LE(characters(line), static_cast<size_t>(columns)) << text;
         for (const char* number : {"1234567", "12", "0.25", "1.5"}) EXPECT_TRUE(contains(text, number)) << text;
     }
     const std::string narrow = cli::format_screen_table(wide_table(), 70, false);
@@ -126,8 +127,8 @@ TEST_F(CliScreen, EveryDefaultIsInTheHelp) {
             const size_t at = help.find("--" + name + " ");
             ASSERT_NE(at, std::string::npos) << name << "\n" << help;
             const std::string shown = help.substr(at, help.find('\n', at) - at);
-            EXPECT_TRUE(contains(shown, "=" + with_blanks) || contains(shown, "=" + with_commas))
-                << shown << "\n" << line;
+            EXPECT_TRUE(contains(shown, "=" + with_blanks) || contains(shown, "=" + with_commas)) << shown << "\n"
+                                                                                                  << line;
         }
         for (const std::string& line : lines_of(help)) EXPECT_LE(line.size(), 100u) << line;
     }

@@ -49,8 +49,7 @@ std::string fold_help(const std::string& text, int columns) {
         const size_t end = std::min(text.find('\n', begin), text.size());
         const std::string line = text.substr(begin, end - begin);
         const bool is_call = line.rfind("  stipple", 0) == 0;
-        folded +=
-            fold_line(line, static_cast<size_t>(std::max(columns, 40)), indent_of(line), is_call ? " \\" : "");
+        folded += fold_line(line, static_cast<size_t>(std::max(columns, 40)), indent_of(line), is_call ? " \\" : "");
         begin = end + 1;
     }
     return folded;
