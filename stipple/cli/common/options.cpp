@@ -82,9 +82,15 @@ Option with_default(CLI::Option* option, const std::vector<Value>& values) {
     return Option(option);
 }
 
-/// CLI11's formatter, but a default is shown behind any words: "--color auto|always|never=auto".
+/// CLI11's formatter, but a default is shown behind any words, "--color auto|always|never=auto", and not what a flag
+/// with a no in its name does: "--no-legend{false}".
 class HelpFormatter : public CLI::Formatter {
 public:
+    std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+        std::string text = Formatter::make_option_name(option, is_positional);
+        if (const size_t at = text.find("{false}"); at != std::string::npos) text.erase(at, 7);
+        return text;
+    }
     std::string make_option_opts(const CLI::Option* option) const override {
         std::string text = Formatter::make_option_opts(option);
         if (!option->get_option_text().empty() && !option->get_default_str().empty())
