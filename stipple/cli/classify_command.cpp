@@ -128,6 +128,7 @@ Image draw(const Answers& answers, const tasks::CloudOptions& options, const dat
     if (shown.size() == kMostPanels && answers.entries.size() > kMostPanels)
         warnings.push_back(fmt::format("the picture shows the first {} clouds", kMostPanels));
     picture::FigureStyle style;
+    style.eye_dome = picture::EyeDome::off;  // single shapes, also where they are flat
     style.panel_width = style.panel_height = size > 0 ? size : panels.size() == 1 ? 900 : 360;
     style.shared_camera = false;
     return picture::draw_figure(panels, style).image;

@@ -13,7 +13,7 @@ float eye_dome_light(const Array<float, 2>& depths, int64_t x, int64_t y, float 
     constexpr float kInfinite = std::numeric_limits<float>::infinity();
     // Found by looking at car and airborne scans of 330 to 1600 pixels: depth per distance across that is a plane's at
     // most (where nothing tells), and that is as dark as it gets; how dark that is.
-    constexpr float kTilt = 2.5f, kSlack = 1, kFull = 6, kStrength = 2;
+    constexpr float kTilt = 4, kSlack = 1, kFull = 6, kStrength = 2;
     constexpr int kRings = 4;
     static constexpr int kAxes[4][2] = {{4, 0}, {3, 3}, {0, 4}, {-3, 3}};
     const int64_t width = depths.size(1), height = depths.size(0);
