@@ -24,14 +24,14 @@ size_t characters_of(const std::string& text) {
 
 std::string fold_line(std::string line, size_t columns, size_t indent, const std::string& end) {
     std::string text;
+    size_t words = indent;  // where they begin: there is no cut before them
     indent = std::min(indent, columns / 2);
     while (characters_of(line) > columns) {
         const size_t first = line.find_first_not_of(' ');
-        // The last blank that leaves a piece that fits, else the first behind a word that is too long. Two blanks and
-        // more part columns: there is no cut before the words of the second.
+        // The last blank that leaves a piece that fits, else the first behind a word that is too long.
         size_t cut = std::string::npos;
         for (size_t at = line.find(' ', first); at != std::string::npos; at = line.find(' ', at + 1)) {
-            if (at <= indent) continue;
+            if (at < words) continue;
             if (cut != std::string::npos && characters_of(line.substr(0, at)) + end.size() > columns) break;
             cut = at;
         }
@@ -39,6 +39,7 @@ std::string fold_line(std::string line, size_t columns, size_t indent, const std
         if (rest == std::string::npos) break;
         text += line.substr(0, line.find_last_not_of(' ', cut) + 1) + end + "\n";
         line = std::string(indent, ' ') + line.substr(rest);
+        words = indent;
     }
     return text + line + "\n";
 }
