@@ -13,7 +13,7 @@
 
 namespace stipple::picture {
 
-/// The factor, 0.1 to 1, of the light on what is seen at pixel (x, y) at `depth`. `depths` [height, width] are the
+/// The factor, 0.36 to 1, of the light on what is seen at pixel (x, y) at `depth`. `depths` [height, width] are the
 /// nearest of each pixel, infinite where there is nothing; `pixel` is the size of one there, `reach` in pixels.
 float eye_dome_light(const Array<float, 2>& depths, int64_t x, int64_t y, float depth, float pixel, int reach);
 
