@@ -147,10 +147,10 @@ Command add_radiance_export(Arguments& group, Common& common) {
     app.flag("--mesh", options->mesh, "A closed surface with colours, by marching cubes");
     app.flag("--density", options->density, "Densities at the nodes, NPY [X, Y, Z]");
     options->count = app.option("--count", options->point_options.count, "Points wanted").from_zero();
-    options->spacing = app.option("--spacing", options->point_options.spacing,
-                                  "Instead: one point for each cube of this edge, however many that leaves")
-                           .text("D")
-                           .no_default();
+    options->spacing =
+        app.option("--spacing", options->point_options.spacing, "Instead: one point for each cube of this edge")
+            .text("D")
+            .no_default();
     options->confidence =
         app.option("--confidence", options->point_options.least_confidence, "Leave out points that have less, 0 to 1");
     options->level = app.option("--level", options->mesh_options.level, "Opacity of a voxel at the surface");

@@ -6,9 +6,10 @@
 namespace stipple::cli {
 
 void add_scene_options(Arguments& app, SceneArguments& arguments) {
-    app.option("--reduce", arguments.reduce, "Make the pictures smaller by this factor").between(1, 64);
+    app.option("--reduce", arguments.reduce, "Make the pictures smaller by this factor").between(1, 64).text("N");
     app.option("--test-every", arguments.test_every, "Without splits: every so many-th picture is for tests; 0: none")
-        .between(0, 1 << 20);
+        .between(0, 1 << 20)
+        .text("N");
     app.flag("--no-colmap", arguments.no_colmap, "Do not run colmap for photographs without cameras");
 }
 
