@@ -118,9 +118,9 @@ Result run_bench(const BenchOptions& options, const Common& common) {
 Command add_bench(Arguments& root, Common& common) {
     auto options = std::make_shared<BenchOptions>();
     Arguments& app = root.command("bench", "Time the point operations on this machine");
-    app.option("WHAT", options->what, "ops").one_of({"ops"}).text("ops");
+    app.option("WHAT", options->what, "ops").one_of({"ops"}).text("ops").no_default();
     app.option("--op", options->ops, "Only these, see --list").text("NAME...");
-    app.option("--repeat", options->repeat, "Timed runs of each case, at least (5)").between(1, 1000).text("N");
+    app.option("--repeat", options->repeat, "Timed runs of each case, at least").between(1, 1000).text("N");
     app.flag("--quick", options->quick, "A tenth of the time for each case");
     app.flag("--list", options->list, "Print the cases and stop");
     app.footer(

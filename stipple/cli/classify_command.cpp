@@ -162,6 +162,7 @@ Image draw(const Answers& answers, const tasks::CloudOptions& options, const dat
     if (shown.size() == kMostPanels && answers.entries.size() > kMostPanels)
         warnings.push_back(fmt::format("the picture shows the first {} clouds", kMostPanels));
     picture::FigureStyle style;
+    style.eye_dome = picture::EyeDome::off;  // single shapes, also where they are flat
     style.panel_width = style.panel_height = size > 0 ? size : panels.size() == 1 ? 900 : 360;
     style.shared_camera = false;
     return picture::draw_figure(panels, style).image;
@@ -222,14 +223,14 @@ Command add_classify(Arguments& root, Common& common) {
     Option input = app.option("INPUT", options->inputs, "Clouds, meshes, folders of them, data sets");
     app.option("--model", options->model,
                fmt::format("Weights by path or name, or an engine; else {}", tasks::kClassifierWeights));
-    app.option("--top", options->top, "The likeliest classes of each").show_default();
+    app.option("--top", options->top, "The likeliest classes of each");
     app.option("-o,--picture", options->picture, "Draw the clouds with their classes into this .png");
     add_picture_size(app, options->size);
     add_pose_options(app, options->pose);
     app.option("--names", options->names, "Names of the classes, one a line; else those in the model").text("FILE");
     add_cloud_options(app, options->clouds);
     add_precision(app, options->precision);
-    app.option("--batch", options->batch, "Clouds at a time").show_default();
+    app.option("--batch", options->batch, "Clouds at a time");
     add_profile(app, options->profile);
     app.footer(
         "A cloud that is unlike anything the network was trained on is said to be so, where its weights tell.\n"

@@ -202,13 +202,12 @@ std::shared_ptr<CleanOptions> add_clean_options(Arguments& app) {
         .one_of({"nonfinite", "duplicates", "statistical", "radius"})
         .separated_by(',')
         .one_word()
-        .show_default()
-        .text("A,B,... [nonfinite,statistical]");
-    app.option("--k", options->k, "statistical: nearest points, itself among them, 2 to 128").show_default();
-    app.option("--ratio", options->ratio, "statistical: deviations above the mean that go").show_default();
-    app.option("--radius", options->radius, "radius: where others must lie");
-    app.option("--neighbours", options->neighbours, "radius: how many others, at least").show_default();
-    app.option("--distance", options->distance, "duplicates: within it points are the same").show_default();
+        .text("A,B,...");
+    app.option("--k", options->k, "statistical: nearest points, itself among them, 2 to 128");
+    app.option("--ratio", options->ratio, "statistical: deviations above the mean that go");
+    app.option("--radius", options->radius, "radius: where others must lie").no_default();
+    app.option("--neighbours", options->neighbours, "radius: how many others, at least");
+    app.option("--distance", options->distance, "duplicates: within it points are the same");
     return options;
 }
 

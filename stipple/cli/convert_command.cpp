@@ -153,7 +153,7 @@ Command add_convert(Arguments& root, Common& common) {
     Option output = app.option("-o,--output", options->output, "File or folder; - is standard output");
     app.option("--format", options->format, "Format of the output, when its name does not tell");
     app.option("--from", options->from, "Format of the input, when its name and content do not tell");
-    app.option("--item", options->item, "Which cloud of a file that holds many, from 0").from_zero();
+    app.option("--item", options->item, "Which cloud of a file that holds many, from 0").from_zero().no_default();
     app.flag("--ascii", options->ascii, "Text instead of binary (PLY, PCD, STL)");
     app.flag("--compressed", options->compressed, "Compressed binary (PCD)");
     app.flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");

@@ -165,7 +165,7 @@ Command add_info(Arguments& root, Common& common) {
     Arguments& app = root.command("info", "Describe files; without one, this program");
     app.option("INPUT", options->inputs, "Clouds, meshes, images, .safetensors, .field; - is standard input");
     app.option("--from", options->from, "Format, when name and content do not tell");
-    app.option("--item", options->item, "Which cloud of a file that holds many, from 0").from_zero();
+    app.option("--item", options->item, "Which cloud of a file that holds many, from 0").from_zero().no_default();
     app.flag("--ops", options->ops, "The point operations of this program");
     app.flag("--markdown", options->markdown, "With --ops: the page docs/ops.md");
     app.footer(

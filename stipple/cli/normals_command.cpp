@@ -122,11 +122,10 @@ Result run_normals(const NormalsCommand& command, const Common& common) {
 
 std::shared_ptr<NormalsOptions> add_normals_options(Arguments& app) {
     auto options = std::make_shared<NormalsOptions>();
-    app.option("--k", options->k, "Nearest points that tell a normal, itself among them, 3 to 128").show_default();
-    app.option("--radius", options->radius, "Of those only the ones within it; 0: all").show_default();
+    app.option("--k", options->k, "Nearest points that tell a normal, itself among them, 3 to 128");
+    app.option("--radius", options->radius, "Of those only the ones within it; 0: all");
     app.option("--orient", options->orient, "auto: viewpoint where it is known, else mst: outwards, neighbours agree")
         .one_of({"auto", "none", "mst", "viewpoint"})
-        .show_default()
         .text("auto|none|mst|viewpoint");
     app.option("--viewpoint", options->viewpoint,
                "Where the scanner stood, in the file's coordinates; PCD and KITTI know it")

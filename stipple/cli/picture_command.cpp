@@ -13,7 +13,8 @@ namespace {
 
 struct PictureOptions {
     std::vector<std::string> inputs, captions, color_by;
-    std::string output, from, size = "1024x1024", color_map = "viridis", up = "z", view = "auto", title, unit;
+    std::string output, from, size = "1024x1024", color_map = "viridis", up = "z", view = "auto", title, unit,
+                              eye_dome = "auto";
     std::vector<double> range, inset, aim, eye;
     double azimuth = NAN, elevation = NAN, zoom = 1, point_size = 0;
     int64_t item = -1, columns = 0;
@@ -53,6 +54,9 @@ picture::FigureStyle style_of(const PictureOptions& options, size_t panels) {
     style.title = options.title;
     STIPPLE_REQUIRE(options.zoom > 0, "--zoom must be above 0, got {}", options.zoom);
     style.point_radius = options.point_size / 2;
+    style.eye_dome = options.eye_dome == "on"    ? picture::EyeDome::on
+                     : options.eye_dome == "off" ? picture::EyeDome::off
+                                                 : picture::EyeDome::automatic;
     style.dark = options.dark;
     style.smooth = !options.flat;
     style.edges = options.edges;
@@ -169,27 +173,27 @@ Command add_picture(Arguments& root, Common& common) {
     Arguments& app = root.command("picture", "Draw clouds and meshes side by side into a PNG");
     Option input = app.option("INPUT", options->inputs, "Files; - is standard input");
     Option output = app.option("-o,--output", options->output, "The .png; - is standard output");
-    app.option("--size", options->size, "Pixels of one panel, WIDTHxHEIGHT").show_default();
-    app.option("--columns", options->columns, "Panels in a row; 0 chooses").show_default();
+    app.option("--size", options->size, "Pixels of one panel, WIDTHxHEIGHT");
+    app.option("--columns", options->columns, "Panels in a row; 0 chooses");
     app.option("--captions", options->captions, "One for each input");
     app.option("--title", options->title, "Above all panels");
     app.option("--color-by", options->color_by, "Attribute, x, y, z, depth, #rrggbb; one, or one for each input");
-    app.option("--colormap", options->color_map, "viridis, turbo, magma, inferno, plasma, grey, coolwarm")
-        .show_default();
+    app.option("--colormap", options->color_map, "viridis, turbo, magma, inferno, plasma, grey, coolwarm");
     app.option("--range", options->range, "Values at the ends of the color map").count(2);
     app.option("--view", options->view, "auto goes by the content; sensor: from where a scan was taken")
-        .one_of(picture::view_names())
-        .show_default();
+        .one_of(picture::view_names());
     app.option("--azimuth", options->azimuth, "Degrees about the up axis, instead of the view's");
     app.option("--elevation", options->elevation, "Degrees above the horizon, instead of the view's");
     app.option("--aim", options->aim, "X Y Z that is in the middle of the picture").count(3);
     app.option("--eye", options->eye, "X Y Z to look from, instead of a view").count(3);
-    app.option("--zoom", options->zoom, "Larger than what fits, about the middle").show_default();
-    app.option("--up", options->up, "Up axis").one_of(picture::up_axis_names()).show_default();
-    app.option("--point-size", options->point_size, "Diameter in pixels; 0 chooses by density").show_default();
+    app.option("--zoom", options->zoom, "Larger than what fits, about the middle");
+    app.option("--up", options->up, "Up axis").one_of(picture::up_axis_names());
+    app.option("--point-size", options->point_size, "Diameter in pixels; 0 chooses by density");
+    app.option("--eye-dome", options->eye_dome, "Darken behind outlines; auto: scenes without normals")
+        .one_of({"auto", "on", "off"});
     app.option("--inset", options->inset, "Zoom: middle x and y and size, fractions of a panel").count(2, 3);
     app.option("--unit", options->unit, "Draw a scale bar with this unit of length");
-    app.option("--item", options->item, "Which cloud of a file that holds many, from 0").from_zero();
+    app.option("--item", options->item, "Which cloud of a file that holds many, from 0").from_zero().no_default();
     app.option("--from", options->from, "Format of the inputs, when name and content do not tell");
     app.flag("--dark", options->dark, "Dark background");
     app.flag("--flat", options->flat, "Flat faces instead of smooth ones");

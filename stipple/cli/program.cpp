@@ -8,10 +8,12 @@
 #include <cstring>
 
 #include "stipple/cli/common/config.h"
+#include "stipple/cli/common/help_text.h"
 #include "stipple/cli/common/step_words.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/log.h"
 #include "stipple/core/parallel.h"
+#include "stipple/core/terminal.h"
 
 namespace stipple::cli {
 namespace {
@@ -23,25 +25,24 @@ void add_common_options(Arguments& app, Common& common) {
     app.option("--table", common.table, "Print a table instead of text")
         .one_of({"md", "csv", "json"})
         .text("md|csv|json");
-    app.option("--device", common.device, "auto: a GPU if there is one").show_default().text("cpu|cuda[:N]|auto");
-    app.option("--seed", common.seed, "Seed of all random numbers").from_zero().show_default();
-    app.option("--threads", common.threads, "CPU threads; 0 takes all cores").show_default();
+    app.option("--device", common.device, "auto: a GPU if there is one").text("cpu|cuda[:N]|auto");
+    app.option("--seed", common.seed, "Seed of all random numbers").from_zero();
+    app.option("--threads", common.threads, "CPU threads; 0 takes all cores");
     app.flag("--overwrite", common.overwrite, "Replace an output that exists");
     app.flag("--dry-run", common.dry_run, "Check inputs and outputs, write nothing");
     app.option("--progress", common.progress, "auto: for jobs that take a while; always, never")
         .one_of({"auto", "always", "never"})
-        .show_default()
         .text("WHEN");
     app.option("--color", common.color, "auto: on a terminal, unless NO_COLOR is set")
         .one_of({"auto", "always", "never"})
-        .show_default()
         .text("auto|always|never");
     app.flag("-q,--quiet", common.quiet, "No warnings");
     app.flag("-v,--verbose", common.verbose, "More messages");
 }
 
 void print_error_line(const Error& error) {
-    std::string line = fmt::format("stipple: {}\n", error.what());
+    std::string line = use_color() ? fmt::format("\033[31mstipple:\033[0m {}\n", error.what())
+                                   : fmt::format("stipple: {}\n", error.what());
     if (!error.hint().empty()) line += fmt::format("  hint: {}\n", error.hint());
     std::fputs(line.c_str(), stderr);
 }
@@ -130,6 +131,25 @@ void occupy_standard_streams() {
         if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) ::_exit(1);
 }
 
+void print_help(const std::string& text) {
+    print(fold_help(text, stdout_is_terminal() ? stdout_width() : 100));
+}
+
+ColorMode color_mode(std::string_view word) {
+    return word == "always" ? ColorMode::always : word == "never" ? ColorMode::never : ColorMode::automatic;
+}
+
+/// Before options are parsed: how errors in them look.
+void set_color_mode_early(int argc, char** argv) {
+    constexpr std::string_view kColor = "--color";
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        if (word == kColor && i + 1 < argc) set_color_mode(color_mode(argv[i + 1]));
+        if (word.starts_with(kColor) && word.size() > kColor.size() && word[kColor.size()] == '=')
+            set_color_mode(color_mode(word.substr(kColor.size() + 1)));
+    }
+}
+
 /// Before options are parsed: whether an error should be JSON too.
 bool wants_json(int argc, char** argv) {
     for (int i = 1; i < argc; ++i)
@@ -150,6 +170,7 @@ int run(int argc, char** argv, const Program& program) {
     for (const AddCommand add : program.commands) commands.push_back(add(root, common));
     for (const Command& command : commands) complete(command);
 
+    set_color_mode_early(argc, argv);
     std::vector<std::string> line = with_steps_joined({argv, argv + argc}, root);
     std::vector<char*> words;
     for (std::string& word : line) words.push_back(word.data());
@@ -158,14 +179,14 @@ int run(int argc, char** argv, const Program& program) {
             print_failure(*end->error, root.named().path(' '), wants_json(argc, argv));
             return rule_of(end->error->code()).exit_code;
         }
-        print(end->text);
+        print_help(end->text);
         return 0;
     }
     const Command* chosen = find_parsed(commands);
     if (!chosen || !chosen->run) {
         const Arguments& asked = root.named();
         if (!print_config) {
-            print(asked.help());
+            print_help(asked.help());
             return 0;
         }
         const std::string hint = chosen ? "see: " + asked.help_call() : "stipple convert --print-config";
@@ -181,9 +202,7 @@ int run(int argc, char** argv, const Program& program) {
             return 0;
         }
         require_all(*chosen);
-        set_color_mode(common.color == "always"  ? ColorMode::always
-                       : common.color == "never" ? ColorMode::never
-                                                 : ColorMode::automatic);
+        set_color_mode(color_mode(common.color));
         set_log_level(common.quiet ? LogLevel::error : common.verbose ? LogLevel::debug : LogLevel::info);
         set_threads(common.threads);
         const Device device = parse_device(common.device);  // one that is not there is an error before any work

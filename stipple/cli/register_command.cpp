@@ -237,31 +237,26 @@ Command add_register(Arguments& root, Common& common) {
     Option source = app.option("SOURCE", options->source.path, "The cloud that moves; - is standard input");
     Option target = app.option("TARGET", options->target.path, "The cloud that stays");
     app.option("-o,--output", options->output.path, "The moved source; - is standard output");
-    app.option("--method", options->method, "icp: from a start that is roughly right").show_default();
+    app.option("--method", options->method, "icp: from a start that is roughly right");
     app.option("--metric", options->metric, "Distances to the target's points, or to the planes through them")
         .one_of({"point", "plane"})
-        .show_default()
         .text("point|plane");
     app.option("--kernel", options->kernel, "Doubt of far pairs: none, huber, tukey, cauchy, geman-mcclure")
         .one_of(tasks::kernel_names())
-        .show_default()
         .text("NAME");
     app.option("--kernel-scale", options->kernel_scale, "Residual at which doubt begins; auto: by the median")
-        .show_default()
         .text("auto|LENGTH");
     app.option("--scale", options->scale, "Radius that cells and distances fit; auto: the target's")
-        .show_default()
         .text("auto|LENGTH");
     app.option("--max-distance", options->max_distance, "Farthest pairs; several: one for each level, coarse to fine");
     app.option("--voxel", options->voxel, "Edge of the cells that thin both clouds, one for each --max-distance");
-    app.option("--iterations", options->iterations, "Most steps of a level; 0: 30, at the last 50").show_default();
-    app.option("--trim", options->trim, "Share of the pairs that counts, nearest first").show_default();
+    app.option("--iterations", options->iterations, "Most steps of a level; 0: 30, at the last 50");
+    app.option("--trim", options->trim, "Share of the pairs that counts, nearest first");
     app.option("--init", options->init, "Start from this 4 x 4 matrix (text)");
     app.option("--transform-to", options->transform_to, "Write the 4 x 4 matrix here");
     app.option("--truth", options->truth, "Compare with this 4 x 4 matrix");
     app.flag("--require-convergence", options->require_convergence, "Fail, and write nothing, without convergence");
-    app.option("--min-fitness", options->min_fitness, "Fail, and write nothing, when fewer points have a pair")
-        .show_default();
+    app.option("--min-fitness", options->min_fitness, "Fail, and write nothing, when fewer points have a pair");
     app.flag("--keep-failed", options->keep_failed, "Write the outputs of a failed registration too, and warn");
     app.option("--picture", options->picture, "Draw before and after into this .png");
     app.option("--from", options->source.from, "Format of the inputs, when name and content do not tell");

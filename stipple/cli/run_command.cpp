@@ -231,8 +231,8 @@ Command add_run(Arguments& root, Common& common) {
     add_output_format(app, options->files.output);
     add_input_format(app, options->files.input);
     app.footer(
-        fmt::format("Steps: {}. What options a step has:\n", fmt::join(step_names(), ", ")) +
-        "stipple crop --help; files and pictures are none of them. INPUT comes first, -o may come last.\n"
+        fmt::format("Steps: {}.\n", fmt::join(step_names(), ", ")) +
+        "Their options: stipple crop --help, but no files nor pictures. INPUT comes first, -o may be last.\n"
         "The cloud is held in memory, but for crop and filter in front: these take LAS in pieces.\n\n"
         "Example:\n  stipple run scan.las --then crop --box 0 0 0 50 50 9 --then clean --then ground -o out.las\n"
         "  stipple run scan.ply --then filter 'z > 0.1' --then sample -n 4096 --then normals -o few.ply");

@@ -142,20 +142,21 @@ Result run_sample(const SampleCommand& command, const Common& common) {
 
 std::shared_ptr<SampleOptions> add_sample_options(Arguments& app) {
     auto options = std::make_shared<SampleOptions>();
-    app.option("-n,--count", options->count, "Points wanted").from_zero();
-    app.option("--ratio", options->ratio, "Points wanted, of those there are: 0.1");
-    app.option("--method", options->method, "random, fps, voxel, poisson, inverse-density, spacing").show_default();
-    app.option("--voxel", options->voxel, "voxel: edge of a cell, one point for each");
+    app.option("-n,--count", options->count, "Points wanted").from_zero().no_default();
+    app.option("--ratio", options->ratio, "Points wanted, of those there are: 0.1").no_default();
+    app.option("--method", options->method, "random, fps, voxel, poisson, inverse-density, spacing");
+    app.option("--voxel", options->voxel, "voxel: edge of a cell, one point for each").no_default();
     app.option("--keep", options->keep, "voxel: centroid, or the point nearest to the middle")
         .one_of({"centroid", "nearest"})
-        .show_default()
         .text("centroid|nearest");
-    app.option("--start", options->start, "fps: the first point, from 0").from_zero().show_default();
-    app.option("--radius", options->radius, "poisson: of the discs; 0 chooses").show_default();
+    app.option("--start", options->start, "fps: the first point, from 0").from_zero();
+    app.option("--radius", options->radius, "poisson: of the discs; 0 chooses");
     app.flag("--progressive", options->progressive, "poisson: in an order whose beginnings are spread too");
-    app.option("--spacing", options->spacing, "spacing: no two points within it, however many that leaves").text("D");
-    app.option("--k", options->k, "inverse-density: neighbours that tell density, 1 to 127").show_default();
-    app.option("--dimension", options->dimension, "inverse-density: 1, 2 surface, 3 solid").show_default();
+    app.option("--spacing", options->spacing, "spacing: no two points within it, however many that leaves")
+        .text("D")
+        .no_default();
+    app.option("--k", options->k, "inverse-density: neighbours that tell density, 1 to 127");
+    app.option("--dimension", options->dimension, "inverse-density: 1, 2 surface, 3 solid");
     return options;
 }
 

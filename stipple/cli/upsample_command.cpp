@@ -161,11 +161,12 @@ Command add_upsample(Arguments& root, Common& common) {
     Arguments& app = root.command("upsample", "Make clouds denser");
     Option input = app.option("INPUT", arguments->inputs, "Clouds, folders of them, data sets");
     Option output = app.option("-o,--output", arguments->output.path, "File, or folder for many; - is standard output");
-    app.option("--model", arguments->model, "Weights by path or name, an engine, or midpoints: no network")
-        .show_default();
-    app.option("--ratio", arguments->how.ratio, "Points for each point: 4, 3.7, 16").text("R");
-    app.option("--count", arguments->how.count, "Instead: points in all").text("N");
-    app.option("--spacing", arguments->how.spacing, "Instead: a point for each square of this edge").text("D");
+    app.option("--model", arguments->model, "Weights by path or name, an engine, or midpoints: no network");
+    app.option("--ratio", arguments->how.ratio, "Points for each point: 4, 3.7, 16").text("R").no_default();
+    app.option("--count", arguments->how.count, "Instead: points in all").text("N").no_default();
+    app.option("--spacing", arguments->how.spacing, "Instead: a point for each square of this edge")
+        .text("D")
+        .no_default();
     app.option("--temperature", arguments->how.temperature, "Noise in the latents: another cloud for each --seed")
         .text("T");
     app.option("--set", arguments->settings, "Options that training does not fix, e.g. interpolation_neighbours=12")

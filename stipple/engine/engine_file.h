@@ -1,7 +1,8 @@
 #pragma once
 // Engine files: one file that `stipple engine build` writes and that loads in milliseconds. A safetensors container:
-// the folded weights as tensors; plan, options, calibration and where it came from in the metadata. Nothing of the
-// network is lowered again; only the packing for the very CPU or GPU happens when it is compiled.
+// the folded weights as tensors, for CPUs no wider than their layers compute with; plan, options, calibration and where
+// it came from in the metadata. Nothing of the network is lowered again; only the packing for the very CPU or GPU
+// happens when it is compiled.
 
 #include <cstdint>
 #include <map>
@@ -14,8 +15,8 @@
 
 namespace stipple::engine {
 
-/// Of the container: names and meaning of metadata and tensors.
-inline constexpr int64_t kEngineFormat = 1;
+/// Of the container: names and meaning of metadata and tensors. 2: weights may be int8 or bf16.
+inline constexpr int64_t kEngineFormat = 2, kOldestEngineFormat = 1;
 /// Of programs: the kinds of steps, what they compute and how their weights lie. A file of another version is refused.
 inline constexpr int64_t kEngineArchitecture = 1;
 

@@ -6,6 +6,7 @@
 
 #include "stipple/picture/canvas.h"
 #include "stipple/picture/legend.h"
+#include "stipple/picture/render/eye_dome.h"
 #include "stipple/picture/render/raster.h"
 #include "stipple/picture/render/shade.h"
 #include "stipple/picture/render/splat.h"
@@ -342,6 +343,8 @@ private:
             counts.nonfinite = drawn.nonfinite;
             const ColorKind kind = prepared.cloud_color->kind();
             if (kind == ColorKind::rgb || kind == ColorKind::normal) input.light *= 0.4f;
+            input.eye_dome = style_.eye_dome == EyeDome::on || (style_.eye_dome == EyeDome::automatic && !panel.mesh &&
+                                                                is_scene(*panel.cloud, style_.viewpoint.up));
         }
         if (panel.mesh) {
             input.mesh = panel.mesh;

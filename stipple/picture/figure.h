@@ -37,6 +37,11 @@ struct Inset {
     Rgb color{214, 64, 60};
 };
 
+/// Eye-dome lighting [Boucheny 2009] of clouds: what lies behind the outline of something nearer is darker, so that the
+/// lines of a sweep and the points of an airborne scan come apart. `automatic`: panels that show a cloud without
+/// normals and no mesh, of LAS or less than a third as high as wide.
+enum class EyeDome { automatic, on, off };
+
 struct FigureStyle {
     int64_t panel_width = 512, panel_height = 512;  // pixels
     int64_t columns = 0;                            // 0: as fits the number of panels
@@ -60,10 +65,11 @@ struct FigureStyle {
     /// the same in many figures. Ascending.
     std::vector<int64_t> labels = {};
 
-    bool smooth = true;            // meshes: interpolated normals except at creases; else flat faces
-    bool edges = false;            // meshes: lines along the triangles
-    double light = 1;              // 0 shows bare colours; true colours are lit weakly in any case
-    double occlusion = 1;          // darkening of corners and behind outlines
+    bool smooth = true;    // meshes: interpolated normals except at creases; else flat faces
+    bool edges = false;    // meshes: lines along the triangles
+    double light = 1;      // 0 shows bare colours; true colours are lit weakly in any case
+    double occlusion = 1;  // darkening of corners and behind outlines
+    EyeDome eye_dome = EyeDome::automatic;
     bool axes = false;             // directions of x, y and z, in a corner of each panel
     bool scale_bar = false;        // exact for orthographic views, for perspective ones at the middle depth
     std::string length_unit = {};  // written on it

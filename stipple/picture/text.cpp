@@ -3,30 +3,38 @@
 #include <algorithm>
 #include <string>
 
+#include "stipple/core/utf8.h"
 #include "stipple/picture/canvas.h"
-#include "stipple/picture/render/glyphs.h"
+#include "stipple/picture/font/glyphs.h"
 
 namespace stipple::picture {
 namespace {
 
-constexpr double kEm = 20;                                  // font units
-constexpr double kBearing = 1.75;                           // on each side of the ink
-constexpr double kRegular = 1.65, kBold = 2.5;              // stroke widths
-constexpr double kTop = 17.5, kBottom = -5.5, kSide = 2.2;  // of the box around a glyph
+constexpr double kEm = 20;                      // font units
+constexpr double kBearing = 1.75;               // on each side of the ink
+constexpr double kRegular = 1.65, kBold = 2.5;  // stroke widths
 
-// The next code point; bytes that are no UTF-8 count one each.
-char32_t next_code(std::string_view text, size_t& at) {
-    const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-    const unsigned first = byte(at++);
-    const int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
-    if (first < 0x80) return first < 0x20 || first == 0x7f ? U' ' : static_cast<char32_t>(first);
-    if (more == 0) return 0xfffd;
-    char32_t code = first & (0x3fu >> more);
-    for (int i = 0; i < more; ++i) {
-        if ((byte(at) & 0xc0) != 0x80) return 0xfffd;
-        code = code << 6 | (byte(at++) & 0x3f);
+// Not drawn and without a width: soft hyphens, joiners, marks of direction and of variants, the mark of byte order.
+bool is_invisible(char32_t code) {
+    return code == 0xad || (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2060 && code <= 0x2064) || (code >= 0xfe00 && code <= 0xfe0f) || code == 0xfeff;
+}
+
+// The next glyph, `at` moved behind it; null at the end. Control characters are spaces, a letter and combining marks
+// behind it are one glyph where the font has it.
+const Glyph* next_glyph(std::string_view text, size_t& at) {
+    while (at < text.size()) {
+        char32_t code = next_code_point(text, at);
+        if (is_invisible(code)) continue;
+        if (code < 0x20 || (code >= 0x7f && code < 0xa0)) code = U' ';
+        for (size_t behind = at; behind < text.size(); at = behind) {
+            const char32_t joined = joined_letter(code, next_code_point(text, behind));
+            if (!joined) break;
+            code = joined;
+        }
+        return &glyph_of(code);
     }
-    return code;
+    return nullptr;
 }
 
 double advance(const Glyph& glyph, const TextStyle& style) {
@@ -45,8 +53,10 @@ double distance_sq(const GlyphSegment& s, double x, double y) {
 void draw_glyph(Image& image, double x, double y, const Glyph& glyph, const TextStyle& style) {
     if (glyph.segments.empty()) return;
     const double scale = style.size / kEm, half = (style.bold ? kBold : kRegular) / 2 * scale;
-    const double left = -kSide * scale, right = (static_cast<double>(glyph.width) + kSide) * scale;
-    const double top = kTop * scale, bottom = kBottom * scale;
+    const double left = static_cast<double>(glyph.x_min) * scale - half - 1;
+    const double right = static_cast<double>(glyph.x_max) * scale + half + 1;
+    const double top = static_cast<double>(glyph.y_max) * scale + half + 1;
+    const double bottom = static_cast<double>(glyph.y_min) * scale - half - 1;
     const double x0 = style.upward ? x - top : x + left, x1 = style.upward ? x - bottom : x + right;
     const double y0 = style.upward ? y - right : y - top, y1 = style.upward ? y - left : y - bottom;
     const double w = static_cast<double>(image.width()), h = static_cast<double>(image.height());
@@ -68,7 +78,8 @@ void draw_glyph(Image& image, double x, double y, const Glyph& glyph, const Text
 
 double text_width(std::string_view text, const TextStyle& style) {
     double width = 0;
-    for (size_t at = 0; at < text.size();) width += advance(glyph_of(next_code(text, at)), style);
+    size_t at = 0;
+    while (const Glyph* glyph = next_glyph(text, at)) width += advance(*glyph, style);
     return width;
 }
 
@@ -76,10 +87,9 @@ std::string fit_text(std::string_view text, const TextStyle& style, double width
     if (text_width(text, style) <= width) return std::string(text);
     constexpr std::string_view kEllipsis = "\xe2\x80\xa6";
     double used = text_width(kEllipsis, style);
-    size_t end = 0;
-    while (end < text.size()) {
-        size_t at = end;
-        used += advance(glyph_of(next_code(text, at)), style);
+    size_t end = 0, at = 0;
+    while (const Glyph* glyph = next_glyph(text, at)) {
+        used += advance(*glyph, style);
         if (used > width) break;
         end = at;
     }
@@ -94,14 +104,14 @@ void draw_text(Image& image, double x, double y, std::string_view text, const Te
     // Horizontal strokes on the base line fill whole rows of pixels.
     double& base = style.upward ? x : y;
     base = std::floor(base) + 0.5;
-    for (size_t at = 0; at < text.size();) {
-        const Glyph& glyph = glyph_of(next_code(text, at));
-        const double bearing = kBearing * style.size / kEm, step = advance(glyph, style);
+    size_t at = 0;
+    while (const Glyph* glyph = next_glyph(text, at)) {
+        const double bearing = kBearing * style.size / kEm, step = advance(*glyph, style);
         if (style.upward) {
-            draw_glyph(image, x, y - bearing, glyph, style);
+            draw_glyph(image, x, y - bearing, *glyph, style);
             y -= step;
         } else {
-            draw_glyph(image, x + bearing, y, glyph, style);
+            draw_glyph(image, x + bearing, y, *glyph, style);
             x += step;
         }
     }

@@ -1,7 +1,8 @@
 #pragma once
-// Text in a stroke font of the project's own: ASCII 32 to 126 and a few signs (degree, times, micro, plus-minus,
-// dashes, arrow) in UTF-8. Strokes are drawn by their distance, so any size and weight is smooth. What the font lacks
-// is drawn as an empty box.
+// Text in UTF-8 in a stroke font of the project's own: Latin with the accents of European languages, Greek, Cyrillic,
+// superscripts, arrows and the common signs. Strokes are drawn by their distance, so any size and weight is smooth. A
+// character that the font lacks, and each byte that is no UTF-8, is drawn as an empty box; control characters are
+// spaces.
 
 #include <string>
 #include <string_view>

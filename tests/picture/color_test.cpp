@@ -5,7 +5,6 @@
 
 #include "stipple/picture/coloring.h"
 #include "stipple/picture/legend.h"
-#include "stipple/picture/text.h"
 #include "tests/picture/scene.h"
 
 namespace stipple::picture {
@@ -103,32 +102,6 @@ TEST(Legend, TicksAreRoundAndInside) {
     EXPECT_TRUE(choose_ticks(1, 1, 5).empty());
     EXPECT_TRUE(choose_ticks(-1e308, 1e308, 5).empty());
     choose_ticks(1e300, 1.0000001e300, 5);
-}
-
-TEST(Text, EveryPrintableCharacterHasItsOwnShape) {
-    std::set<std::vector<uint8_t>> shapes;
-    for (char c = 33; c < 127; ++c) {
-        Image image(40, 40, 3);
-        std::memset(image.pixels.data(), 255, 40 * 40 * 3);
-        draw_text(image, 8, 28, std::string(1, c), {24});
-        EXPECT_GT(drawn_in(image, 0, 0, 40, 40), 3) << c;
-        EXPECT_EQ(drawn_in(image, 0, 0, 40, 2) + drawn_in(image, 0, 38, 40, 2), 0) << c;
-        shapes.insert({image.pixels.data(), image.pixels.data() + image.pixels.elements()});
-    }
-    EXPECT_EQ(shapes.size(), 94u);
-}
-
-TEST(Text, FitsWidthsAndSurvivesAnyBytes) {
-    const TextStyle style{20};
-    EXPECT_GT(text_width("wide words", style), text_width("words", style));
-    EXPECT_EQ(fit_text("short", style, 500), "short");
-    const std::string cut = fit_text("a rather long caption", style, 80);
-    EXPECT_LE(text_width(cut, style), 80);
-    EXPECT_NE(cut, "a rather long caption");
-    Image image(20, 20, 3);
-    for (const char* text : {"\xff\xfe", "\xc3", "\xf0\x9f\x98\x80", "\n\t", "\xe2\x80"})
-        draw_text(image, -5, 5, text, style);
-    draw_text(image, 1e30, -1e30, "far", style);
 }
 
 TEST(Coloring, WithoutAWishByColourThenIntensityThenHeight) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 #include "stipple/core/error.h"
 #include "stipple/core/nearest_name.h"
@@ -57,7 +58,13 @@ void apply_environment(const Arguments& arguments) {
 std::string config_value(const Option& option) {
     std::vector<std::string> values = option.values();
     if (option.is_flag()) return values.empty() ? "false" : values.back();
-    if (values.empty() && !option.default_value().empty()) values = {option.default_value()};
+    if (values.empty()) {
+        std::string all = option.default_value();
+        if (!option.takes_many() && !all.empty()) values = {all};
+        std::replace(all.begin(), all.end(), ',', ' ');
+        std::istringstream words(all);
+        for (std::string word; option.takes_many() && words >> word;) values.push_back(word);
+    }
     if (values.empty()) return "";
     std::string text;
     for (const std::string& value : values)

@@ -5,7 +5,7 @@
 namespace stipple::cli {
 
 void add_layout(Arguments& app, DataArguments& data) {
-    app.option("--layout", data.layout, "Layout of the data set; stipple data info tells it").show_default();
+    app.option("--layout", data.layout, "Layout of the data set; stipple data info tells it");
 }
 
 data::DataSet load_data(const DataArguments& data, const std::string& split, int64_t points, const Common& common,

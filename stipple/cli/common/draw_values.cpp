@@ -8,7 +8,7 @@
 namespace stipple::cli {
 
 void add_up(Arguments& app, std::string& up) {
-    app.option("--up", up, "Up axis of the picture").one_of(picture::up_axis_names()).show_default();
+    app.option("--up", up, "Up axis of the picture").one_of(picture::up_axis_names());
 }
 
 Image draw_values(const std::vector<const PointCloud*>& clouds, const std::vector<std::string>& captions,

@@ -29,7 +29,7 @@ std::pair<int64_t, int64_t> parse_size(const std::string& text) {
 
 void add_input_format(Arguments& app, InputFile& input) {
     app.option("--from", input.from, "Format of the input, when its name and content do not tell");
-    app.option("--item", input.item, "Which cloud of a file that holds many, from 0").from_zero();
+    app.option("--item", input.item, "Which cloud of a file that holds many, from 0").from_zero().no_default();
 }
 
 Option add_output(Arguments& app, OutputFile& output) {

@@ -6,10 +6,9 @@ namespace stipple::cli {
 
 void add_cloud_options(Arguments& app, CloudArguments& arguments) {
     tasks::CloudOptions& clouds = arguments.clouds;
-    app.option("--points", clouds.points, "Points of a cloud that the network sees; 0: all").from_zero().show_default();
+    app.option("--points", clouds.points, "Points of a cloud that the network sees; 0: all").from_zero();
     app.option("--sample", clouds.sample, "Which, when a cloud has more")
         .one_of({"random", "fps", "first"})
-        .show_default()
         .text("random|fps|first");
     app.flag("!--no-normalise", clouds.normalise, "Take coordinates as they are, not in the unit sphere");
     app.option("--from", arguments.from, "Format of the input, when its name and content do not tell");
@@ -44,7 +43,7 @@ std::optional<engine::Precision> PrecisionArgument::wanted() const {
 }
 
 void add_precision(Arguments& app, PrecisionArgument& precision) {
-    precision.option = app.option("--precision", precision.text, "fp32, tf32, fp16, bf16, int8, fp8").show_default();
+    precision.option = app.option("--precision", precision.text, "fp32, tf32, fp16, bf16, int8, fp8");
 }
 
 std::vector<tasks::Pose> PoseArguments::poses(const tasks::Axis& network_up) const {
@@ -62,7 +61,7 @@ void add_pose_options(Arguments& app, PoseArguments& arguments) {
 }
 
 void add_picture_size(Arguments& app, int64_t& size) {
-    app.option("--size", size, "Pixels of one cloud in the picture; 0 chooses").show_default();
+    app.option("--size", size, "Pixels of one cloud in the picture; 0 chooses");
 }
 
 void require_picture_size(int64_t size) {

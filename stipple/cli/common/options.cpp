@@ -1,8 +1,9 @@
 #include "stipple/cli/common/options.h"
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -58,10 +59,47 @@ std::string write_out(std::string& text) {
     return "";
 }
 
-Option whole(CLI::Option* option) {
+CLI::Option* whole(CLI::Option* option) {
     option->transform(CLI::Validator(write_out, ""));
+    return option;
+}
+
+bool has_value(const std::string& value) {
+    return !value.empty();
+}
+template <class Number>
+bool has_value(Number value) {
+    return !std::isnan(static_cast<double>(value));
+}
+
+/// What the variable holds is the default; one that holds nothing (no text, NaN) has none.
+template <class Value>
+Option with_default(CLI::Option* option, const Value& value) {
+    if (has_value(value)) option->default_str(fmt::format("{}", value));
     return Option(option);
 }
+template <class Value>
+Option with_default(CLI::Option* option, const std::vector<Value>& values) {
+    if (!values.empty()) option->default_str(fmt::format("{}", fmt::join(values, " ")));
+    return Option(option);
+}
+
+/// CLI11's formatter, but a default is shown behind any words, "--color auto|always|never=auto", and not what a flag
+/// with a no in its name does: "--no-legend{false}".
+class HelpFormatter : public CLI::Formatter {
+public:
+    std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+        std::string text = Formatter::make_option_name(option, is_positional);
+        if (const size_t at = text.find("{false}"); at != std::string::npos) text.erase(at, 7);
+        return text;
+    }
+    std::string make_option_opts(const CLI::Option* option) const override {
+        std::string text = Formatter::make_option_opts(option);
+        if (!option->get_option_text().empty() && !option->get_default_str().empty())
+            text += "=" + option->get_default_str();
+        return text;
+    }
+};
 
 }  // namespace
 
@@ -102,8 +140,8 @@ Option Option::help(const std::string& words) const {
     return *this;
 }
 
-Option Option::show_default() const {
-    option_->capture_default_str();
+Option Option::no_default() const {
+    option_->default_str("");
     return *this;
 }
 
@@ -114,6 +152,9 @@ Option Option::count(int least, int most) const {
 
 Option Option::separated_by(char separator) const {
     option_->delimiter(separator);
+    std::string shown = option_->get_default_str();
+    std::replace(shown.begin(), shown.end(), ' ', separator);
+    option_->default_str(shown);
     return *this;
 }
 
@@ -211,6 +252,7 @@ Arguments::Arguments(const std::string& description, const std::string& program,
     app_->set_version_flag("-V,--version", fmt::format("{} {}", program, version));
     app_->require_subcommand(0, 1);
     app_->fallthrough();
+    app_->formatter(std::make_shared<HelpFormatter>());  // commands take over what their group has
 }
 
 Arguments::Arguments(CLI::App* app, Arguments* parent) : app_(app), parent_(parent) {}
@@ -226,39 +268,39 @@ Arguments& Arguments::command(const std::string& name, const std::string& descri
 }
 
 Option Arguments::option(const std::string& name, std::string& value, const std::string& help) {
-    return Option(app_->add_option(name, value, help));
+    return with_default(app_->add_option(name, value, help), value);
 }
 
 Option Arguments::option(const std::string& name, int& value, const std::string& help) {
-    return whole(app_->add_option(name, value, help));
+    return with_default(whole(app_->add_option(name, value, help)), value);
 }
 
 Option Arguments::option(const std::string& name, int64_t& value, const std::string& help) {
-    return whole(app_->add_option(name, value, help));
+    return with_default(whole(app_->add_option(name, value, help)), value);
 }
 
 Option Arguments::option(const std::string& name, uint64_t& value, const std::string& help) {
-    return whole(app_->add_option(name, value, help));
+    return with_default(whole(app_->add_option(name, value, help)), value);
 }
 
 Option Arguments::option(const std::string& name, float& value, const std::string& help) {
-    return Option(app_->add_option(name, value, help));
+    return with_default(app_->add_option(name, value, help), value);
 }
 
 Option Arguments::option(const std::string& name, double& value, const std::string& help) {
-    return Option(app_->add_option(name, value, help));
+    return with_default(app_->add_option(name, value, help), value);
 }
 
 Option Arguments::option(const std::string& name, std::vector<std::string>& values, const std::string& help) {
-    return Option(app_->add_option(name, values, help));
+    return with_default(app_->add_option(name, values, help), values);
 }
 
 Option Arguments::option(const std::string& name, std::vector<int64_t>& values, const std::string& help) {
-    return whole(app_->add_option(name, values, help));
+    return with_default(whole(app_->add_option(name, values, help)), values);
 }
 
 Option Arguments::option(const std::string& name, std::vector<double>& values, const std::string& help) {
-    return Option(app_->add_option(name, values, help));
+    return with_default(app_->add_option(name, values, help), values);
 }
 
 Option Arguments::flag(const std::string& name, bool& value, const std::string& help) {

@@ -37,8 +37,8 @@ public:
     Option text(const std::string& shown) const;
     /// Replaces the words of the help.
     Option help(const std::string& words) const;
-    /// The help shows the value that its variable has now.
-    Option show_default() const;
+    /// What its variable holds means "not given", and is no default: the help says in words what happens then.
+    Option no_default() const;
     /// Takes so many values.
     Option count(int values) const { return count(values, values); }
     Option count(int least, int most) const;
@@ -64,7 +64,7 @@ public:
     std::string expected() const;
     /// As they were given.
     std::vector<std::string> values() const;
-    /// "" unless the help shows it.
+    /// What the help shows; "" for none. Values of a list have blanks or their separator between them.
     std::string default_value() const;
     bool takes_many() const;
     /// As if the values stood on the command line; false when they are not accepted.
@@ -88,7 +88,8 @@ public:
     /// A command below this one.
     Arguments& command(const std::string& name, const std::string& description);
 
-    /// "--name", "-n,--name"; "NAME" is a positional one. Whole numbers may be written as 1e6.
+    /// "--name", "-n,--name"; "NAME" is a positional one. Whole numbers may be written as 1e6. What the variable holds
+    /// is its default, which the help shows behind an equals sign, unless it is empty, NaN or no_default().
     Option option(const std::string& name, std::string& value, const std::string& help);
     Option option(const std::string& name, int& value, const std::string& help);
     Option option(const std::string& name, int64_t& value, const std::string& help);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "stipple/cli/common/help_text.h"
 #include "stipple/core/terminal.h"
+#include "stipple/core/utf8.h"
 
 namespace stipple::cli {
 namespace {
@@ -18,7 +20,9 @@ std::string cell_text(const Json& cell) {
 
 /// Characters, not bytes: a name in UTF-8 takes its width on the screen.
 size_t width_of(const std::string& text) {
-    return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+    size_t count = 0;
+    for (size_t at = 0; at < text.size(); ++count) next_code_point(text, at);
+    return count;
 }
 
 std::string padded(const std::string& text, size_t width, bool right) {
@@ -62,43 +66,95 @@ std::string format_json(const Table& table) {
     return array.pretty();
 }
 
-std::string format_aligned(const Table& table, bool markdown) {
-    std::vector<size_t> widths;
-    std::vector<bool> right;
-    for (size_t column = 0; column < table.columns.size(); ++column) {
-        size_t width = width_of(table.columns[column]);
-        bool numeric = !table.rows.empty();
+struct Column {
+    size_t width = 0;
+    bool right = false;  // numbers
+};
+
+std::vector<Column> columns_of(const Table& table) {
+    std::vector<Column> columns;
+    for (size_t i = 0; i < table.columns.size(); ++i) {
+        Column column{width_of(table.columns[i]), !table.rows.empty()};
         for (const auto& row : table.rows) {
-            width = std::max(width, width_of(cell_text(row[column])));
-            numeric &= row[column].is_number() || row[column].is_null();
+            column.width = std::max(column.width, width_of(cell_text(row[i])));
+            column.right &= row[i].is_number() || row[i].is_null();
         }
-        widths.push_back(width);
-        right.push_back(numeric);
+        columns.push_back(column);
     }
-    const auto escaped = [&](const std::string& cell) {  // a bar would end the cell
+    return columns;
+}
+
+std::string without_end_blanks(std::string line) {
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    return line;
+}
+
+std::string format_markdown(const Table& table) {
+    const std::vector<Column> columns = columns_of(table);
+    const auto escaped = [](const std::string& cell) {  // a bar would end the cell
         std::string text;
         for (char c : cell) {
-            if (markdown && c == '|') text += '\\';
+            if (c == '|') text += '\\';
             text += c;
         }
         return text;
     };
     const auto line_of = [&](auto&& text_at) {
         std::vector<std::string> cells;
-        for (size_t i = 0; i < widths.size(); ++i) cells.push_back(padded(escaped(text_at(i)), widths[i], right[i]));
-        std::string line = markdown ? fmt::format("| {} |", join(cells, " | ")) : join(cells, "  ");
-        while (!line.empty() && line.back() == ' ') line.pop_back();
-        return line + "\n";
+        for (size_t i = 0; i < columns.size(); ++i)
+            cells.push_back(padded(escaped(text_at(i)), columns[i].width, columns[i].right));
+        return fmt::format("| {} |\n", join(cells, " | "));
     };
-    std::string text = line_of([&](size_t i) { return table.columns[i]; });
-    if (markdown) {
-        text += "|";
-        for (size_t i = 0; i < widths.size(); ++i)
-            text += std::string(widths[i] + 1, '-') + (right[i] ? ":" : "-") + "|";
-        text += "\n";
-    }
+    std::string text = line_of([&](size_t i) { return table.columns[i]; }) + "|";
+    for (const Column& column : columns) text += std::string(column.width + 1, '-') + (column.right ? ":" : "-") + "|";
+    text += "\n";
     for (const auto& row : table.rows) text += line_of([&](size_t i) { return cell_text(row[i]); });
     return text;
+}
+
+constexpr size_t kGap = 2, kLeastText = 12;
+
+/// The text with an ellipsis for what is too much. Ends of paths tell more than their beginnings.
+std::string shortened(const std::string& text, size_t width) {
+    const size_t all = width_of(text);
+    if (all <= width || width == 0) return text;
+    const bool path = text.find('/') != std::string::npos;
+    const auto byte_of = [&](size_t characters) {
+        size_t at = 0;
+        while (at < text.size() && characters > 0) next_code_point(text, at), --characters;
+        return at;
+    };
+    return path ? "\u2026" + text.substr(byte_of(all - width + 1)) : text.substr(0, byte_of(width - 1)) + "\u2026";
+}
+
+/// Narrower texts until a line fits, or none can be narrower.
+void shorten_texts(std::vector<Column>& columns, size_t limit) {
+    size_t total = 0;
+    for (const Column& column : columns) total += column.width + kGap;
+    total -= kGap;
+    while (total > limit) {
+        Column* widest = nullptr;
+        for (Column& column : columns)
+            if (!column.right && column.width > kLeastText && (!widest || column.width > widest->width))
+                widest = &column;
+        if (!widest) return;
+        --widest->width, --total;
+    }
+}
+
+/// Which columns stand in each block of lines.
+std::vector<std::vector<size_t>> blocks_of(const std::vector<Column>& columns, size_t limit) {
+    std::vector<std::vector<size_t>> blocks(1);
+    size_t used = 0;
+    for (size_t i = 0; i < columns.size(); ++i) {
+        if (blocks.back().size() > (blocks.size() > 1 ? 1u : 0u) && used + kGap + columns[i].width > limit) {
+            blocks.push_back({0});
+            used = columns[0].width;
+        }
+        used += (blocks.back().empty() ? 0 : kGap) + columns[i].width;
+        blocks.back().push_back(i);
+    }
+    return blocks;
 }
 
 }  // namespace
@@ -106,16 +162,44 @@ std::string format_aligned(const Table& table, bool markdown) {
 std::string format_table(const Table& table, const std::string& style) {
     if (style == "csv") return format_csv(table);
     if (style == "json") return format_json(table);
-    return format_aligned(table, style == "md");
+    if (style == "md") return format_markdown(table);
+    return format_screen_table(table, stdout_is_terminal() ? stdout_width() : 0, use_color_on_stdout());
+}
+
+std::string format_screen_table(const Table& table, int limit, bool bold) {
+    std::vector<Column> columns = columns_of(table);
+    std::vector<std::vector<size_t>> blocks(1);
+    for (size_t i = 0; i < columns.size(); ++i) blocks[0].push_back(i);
+    if (limit > 0 && !columns.empty()) {
+        shorten_texts(columns, static_cast<size_t>(limit));
+        blocks = blocks_of(columns, static_cast<size_t>(limit));
+    }
+    std::string text;
+    for (const std::vector<size_t>& block : blocks) {
+        const auto line_of = [&](auto&& text_at) {
+            std::vector<std::string> cells;
+            for (const size_t i : block)
+                cells.push_back(padded(shortened(text_at(i), columns[i].width), columns[i].width, columns[i].right));
+            return without_end_blanks(join(cells, "  "));
+        };
+        if (&block != &blocks[0]) text += "\n";
+        const std::string head = line_of([&](size_t i) { return table.columns[i]; });
+        text += bold && !head.empty() ? "\033[1m" + head + "\033[0m\n" : head + "\n";
+        for (const auto& row : table.rows) text += line_of([&](size_t i) { return cell_text(row[i]); }) + "\n";
+    }
+    return text;
 }
 
 std::string format_pairs(const std::vector<std::pair<std::string, std::string>>& pairs, int indent) {
     size_t width = 0;
     for (const auto& [name, value] : pairs) width = std::max(width, width_of(name));
+    const size_t before = static_cast<size_t>(indent) + width + 2;
     std::string text;
-    for (const auto& [name, value] : pairs)
-        text += std::string(static_cast<size_t>(indent), ' ') + padded(printable(name), width + 2, false) +
-                printable(value) + "\n";
+    for (const auto& [name, value] : pairs) {
+        const std::string line = std::string(static_cast<size_t>(indent), ' ') +
+                                 padded(printable(name), width + 2, false) + printable(value);
+        text += stdout_is_terminal() ? fold_line(line, static_cast<size_t>(stdout_width()), before) : line + "\n";
+    }
     return text;
 }
 

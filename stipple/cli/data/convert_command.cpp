@@ -64,7 +64,7 @@ Command add_data_convert(Arguments& group, Common& common) {
     Option to = app.option("--to", arguments->to, shown).one_of(layouts).text("LAYOUT REQUIRED");
     app.option("--split", arguments->data.split, "train, val or test; else all splits");
     add_layout(app, arguments->data);
-    app.option("--points", arguments->points, "The first N of each cloud; 0: all").from_zero().show_default();
+    app.option("--points", arguments->points, "The first N of each cloud; 0: all").from_zero();
     app.footer(
         "--overwrite replaces a folder that this command has written, and no other.\n\n"
         "Example:\n  stipple data convert psb_parts_hdf5 --to part-folders -o parts");

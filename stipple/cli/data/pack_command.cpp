@@ -66,8 +66,8 @@ Command add_data_pack(Arguments& group, Common& common) {
     Option output = app.option("-o,--output", arguments->output, "The file, named .stpk");
     app.option("--split", arguments->data.split, "train, val or test; else all splits");
     add_layout(app, arguments->data);
-    app.option("--points", arguments->pack.points, "The first N of each cloud; 0: all").from_zero().show_default();
-    app.option("--bits", arguments->pack.bits, "Of a coordinate, 8 to 16, over the box of its cloud").show_default();
+    app.option("--points", arguments->pack.points, "The first N of each cloud; 0: all").from_zero();
+    app.option("--bits", arguments->pack.bits, "Of a coordinate, 8 to 16, over the box of its cloud");
     app.footer(
         "Order of points, labels, parts and names are kept; normals are not. Every command reads the file\n"
         "as a data set. The largest error is half a step: extent of the cloud / (2^bits - 1) / 2.\n\n"

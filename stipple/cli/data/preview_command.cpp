@@ -124,12 +124,12 @@ Command add_data_preview(Arguments& group, Common& common) {
     Option input = app.option("DATA", arguments->data.path, "Folder, or file, of the data set");
     Option output = app.option("-o,--output", arguments->output, "The .png");
     app.option("--class", arguments->only, "Clouds of this one, with the names of its parts");
-    app.option("--each", arguments->each, "Clouds of a class; 0: as many as look well").show_default();
-    app.option("--points", arguments->points, "The first N of each cloud; 0: all").from_zero().show_default();
+    app.option("--each", arguments->each, "Clouds of a class; 0: as many as look well");
+    app.option("--points", arguments->points, "The first N of each cloud; 0: all").from_zero();
     app.option("--split", arguments->data.split, "train, val or test; else the first that there is");
     add_layout(app, arguments->data);
-    app.option("--size", arguments->size, "Pixels of one cloud").show_default();
-    app.option("--columns", arguments->columns, "Clouds in a row; 0 chooses").show_default();
+    app.option("--size", arguments->size, "Pixels of one cloud");
+    app.option("--columns", arguments->columns, "Clouds in a row; 0 chooses");
     add_up(app, arguments->up);
     app.footer("Example:\n  stipple data preview psb_parts_hdf5 --class Chair -o chairs.png");
     return {&app, [arguments, &common] { return run_data_preview(*arguments, common); }, {input, output}};

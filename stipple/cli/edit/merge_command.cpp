@@ -138,7 +138,6 @@ Command add_merge(Arguments& root, Common& common) {
     app.option("--source-id", options->source_id, "Add an attribute: the file of each point, from 0").text("NAME");
     app.option("--missing", options->missing, "Attributes that some files lack; fill: with 0, or NaN")
         .one_of({"error", "fill", "drop"})
-        .show_default()
         .text("error|fill|drop");
     add_output_format(app, options->output);
     app.option("--from", options->from, "Format of the inputs, when name and content do not tell");

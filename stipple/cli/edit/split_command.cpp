@@ -143,9 +143,11 @@ Command add_split(Arguments& root, Common& common) {
     Option input = app.option("INPUT", options->input.path, "The file; - is standard input");
     Option output = app.option("-o,--output", options->output.path, "A folder for the parts").text("FOLDER/");
     app.option("--by", options->by, "A file for each value of this attribute").text("ATTRIBUTE");
-    app.option("--tile", options->tile, "A file for each square of the ground plan, this wide").text("SIZE");
-    app.option("--count", options->count, "So many points a file, in their order").from_zero().text("N");
-    app.option("--most", options->most, "Refuse to make more files than this").from_zero().show_default();
+    app.option("--tile", options->tile, "A file for each square of the ground plan, this wide")
+        .text("SIZE")
+        .no_default();
+    app.option("--count", options->count, "So many points a file, in their order").from_zero().text("N").no_default();
+    app.option("--most", options->most, "Refuse to make more files than this").from_zero();
     add_output_format(app, options->output);
     add_input_format(app, options->input);
     app.footer(

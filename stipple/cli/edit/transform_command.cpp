@@ -209,7 +209,7 @@ std::shared_ptr<TransformOptions> add_transform_options(Arguments& app) {
         .count(2, 4)
         .text("AXIS DEGREES");
     app.option("--translate", options->translate, "6. Add to every point").count(3).text("X Y Z");
-    app.option("--about", options->about, "The point that 3 to 5 leave where it is [0 0 0]").count(3).text("X Y Z");
+    app.option("--about", options->about, "The point that 3 to 5 leave where it is").count(3).text("X Y Z=0 0 0");
     app.flag("--invert", options->invert, "The inverse of all that");
     return options;
 }

@@ -264,22 +264,19 @@ Command add_engine_bench(Arguments& group, Common& common) {
     auto options = std::make_shared<EngineBenchOptions>();
     Arguments& app = group.command("bench", "Time a network: throughput, latency, memory, what precisions cost");
     Option model = app.option("MODEL", options->model, "Weights (.safetensors) or a built engine");
-    options->precision_option = app.option("--precision", options->precisions, "fp32,tf32,fp16,bf16,int8,fp8 (fp32)")
+    options->precision_option = app.option("--precision", options->precisions, "fp32,tf32,fp16,bf16,int8,fp8")
                                     .separated_by(',')
                                     .text("A,B,...");
     options->batch_option =
-        app.option("--batch", options->batches, "Clouds at a time (1,32)").separated_by(',').text("N,M,...");
+        app.option("--batch", options->batches, "Clouds at a time").separated_by(',').text("N,M,...");
     options->points_option =
-        app.option("--points", options->points, "Points of a cloud (1024)").separated_by(',').text("N,M,...");
+        app.option("--points", options->points, "Points of a cloud").separated_by(',').text("N,M,...");
     app.option("--data", options->data, "Real clouds for the comparison with fp32; accuracy if labelled")
         .text("PATH...");
-    app.option("--compare", options->compare, "How many of them, at most").between(1, 1 << 20).show_default().text("N");
-    app.option("--warm-up", options->warm_up, "Seconds before timing").show_default().text("S");
-    app.option("--seconds", options->seconds, "Timed seconds of each case").show_default().text("S");
-    app.option("--repeat", options->repeat, "Timed runs of each, at least")
-        .between(1, 1 << 30)
-        .show_default()
-        .text("N");
+    app.option("--compare", options->compare, "How many of them, at most").between(1, 1 << 20).text("N");
+    app.option("--warm-up", options->warm_up, "Seconds before timing").text("S");
+    app.option("--seconds", options->seconds, "Timed seconds of each case").text("S");
+    app.option("--repeat", options->repeat, "Timed runs of each, at least").between(1, 1 << 30).text("N");
     add_profile(app, options->profile);
     app.footer(
         "Example:\n  stipple engine bench pointnet.safetensors --precision fp32,bf16,int8 --batch 1,32,1024\n"

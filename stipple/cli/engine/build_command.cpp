@@ -104,17 +104,16 @@ Command add_engine_build(Arguments& group, Common& common) {
     Option model = app.option("MODEL", options->model, "Weights (.safetensors)");
     Option output = app.option("-o,--output", options->output, "The engine file");
     app.option("--set", options->settings, "Options that training does not fix, e.g. ratio=8").text("KEY=VALUE...");
-    app.option("--precision", options->precision, "fp32, tf32, fp16, bf16, int8, fp8").show_default();
-    app.option("--max-batch", options->max_batch, "Clouds at a time").between(1, 1 << 24).show_default().text("N");
-    app.option("--max-points", options->max_points, "Points of a cloud").between(1, 1 << 24).show_default().text("N");
+    app.option("--precision", options->precision, "fp32, tf32, fp16, bf16, int8, fp8");
+    app.option("--max-batch", options->max_batch, "Clouds at a time").between(1, 1 << 24).text("N");
+    app.option("--max-points", options->max_points, "Points of a cloud").between(1, 1 << 24).text("N");
     app.option("--calibrate", options->calibrate, "int8, fp8: clouds such as the network will see").text("PATH...");
     app.option("--calibrate-clouds", options->calibrate_clouds, "How many of them, at most")
         .between(1, 1 << 20)
-        .show_default()
         .text("N");
-    app.option("--method", options->method, "Ranges: max, percentile, entropy").show_default();
-    app.option("--percentile", options->percentile, "Of magnitudes, for --method percentile").show_default();
-    app.option("--max-error", options->max_error, "Layers that alone add more stay in higher precision").show_default();
+    app.option("--method", options->method, "Ranges: max, percentile, entropy");
+    app.option("--percentile", options->percentile, "Of magnitudes, for --method percentile");
+    app.option("--max-error", options->max_error, "Layers that alone add more stay in higher precision");
     app.option("--save-model", options->save_model, "The model with its calibration, for export and bench");
     add_cloud_options(app, options->clouds);
     app.footer(

@@ -123,11 +123,9 @@ Command add_engine_inspect(Arguments& group, Common& common) {
     add_precision(app, options->precision);
     app.option("--max-batch", options->max_batch, "Clouds at a time, which memory is planned for")
         .between(1, 1 << 24)
-        .show_default()
         .text("N");
     app.option("--max-points", options->max_points, "Points of a cloud, for memory and cost")
         .between(1, 1 << 24)
-        .show_default()
         .text("N");
     app.option("--diagram", options->diagram, "Draw the network into this .svg");
     app.footer(

@@ -47,7 +47,6 @@ Command add_engine_new(Arguments& group, Common& common) {
     app.option("--set", options->settings, "Its configuration, e.g. classes=10").text("KEY=VALUE...");
     app.option("--storage", options->storage, "How the numbers are stored")
         .one_of({"f32", "f16", "bf16", "int8-rows"})
-        .show_default()
         .text("f32|f16|bf16|int8-rows");
     app.footer(
         "Models:" + names +

@@ -185,21 +185,23 @@ Command add_evaluate(Arguments& root, Common& common) {
     arguments->points_option =
         app.option("--points", how.points, "Points of a cloud that the network sees; 0: all [1024; parts: all]")
             .separated_by(',')
-            .text("N,M,...");
+            .text("N,M,...")
+            .no_default();
     app.option("--sample", how.sample, "Which, when a cloud has more")
         .one_of({"random", "fps", "first"})
-        .show_default()
         .text("random|fps|first");
     arguments->of_option =
-        app.option("--of", how.of, "Choose of the first N stored points; 0: all [1024 or more; parts: 0]").from_zero();
-    app.option("--draws", how.draws, "Of random points; mean and deviation are told").show_default();
+        app.option("--of", how.of, "Choose of the first N stored points; 0: all [1024 or more; parts: 0]")
+            .from_zero()
+            .no_default();
+    app.option("--draws", how.draws, "Of random points; mean and deviation are told");
     app.flag("--normalise", how.normalise, "Bring clouds into the unit sphere first");
     app.option("--names", arguments->names, "Names of the classes, one a line; else those in the model").text("FILE");
     app.option("--category", arguments->category, "Only clouds of this one, for networks that find parts");
     app.option("--confusion", arguments->confusion, "Write who is taken for whom").text("FILE.csv");
     app.option("-o,--picture", arguments->picture, "Draw scores by class, or over --points").text("FILE.png");
     add_precision(app, arguments->precision);
-    app.option("--batch", arguments->batch, "Clouds at a time").show_default();
+    app.option("--batch", arguments->batch, "Clouds at a time");
     add_profile(app, arguments->profile);
     app.footer(
         "Example:\n  stipple evaluate pointnet-cls --data modelnet40_ply_hdf5_2048 --points 1024,128,64\n"

@@ -178,14 +178,15 @@ Command add_retraining(Arguments& group, Common& common) {
     Option data = app.option("--data", arguments->data, "Shapes to measure: meshes/, and perhaps gt_8192/").text("DIR");
     Option training =
         app.option("--training", arguments->training, "What is trained on, as of stipple train").text("DIR");
-    app.option("-o,--output", arguments->output, "Folder of runs and rows; those in it are gone on with")
-        .show_default();
+    app.option("-o,--output", arguments->output, "Folder of runs and rows; those in it are gone on with");
     app.option("--only", arguments->only, "Of the variants these [all]").separated_by(',').text("NAME,...");
     app.option("--stored", arguments->stored, "Where rows go [bench/results/upsampling_ablation.csv]").text("FILE.csv");
-    app.option("--epochs", arguments->epochs, "Of each training [as the recipe puflow says]").between(1, 1 << 24);
+    app.option("--epochs", arguments->epochs, "Of each training [as the recipe puflow says]")
+        .between(1, 1 << 24)
+        .no_default();
     app.option("--set", arguments->settings, "A number of the recipe, for all").text("KEY=VALUE").one_word();
-    app.option("--shapes", arguments->shapes, "The first N; 0: all").from_zero().text("N").show_default();
-    app.option("--seeds", arguments->seeds, "Draws of every input").between(1, 1000).text("N").show_default();
+    app.option("--shapes", arguments->shapes, "The first N; 0: all").from_zero().text("N");
+    app.option("--seeds", arguments->seeds, "Draws of every input").between(1, 1000).text("N");
     app.flag("--quick", arguments->is_quick, "Two shapes and one draw");
     app.footer(
         "Variants that have their rows are passed over, unless --overwrite is given. Interrupted, it goes on where it "

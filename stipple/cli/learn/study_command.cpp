@@ -204,13 +204,12 @@ Command add_study(Arguments& root, Common& common) {
     Arguments& precision = app.command("precision", "Time, score and memory of a training by precision");
     precision.option("RECIPE", arguments->recipe, "By name or path");
     precision.option("--data", arguments->data, "Data set: a folder or file").text("DIR");
-    precision.option("-o,--output", arguments->output, "Folder of the runs; those in it are gone on with")
-        .show_default();
+    precision.option("-o,--output", arguments->output, "Folder of the runs; those in it are gone on with");
     precision.option("--levels", arguments->levels, "Of these: fp32,tf32,bf16,fp16,fp16-weights,fp16-pure [all]")
         .separated_by(',')
         .text("A,B,...");
-    precision.option("--seeds", arguments->seeds, "Runs of each").between(1, 100).show_default();
-    precision.option("--epochs", arguments->epochs, "Of each run").between(1, 1 << 24).show_default();
+    precision.option("--seeds", arguments->seeds, "Runs of each").between(1, 100);
+    precision.option("--epochs", arguments->epochs, "Of each run").between(1, 1 << 24);
     precision.option("--set", arguments->settings, "A number of the recipe: data.validation=test")
         .text("KEY=VALUE")
         .one_word();

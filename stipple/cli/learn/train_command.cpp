@@ -232,23 +232,23 @@ Command add_train(Arguments& root, Common& common) {
     app.option("--resume", arguments->resume, "Go on with a run, bit for bit").text("DIR");
     app.option("--init", arguments->init, "Start from weights; a head for other classes is new").text("WEIGHTS");
     app.option("--set", arguments->settings, "A number of the recipe: run.batch=32").text("KEY=VALUE").one_word();
-    app.option("--epochs", arguments->epochs, "As --set run.epochs").between(1, 1 << 24);
-    app.option("--batch", arguments->batch, "As --set run.batch").between(1, 1 << 20);
-    app.option("--max-steps", arguments->max_steps, "Save and end after so many steps of the run").from_zero();
+    app.option("--epochs", arguments->epochs, "As --set run.epochs").between(1, 1 << 24).no_default();
+    app.option("--batch", arguments->batch, "As --set run.batch").between(1, 1 << 20).no_default();
+    app.option("--max-steps", arguments->max_steps, "Save and end after so many steps of the run")
+        .from_zero()
+        .no_default();
     app.option("--profile", arguments->profile, "Time N steps by layer, write DIR/profile.json, save and end")
         .between(1, 10000)
-        .text("N");
+        .text("N")
+        .no_default();
     app.option("--on-save-error", arguments->on_save_error, "A checkpoint that cannot be written")
-        .one_of({"stop", "warn"})
-        .show_default();
+        .one_of({"stop", "warn"});
     app.option("--processes", arguments->processes, "Train in N processes of this machine").between(1, 4096).text("N");
     app.option("--launcher", arguments->launcher, "Whose variables tell that there are several processes")
         .one_of({"auto", "torchrun", "mpi", "slurm", "none"})
-        .show_default()
         .text("WHOSE");
     app.option("--rank-timeout", arguments->rank_timeout, "After which another process counts as lost")
         .between(1, 86400)
-        .show_default()
         .text("SECONDS");
     app.flag("--strict", arguments->strict, "A damaged checkpoint is an error, not skipped");
     app.flag("--print-recipe", arguments->prints_recipe, "Print the resolved recipe and end");

@@ -185,14 +185,15 @@ Command add_distance(Arguments& root, Common& common) {
     add_output(app, options->output).help("The points with distance and what is nearest; - is standard output");
     app.option("--to", options->to, "auto: the surface where the reference has faces, else its points")
         .one_of({"auto", "points", "surface"})
-        .show_default()
         .text("auto|points|surface");
     app.flag("--signed", options->is_signed, "Negative inside, by the winding number: meshes may be open");
     app.option("--picture", options->picture, "Draw the points by distance into this .png");
     add_up(app, options->up);
     add_output_format(app, options->output);
     app.option("--from", options->points.from, "Format of the points, when name and content do not tell");
-    app.option("--item", options->points.item, "Which cloud of a file that holds many, from 0").from_zero();
+    app.option("--item", options->points.item, "Which cloud of a file that holds many, from 0")
+        .from_zero()
+        .no_default();
     app.footer(
         "Example:\n  stipple distance after.las before.las -o change.las --picture change.png\n"
         "  stipple distance scan.ply part.stl --signed --json");
@@ -214,7 +215,9 @@ Command add_mesh_distance(Arguments& group, Common& common) {
     add_up(app, options->up);
     add_output_format(app, options->output);
     app.option("--from", options->points.from, "Format of the points, when name and content do not tell");
-    app.option("--item", options->points.item, "Which cloud of a file that holds many, from 0").from_zero();
+    app.option("--item", options->points.item, "Which cloud of a file that holds many, from 0")
+        .from_zero()
+        .no_default();
     app.footer("Example:\n  stipple mesh distance part.stl scan.ply --signed -o dist.ply --picture dist.png");
     const auto run = [options, &common] {
         return run_distance(*options, Json::array({options->reference.path, options->points.path}), common);

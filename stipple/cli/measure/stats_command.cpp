@@ -148,7 +148,7 @@ Command add_stats(Arguments& root, Common& common) {
         .separated_by(',')
         .one_word()
         .text("A,B,...");
-    app.option("--bins", options->bins, "Of the histograms").show_default();
+    app.option("--bins", options->bins, "Of the histograms");
     app.option("--picture", options->picture, "Draw the histograms into this .png");
     add_input_format(app, options->input);
     app.footer(

@@ -153,15 +153,15 @@ Command add_mesh_rays(Arguments& group, Common& common) {
     Option mesh = app.option("MESH", options->mesh.path, "The file; - is standard input");
     add_output(app, options->output).help("The places hit, with t, face and ray; - is standard output");
     app.flag("--camera", rays.camera, "A ray for each pixel, from an orbit that sees all of the mesh");
-    app.option("--azimuth", rays.azimuth, "--camera: degrees about the up axis").show_default();
-    app.option("--elevation", rays.elevation, "--camera: degrees above the horizon").show_default();
+    app.option("--azimuth", rays.azimuth, "--camera: degrees about the up axis");
+    app.option("--elevation", rays.elevation, "--camera: degrees above the horizon");
     app.option("--eye", rays.eye, "A pinhole camera at X Y Z").count(3).text("X Y Z");
     app.option("--look-at", rays.look_at, "--eye: what is in the middle; else the mesh's middle")
         .count(3)
         .text("X Y Z");
     add_up(app, rays.up);
-    app.option("--fov", rays.field_of_view, "Degrees over the smaller side of the picture").show_default();
-    app.option("--size", rays.size, "Pixels, WIDTHxHEIGHT").show_default();
+    app.option("--fov", rays.field_of_view, "Degrees over the smaller side of the picture");
+    app.option("--size", rays.size, "Pixels, WIDTHxHEIGHT");
     app.option("--rays", rays.file, "A file of origins and directions: x,y,z,dx,dy,dz or normals");
     app.option("--origin", rays.origin, "One ray from X Y Z ...").count(3).text("X Y Z");
     app.option("--direction", rays.direction, "... in this direction").count(3).text("X Y Z");

@@ -83,10 +83,9 @@ Command add_mesh_sample(Arguments& group, Common& common) {
     Arguments& app = group.command("sample", "Draw points from the surface of a mesh");
     Option input = app.option("MESH", options->input.path, "The file; - is standard input");
     Option output = add_output(app, options->output);
-    app.option("-n,--count", options->count, "Points wanted").from_zero();
+    app.option("-n,--count", options->count, "Points wanted").from_zero().no_default();
     app.option("--method", options->method, "poisson: spread evenly; uniform: independent, by area")
         .one_of({"poisson", "uniform"})
-        .show_default()
         .text("poisson|uniform");
     app.flag("--normals", options->normals, "The normals of the faces as attribute normal");
     app.option("--picture", options->picture, "Draw mesh and points side by side into this .png");

@@ -74,8 +74,8 @@ Command add_mesh_simplify(Arguments& group, Common& common) {
     Arguments& app = group.command("simplify", "Fewer faces for nearly the same surface");
     Option input = app.option("INPUT", options->input.path, "The mesh; - is standard input");
     Option output = add_output(app, options->output);
-    app.option("--faces", options->faces, "Faces wanted").from_zero().text("N");
-    app.option("--ratio", options->ratio, "Faces wanted, of those there are: 0.1").text("R");
+    app.option("--faces", options->faces, "Faces wanted").from_zero().text("N").no_default();
+    app.option("--ratio", options->ratio, "Faces wanted, of those there are: 0.1").text("R").no_default();
     add_output_format(app, options->output);
     add_input_format(app, options->input);
     app.footer(

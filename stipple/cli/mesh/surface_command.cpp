@@ -101,12 +101,10 @@ Command add_mesh_surface(Arguments& group, Common& common) {
     Option input = app.option("CLOUD", options->input.path, "The file; - is standard input");
     Option output = add_output(app, options->output);
     app.option("--resolution", reconstruction.resolution, "Cells along the longest side; 0: by the points' spacing")
-        .from_zero()
-        .show_default();
-    app.option("--softening", reconstruction.softening, "More is smoother, less keeps detail and noise").show_default();
-    app.option("--min-component", reconstruction.min_component, "Leave out parts of less than this share of the area")
-        .show_default();
-    app.option("--k", options->k, "Neighbours that tell a normal, where the cloud has none").show_default();
+        .from_zero();
+    app.option("--softening", reconstruction.softening, "More is smoother, less keeps detail and noise");
+    app.option("--min-component", reconstruction.min_component, "Leave out parts of less than this share of the area");
+    app.option("--k", options->k, "Neighbours that tell a normal, where the cloud has none");
     add_output_format(app, options->output);
     add_input_format(app, options->input);
     app.footer(

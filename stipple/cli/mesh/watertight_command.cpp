@@ -125,16 +125,16 @@ Command add_mesh_watertight(Arguments& group, Common& common) {
     Arguments& app = group.command("watertight", "Close any triangle soup: manifold, oriented, without holes");
     Option input = app.option("MESH", options->input.path, "The file; - is standard input");
     Option output = add_output(app, options->output);
-    app.option("--resolution", conversion.resolution, "Voxels along the longest side, 2 to 2048").show_default();
+    app.option("--resolution", conversion.resolution, "Voxels along the longest side, 2 to 2048");
     app.option("--cap-holes", conversion.cap_holes, "Close gaps narrower than this many voxels; 0 closes none")
+        .from_zero();
+    app.option("--offset", conversion.offset, "Voxels between surface and input; a sheet becomes twice as thick");
+    app.option("--tolerance", conversion.tolerance, "Voxels that leaving out faces may cost; 0 leaves out none");
+    app.option("--faces", conversion.faces, "At most so many faces, whatever that costs")
         .from_zero()
-        .show_default();
-    app.option("--offset", conversion.offset, "Voxels between surface and input; a sheet becomes twice as thick")
-        .show_default();
-    app.option("--tolerance", conversion.tolerance, "Voxels that leaving out faces may cost; 0 leaves out none")
-        .show_default();
-    app.option("--faces", conversion.faces, "At most so many faces, whatever that costs").from_zero().text("N");
-    app.option("--ratio", options->ratio, "The same, as a multiple of the input's faces: 2").text("R");
+        .text("N")
+        .no_default();
+    app.option("--ratio", options->ratio, "The same, as a multiple of the input's faces: 2").text("R").no_default();
     app.flag("--keep-inner", conversion.keep_inner, "Keep walls of cavities that the outside does not reach");
     app.flag("--no-project", options->no_project, "Leave the steps of the voxels");
     add_output_format(app, options->output);

@@ -223,10 +223,9 @@ Command add_metrics(Arguments& root, Common& common) {
     app.option("--mesh", options->mesh, "The true surface, or a folder of them, for p2f");
     app.option("--protocol", options->protocol, "How clouds are normalised and what cd and hd mean")
         .one_of({"pu-gan", "pudm", "raw"})
-        .show_default()
         .text("pu-gan|pudm|raw");
     app.option("--metrics", options->chosen, "Only these: cd,hd,p2f,f_score,emd ... (--list)");
-    app.option("--radius", options->radius, "Of f_score; 0: 1 % of the truth's diagonal").show_default();
+    app.option("--radius", options->radius, "Of f_score; 0: 1 % of the truth's diagonal");
     app.flag("--floor", options->floor, "Also what a perfect sampling of the surface would score");
     app.option("--fail-above", options->fail_above, "Exit 7 when a score is above: cd=0.0003,hd=0.01");
     app.option("--fail-below", options->fail_below, "Exit 7 when a score is below: f_score=0.95");

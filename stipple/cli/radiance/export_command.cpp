@@ -146,18 +146,16 @@ Command add_radiance_export(Arguments& group, Common& common) {
     app.flag("--points", options->points, "Coloured points with normals and confidence, of what its cameras see");
     app.flag("--mesh", options->mesh, "A closed surface with colours, by marching cubes");
     app.flag("--density", options->density, "Densities at the nodes, NPY [X, Y, Z]");
-    options->count = app.option("--count", options->point_options.count, "Points wanted").from_zero().show_default();
-    options->spacing = app.option("--spacing", options->point_options.spacing,
-                                  "Instead: one point for each cube of this edge, however many that leaves")
-                           .text("D");
+    options->count = app.option("--count", options->point_options.count, "Points wanted").from_zero();
+    options->spacing =
+        app.option("--spacing", options->point_options.spacing, "Instead: one point for each cube of this edge")
+            .text("D")
+            .no_default();
     options->confidence =
-        app.option("--confidence", options->point_options.least_confidence, "Leave out points that have less, 0 to 1")
-            .show_default();
-    options->level =
-        app.option("--level", options->mesh_options.level, "Opacity of a voxel at the surface").show_default();
+        app.option("--confidence", options->point_options.least_confidence, "Leave out points that have less, 0 to 1");
+    options->level = app.option("--level", options->mesh_options.level, "Opacity of a voxel at the surface");
     options->least_part = app.option("--least-part", options->mesh_options.least_part,
-                                     "Leave out parts of less than this share of the area")
-                              .show_default();
+                                     "Leave out parts of less than this share of the area");
     app.option("--box", options->box, "Only what is in it; inf: no end").count(6).text("X0 Y0 Z0 X1 Y1 Z1");
     add_output_format(app, options->output);
     app.footer(

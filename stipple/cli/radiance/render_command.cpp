@@ -149,16 +149,18 @@ Command add_radiance_render(Arguments& group, Common& common) {
     add_split_option(app, options->scene);
     add_scene_options(app, options->scene);
     app.option("--path", options->path, "orbit: once around it").one_of({"orbit"}).text("orbit");
-    app.option("--frames", options->frames, "--path: how many views").show_default();
+    app.option("--frames", options->frames, "--path: how many views");
     app.option("--elevation", options->elevation, "--path: degrees above it; else as its cameras have it").text("DEG");
     app.option("--eye", options->eye, "One view from this place").count(3).text("X Y Z");
     app.option("--aim", options->aim, "--eye: what it looks at; else the middle").count(3).text("X Y Z");
     app.option("--camera", options->cameras, "Those of the field's own cameras, from 0").text("N...");
     app.option("--size", options->size, "Pixels: 800x600, or 800 for a square; else as its cameras have them");
-    app.option("--fov", options->fov, "Degrees across the picture; else as its cameras have them").text("DEG");
+    app.option("--fov", options->fov, "Degrees across the picture; else as its cameras have them")
+        .text("DEG")
+        .no_default();
     app.flag("--geometry", options->geometry, "Depth (.npy and .png), normals and alpha too");
     app.flag("--video", options->video, "video.mp4 too, where ffmpeg is");
-    app.option("--fps", options->fps, "--video: frames a second").show_default();
+    app.option("--fps", options->fps, "--video: frames a second");
     app.footer(
         "Example:\n  stipple radiance render lego.field --path orbit --frames 120 --video -o turn\n"
         "  stipple radiance render lego.field --eye 3 2 1 --size 400 --geometry -o view");

@@ -6,17 +6,16 @@
 namespace stipple::cli {
 
 void add_scene_options(Arguments& app, SceneArguments& arguments) {
-    app.option("--reduce", arguments.reduce, "Make the pictures smaller by this factor").between(1, 64).show_default();
+    app.option("--reduce", arguments.reduce, "Make the pictures smaller by this factor").between(1, 64).text("N");
     app.option("--test-every", arguments.test_every, "Without splits: every so many-th picture is for tests; 0: none")
         .between(0, 1 << 20)
-        .show_default();
+        .text("N");
     app.flag("--no-colmap", arguments.no_colmap, "Do not run colmap for photographs without cameras");
 }
 
 void add_split_option(Arguments& app, SceneArguments& arguments) {
     app.option("--split", arguments.split, "Which of its pictures: train, val, test")
         .one_of({"train", "val", "test"})
-        .show_default()
         .text("train|val|test");
 }
 

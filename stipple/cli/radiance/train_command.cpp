@@ -203,14 +203,10 @@ Command add_radiance_train(Arguments& group, Common& common) {
     Option output = app.option("-o,--output", options->output, "The field").text("FILE");
     app.option("--mode", options->mode, "parity: as published; small: for CPUs; auto: fast or small, by the device")
         .one_of({"auto", "fast", "quality", "parity", "small"})
-        .show_default()
         .text("auto|fast|quality|parity|small");
-    app.option("--voxels", options->voxels, "Along an edge of a cube with as many; 0: by the mode")
-        .from_zero()
-        .show_default();
+    app.option("--voxels", options->voxels, "Along an edge of a cube with as many; 0: by the mode").from_zero();
     app.option("--background", options->background, "Behind everything; auto: white where pictures are transparent")
         .one_of({"auto", "white", "black", "random"})
-        .show_default()
         .text("auto|white|black|random");
     app.option("--set", options->settings, "Options of training: fine.N_iters=5000").text("KEY=VALUE...");
     app.flag("--deterministic", options->deterministic, "The same bits in every run, for some time more");

@@ -57,11 +57,10 @@ Labelled label_clusters(PointCloud& cloud, const ClustersOptions& options) {
 
 std::shared_ptr<ClustersOptions> add_clusters_options(Arguments& app) {
     auto options = std::make_shared<ClustersOptions>();
-    app.option("--radius", options->radius, "How far neighbours are, at most").text("R");
+    app.option("--radius", options->radius, "How far neighbours are, at most").text("R").no_default();
     app.option("--min-points", options->min_points, "Within it, itself among them, around points of a core")
-        .from_zero()
-        .show_default();
-    app.option("--attribute", options->attribute, "Name of the attribute: from 0, -1 for noise").show_default();
+        .from_zero();
+    app.option("--attribute", options->attribute, "Name of the attribute: from 0, -1 for noise");
     return options;
 }
 

@@ -121,11 +121,11 @@ Result run_ground(const GroundCommand& command, const Common& common) {
 
 std::shared_ptr<GroundStepOptions> add_ground_options(Arguments& app) {
     auto options = std::make_shared<GroundStepOptions>();
-    app.option("--window", options->ground.window, "Width of the widest building").show_default();
-    app.option("--slope", options->ground.slope, "Of the steepest ground, rise over run").show_default();
-    app.option("--cell", options->ground.cell, "Edge of the squares that the ground is made of").show_default();
-    app.option("--step", options->ground.step, "Height by which things stand out of the ground").show_default();
-    app.option("--height", options->ground.height, "Of ground points above or below the ground").show_default();
+    app.option("--window", options->ground.window, "Width of the widest building");
+    app.option("--slope", options->ground.slope, "Of the steepest ground, rise over run");
+    app.option("--cell", options->ground.cell, "Edge of the squares that the ground is made of");
+    app.option("--step", options->ground.step, "Height by which things stand out of the ground");
+    app.option("--height", options->ground.height, "Of ground points above or below the ground");
     app.flag("--only", options->only, "Write the ground alone");
     return options;
 }

@@ -76,15 +76,11 @@ Labelled label_planes(PointCloud& cloud, const PlanesOptions& options, geometry:
 
 std::shared_ptr<PlanesOptions> add_planes_options(Arguments& app) {
     auto options = std::make_shared<PlanesOptions>();
-    app.option("--distance", options->distance, "Of points from their plane, at most").text("D");
-    app.option("--count", options->count, "Planes wanted, at most; 0: all that are large enough")
-        .from_zero()
-        .show_default();
-    app.option("--min-points", options->min_points, "Of a plane; 0: a hundredth of the cloud")
-        .from_zero()
-        .show_default();
-    app.option("--trials", options->trials, "Planes that are tried for each; 0: until sure").show_default();
-    app.option("--attribute", options->attribute, "Name of the attribute: from 0, -1 for none").show_default();
+    app.option("--distance", options->distance, "Of points from their plane, at most").text("D").no_default();
+    app.option("--count", options->count, "Planes wanted, at most; 0: all that are large enough").from_zero();
+    app.option("--min-points", options->min_points, "Of a plane; 0: a hundredth of the cloud").from_zero();
+    app.option("--trials", options->trials, "Planes that are tried for each; 0: until sure");
+    app.option("--attribute", options->attribute, "Name of the attribute: from 0, -1 for none");
     return options;
 }
 

@@ -1,3 +1,4 @@
+#include "stipple/cli/common/step_words.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/study/commands.h"
 #include "stipple/core/program_files.h"
@@ -30,14 +31,6 @@ Table shown_table(const study::ReportTable& table, const std::string& style) {
                 cells.push_back(row[c].text);
     }
     return shown;
-}
-
-/// In single quotes where a shell would change it.
-std::string shell_word(const std::string& word) {
-    if (!word.empty() && word.find_first_of(" \t\n\"'$&|;()<>*?[]#~`\\!{}") == std::string::npos) return word;
-    std::string quoted = "'";
-    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return quoted + "'";
 }
 
 void tell_written(const std::string& path, const char* format, const Common& common, Result& result) {

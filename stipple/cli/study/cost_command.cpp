@@ -132,16 +132,14 @@ Command add_study_cost(Arguments& group, Common& common) {
     auto arguments = std::make_shared<CostArguments>();
     Arguments& app = group.command("upsampling-cost", "Time, parameters and memory by family, k and stage");
     app.option("INPUT", arguments->input, "A cloud to measure with; without one points of a sphere");
-    app.option("-o,--output", arguments->output, "Folder of the report").show_default();
+    app.option("-o,--output", arguments->output, "Folder of the report");
     app.option("--model", arguments->methods.models, "Weights, with a name of their own: NAME=FILE [all families]")
         .text("[NAME=]FILE")
         .one_word();
-    app.option("--neighbours", arguments->neighbours, "Of the interpolation [4,6,8,12,16]")
-        .separated_by(',')
-        .text("K,K,...");
-    app.option("--ratio", arguments->ratio, "Points for each point").text("R").show_default();
-    app.option("--points", arguments->points, "Of the sphere").between(64, 1 << 24).text("N").show_default();
-    app.option("--runs", arguments->runs, "Of which the best counts").between(1, 1000).text("N").show_default();
+    app.option("--neighbours", arguments->neighbours, "Of the interpolation").separated_by(',').text("K,K,...");
+    app.option("--ratio", arguments->ratio, "Points for each point").text("R");
+    app.option("--points", arguments->points, "Of the sphere").between(64, 1 << 24).text("N");
+    app.option("--runs", arguments->runs, "Of which the best counts").between(1, 1000).text("N");
     app.footer("Example:\n  stipple study upsampling-cost --neighbours 8,16 -o runs/cost");
     return {&app, [arguments, &app, &common] { return run_cost(*arguments, app, common); }};
 }

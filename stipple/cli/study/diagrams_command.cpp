@@ -98,7 +98,7 @@ Command add_study_diagrams(Arguments& group, Common& common) {
     auto arguments = std::make_shared<DiagramArguments>();
     Arguments& app = group.command("upsampling-diagrams", "The method drawn from its network, whole and by parts");
     app.option("--model", arguments->model, "Weights, or a model by its name: puflow [upsampler]").text("FILE|NAME");
-    app.option("-o,--output", arguments->output, "Folder of the diagrams").show_default();
+    app.option("-o,--output", arguments->output, "Folder of the diagrams");
     app.footer(
         "Writes whole, block, features, aggregation and interpolation as .svg, and index.html.\n\n"
         "Example:\n  stipple study upsampling-diagrams -o runs/diagrams");

@@ -139,9 +139,9 @@ Command add_study_real(Arguments& group, Common& common) {
     auto arguments = std::make_shared<RealArguments>();
     Arguments& app = group.command("upsampling-real", "Of scans, which have no truth");
     Option input = app.option("INPUT", arguments->inputs, "Scans, folders of them");
-    app.option("-o,--output", arguments->output, "Folder of the report").show_default();
+    app.option("-o,--output", arguments->output, "Folder of the report");
     add_methods(app, arguments->methods);
-    app.option("--ratio", arguments->ratio, "Points for each point").text("R").show_default();
+    app.option("--ratio", arguments->ratio, "Points for each point").text("R");
     add_up(app, arguments->up);
     add_picture_size(app, arguments->size);
     app.footer(

@@ -222,10 +222,10 @@ Command add_sweep(const Sweep& sweep, Arguments& group, Common& common) {
     Arguments& app = group.command(name, sweep.summary);
     arguments->output = "runs/" + name;
     app.option("--data", arguments->data, "Folder with meshes/, and perhaps gt_8192/").text("FOLDER");
-    app.option("-o,--output", arguments->output, "Folder; rows that are in it are kept").show_default();
+    app.option("-o,--output", arguments->output, "Folder; rows that are in it are kept");
     add_methods(app, arguments->methods);
-    app.option("--shapes", arguments->shapes, "The first N; 0: all").from_zero().text("N").show_default();
-    app.option("--seeds", arguments->seeds, "Draws of every input").between(1, 1000).text("N").show_default();
+    app.option("--shapes", arguments->shapes, "The first N; 0: all").from_zero().text("N");
+    app.option("--seeds", arguments->seeds, "Draws of every input").between(1, 1000).text("N");
     app.flag("--quick", arguments->is_quick, "Two shapes and one draw");
     app.option("--stored", arguments->stored, "Rows with commit and command [bench/results]").text("FILE.csv");
     app.flag("--inputs-only", arguments->inputs_only, "Write the inputs, for other programs, and stop");

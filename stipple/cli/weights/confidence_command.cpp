@@ -48,7 +48,7 @@ Command add_weights_confidence(Arguments& group, Common& common) {
     Option input = app.option("MODEL", options->input, "A .safetensors file, or the name of shipped weights");
     Option output = app.option("-o,--output", options->output, "The .safetensors file");
     Option data = app.option("--data", options->data.path, "Labelled training clouds: a folder or file");
-    app.option("--split", options->data.split, "train, val or test; empty: all").show_default();
+    app.option("--split", options->data.split, "train, val or test; empty: all");
     add_layout(app, options->data);
     app.footer(
         "stipple train does it by itself; this is for weights from elsewhere, or other clouds. classify then tells "

@@ -31,6 +31,26 @@ bool is_set(const char* name) {
     return value && *value;
 }
 
+bool moves_cursor(int stream) {
+    const char* term = std::getenv("TERM");
+    return ::isatty(stream) && !(term && std::string_view(term) == "dumb");
+}
+
+bool use_color_on(int stream) {
+    switch (g_color.load(std::memory_order_relaxed)) {
+        case ColorMode::always: return true;
+        case ColorMode::never: return false;
+        case ColorMode::automatic: break;
+    }
+    return !is_set("NO_COLOR") && moves_cursor(stream);
+}
+
+int width_of(int stream) {
+    struct winsize size {};
+    if (::ioctl(stream, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+    return size.ws_col;
+}
+
 }  // namespace
 
 void set_color_mode(ColorMode mode) {
@@ -38,23 +58,27 @@ void set_color_mode(ColorMode mode) {
 }
 
 bool use_color() {
-    switch (g_color.load(std::memory_order_relaxed)) {
-        case ColorMode::always: return true;
-        case ColorMode::never: return false;
-        case ColorMode::automatic: break;
-    }
-    return !is_set("NO_COLOR") && stderr_is_terminal();
+    return use_color_on(STDERR_FILENO);
+}
+
+bool use_color_on_stdout() {
+    return use_color_on(STDOUT_FILENO);
 }
 
 bool stderr_is_terminal() {
-    const char* term = std::getenv("TERM");
-    return ::isatty(STDERR_FILENO) && !(term && std::string_view(term) == "dumb");
+    return moves_cursor(STDERR_FILENO);
 }
 
 int terminal_width() {
-    struct winsize size {};
-    if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-    return size.ws_col;
+    return width_of(STDERR_FILENO);
+}
+
+bool stdout_is_terminal() {
+    return ::isatty(STDOUT_FILENO);
+}
+
+int stdout_width() {
+    return width_of(STDOUT_FILENO);
 }
 
 void write_line(std::string_view line) {

@@ -12,6 +12,7 @@ EngineFile engine_file_of(const Engine& engine, const network::Weights& weights)
     if (scaled && !file.options.calibration) file.options.calibration = calibration_of(weights);
     file.source = network::checksum(weights);
     file.metadata = weights.metadata;
+    file.metadata.erase("stipple.storage");  // of the model's file
     return file;
 }
 

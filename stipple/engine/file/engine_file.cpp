@@ -5,6 +5,7 @@
 
 #include "stipple/core/error.h"
 #include "stipple/engine/file/plan_json.h"
+#include "stipple/engine/file/weight_tensors.h"
 #include "stipple/engine/kinds/kind.h"
 #include "stipple/engine/program/validate_program.h"
 #include "stipple/io/safetensors.h"
@@ -76,33 +77,64 @@ std::string checksum_of(const io::TensorFile& file) {
 
 // === Weights: the same walk names them when they are written and when they are read.
 
-/// Calls visit(name, shape, values) for every weight that the plan asks for; a step's own has as many numbers as its
-/// output needs.
+/// What a visit is told besides the name: the shape, of which `in` is 0 for a bias and both are -1 for a step's own
+/// weight, which has as many numbers as its output needs; and for a layer's weight, the layer's precision.
+struct Wanted {
+    int64_t out = -1, in = -1;
+    Precision precision = Precision::fp32;
+};
+
+/// Calls visit(name, wanted, values) for every weight that the plan asks for.
 template <class AnyProgram, class Visit>
 void for_each_weight(AnyProgram& program, Visit visit) {
     for (size_t i = 0; i < program.steps.size(); ++i) {
         auto& step = program.steps[i];
-        if (step_type(step.kind).has_weight) visit(fmt::format("step.{}.weight", i), -1, -1, step.weight);
+        if (step_type(step.kind).has_weight) visit(fmt::format("step.{}.weight", i), Wanted{}, step.weight);
         for (size_t j = 0; j < step.layers.size(); ++j) {
             auto& layer = step.layers[j];
             if (layer.matrix < 0 && layer.in != 0)
-                visit(fmt::format("step.{}.layer.{}.weight", i, j), layer.out, layer.in, layer.weight);
-            visit(fmt::format("step.{}.layer.{}.bias", i, j), layer.out, 0, layer.bias);
+                visit(fmt::format("step.{}.layer.{}.weight", i, j), Wanted{layer.out, layer.in, layer.precision},
+                      layer.weight);
+            visit(fmt::format("step.{}.layer.{}.bias", i, j), Wanted{layer.out, 0, Precision::fp32}, layer.bias);
         }
     }
 }
 
-io::Tensor tensor_of(std::string name, std::vector<int64_t> shape, const std::vector<float>& values) {
-    io::Tensor tensor{std::move(name), DType::f32, std::move(shape), Buffer(4 * static_cast<int64_t>(values.size()))};
-    if (!values.empty()) std::memcpy(tensor.data.data(), values.data(), 4 * values.size());
-    return tensor;
+/// The tensor of the largest magnitudes of an int8 weight's rows.
+std::string scale_name(const std::string& weight_name) {
+    return weight_name.substr(0, weight_name.rfind('.')) + ".scale";
 }
 
-void take_weights(Program& program, io::TensorFile& file) {
+std::string type_text(const io::Tensor& tensor) {
+    return fmt::format("{} {}", name_of(tensor.dtype),
+                       shape_text(tensor.shape.data(), static_cast<int>(tensor.shape.size())));
+}
+
+/// Whether a layer of that precision may have its weight in numbers of this type. Format 1 knew float32 alone.
+bool can_be_stored(Precision precision, DType dtype, int64_t format) {
+    if (dtype == DType::f32) return true;
+    return format > 1 && ((precision == Precision::int8 && dtype == DType::i8) ||
+                          (precision == Precision::bf16 && dtype == DType::bf16));
+}
+
+void take_weights(Program& program, io::TensorFile& file, int64_t format) {
     std::map<std::string, io::Tensor*> tensors;
     for (io::Tensor& tensor : file.tensors) tensors[tensor.name] = &tensor;
     size_t used = 0;
-    for_each_weight(program, [&](const std::string& name, int64_t out, int64_t in, std::vector<float>& values) {
+    // The scales of an int8 weight.
+    const auto take_scales = [&](const std::string& name, int64_t rows) {
+        const auto found = tensors.find(name);
+        if (found == tensors.end()) fail(fmt::format("tensor {} is missing", name));
+        io::Tensor& tensor = *found->second;
+        if (tensor.dtype != DType::f32 || tensor.shape != std::vector<int64_t>{rows})
+            fail(fmt::format("tensor {} is {}, the plan needs float32 [{}]", name, type_text(tensor), rows));
+        std::vector<float> scales = restore_weight(tensor, {});
+        tensor.data = Buffer();
+        ++used;
+        return scales;
+    };
+    for_each_weight(program, [&](const std::string& name, const Wanted& wanted, std::vector<float>& values) {
+        const auto [out, in, precision] = wanted;
         const auto found = tensors.find(name);
         if (found == tensors.end()) {
             if (out == -1) return;  // a fold that transposes only
@@ -111,13 +143,12 @@ void take_weights(Program& program, io::TensorFile& file) {
         io::Tensor& tensor = *found->second;
         const std::vector<int64_t> shape = in == 0 ? std::vector<int64_t>{out} : std::vector<int64_t>{out, in};
         const bool fits = out == -1 ? tensor.shape.size() == 1 : tensor.shape == shape;
-        if (tensor.dtype != DType::f32 || !fits)
+        if (!can_be_stored(precision, tensor.dtype, format) || !fits)
             fail(
-                fmt::format("tensor {} is {} {}, the plan needs float32 {}", name, name_of(tensor.dtype),
-                            shape_text(tensor.shape.data(), static_cast<int>(tensor.shape.size())),
+                fmt::format("tensor {} is {}, the plan needs float32 {}", name, type_text(tensor),
                             out == -1 ? "of one dimension" : shape_text(shape.data(), static_cast<int>(shape.size()))));
-        values.resize(static_cast<size_t>(tensor.data.bytes() / 4));
-        if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), 4 * values.size());
+        const bool is_int8 = tensor.dtype == DType::i8;
+        values = restore_weight(tensor, is_int8 ? take_scales(scale_name(name), out) : std::vector<float>());
         tensor.data = Buffer();
         ++used;
     });
@@ -144,13 +175,15 @@ int64_t count_of(const io::TensorFile& file, const char* key) {
     return value;
 }
 
-void require_version(const io::TensorFile& file, const char* key, const char* what, int64_t ours) {
+int64_t require_version(const io::TensorFile& file, const char* key, const char* what, int64_t oldest, int64_t ours) {
     const std::string& text = text_of(file, key);
     int64_t version = 0;
     if (!io::parse_number(text, version)) fail(fmt::format("{} is {}, must be a number", key, io::in_quotes(text)));
-    if (version != ours)
-        fail(fmt::format("{} version {}, this program reads version {}", what, version, ours),
+    if (version < oldest || version > ours)
+        fail(fmt::format("{} version {}, this program reads version {}", what, version,
+                         oldest < ours ? fmt::format("{} to {}", oldest, ours) : fmt::format("{}", ours)),
              "build it again from its model: stipple engine build");
+    return version;
 }
 
 Options options_of(const io::TensorFile& file) {
@@ -195,8 +228,8 @@ EngineFile engine_of(io::TensorFile tensors) {
     if (!tensors.metadata.count(kFormat))
         fail("is no engine file: the metadata lack stipple.engine.format",
              "stipple engine build makes one from a model");
-    require_version(tensors, kFormat, "engine file format", kEngineFormat);
-    require_version(tensors, kArchitecture, "engine architecture", kEngineArchitecture);
+    const int64_t format = require_version(tensors, kFormat, "engine file format", kOldestEngineFormat, kEngineFormat);
+    require_version(tensors, kArchitecture, "engine architecture", kEngineArchitecture, kEngineArchitecture);
     EngineFile file;
     file.options = options_of(tensors);
     file.source = source_of(tensors);
@@ -205,7 +238,7 @@ EngineFile engine_of(io::TensorFile tensors) {
         fail(fmt::format("the plan is of {}, {} says {}", io::in_quotes(file.program.name), kModel,
                          io::in_quotes(text_of(tensors, kModel))));
     const std::string sum = checksum_of(tensors);
-    take_weights(file.program, tensors);
+    take_weights(file.program, tensors, format);
     try {
         validate(file.program);
     } catch (const Error& error) {
@@ -234,11 +267,18 @@ void write_engine(const EngineFile& file, ByteSink& sink) {
     tensors.metadata[kModel] = file.program.name;
     tensors.metadata[kPlan] = plan_json(file.program);
     if (file.options.calibration) tensors.metadata[kCalibration] = calibration_json(*file.options.calibration);
-    for_each_weight(file.program, [&](std::string name, int64_t out, int64_t in, const std::vector<float>& values) {
+    const bool is_cpu = file.options.device.type == DeviceType::cpu;
+    for_each_weight(file.program, [&](std::string name, const Wanted& wanted, const std::vector<float>& values) {
+        const auto [out, in, precision] = wanted;
         if (out == -1 && values.empty()) return;
-        std::vector<int64_t> shape = {static_cast<int64_t>(values.size())};
-        if (in > 0) shape = {out, in};
-        tensors.tensors.push_back(tensor_of(std::move(name), std::move(shape), values));
+        if (in <= 0) {
+            tensors.tensors.push_back(tensor_of(std::move(name), {static_cast<int64_t>(values.size())}, values));
+            return;
+        }
+        StoredWeight stored = store_weight(std::move(name), out, in, values, is_cpu ? precision : Precision::fp32);
+        if (!stored.largest.empty())
+            tensors.tensors.push_back(tensor_of(scale_name(stored.weight.name), {out}, stored.largest));
+        tensors.tensors.push_back(std::move(stored.weight));
     });
     tensors.metadata[kChecksum] = checksum_of(tensors);
     io::write_safetensors(tensors, sink);

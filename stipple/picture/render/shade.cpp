@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "stipple/core/parallel.h"
+#include "stipple/picture/render/eye_dome.h"
 #include "stipple/picture/render/splat.h"
 
 namespace stipple::picture {
@@ -90,7 +91,8 @@ private:
     struct Surroundings {
         float depth = -1;
         bool of_triangle = false;
-        float open = 1;  // 1 minus occlusion
+        float open = 1;     // 1 minus occlusion
+        float outline = 1;  // of eye-dome lighting
         Light light{1, 0};
     };
 
@@ -150,7 +152,7 @@ private:
             color = in_.cloud_color->of_point(index, depth01, *in_.scale);
             light = point_light(index, sx, sy, around);
         }
-        const float open = 1 - in_.occlusion * (1 - around.open);
+        const float open = (1 - in_.occlusion * (1 - around.open)) * around.outline;
         const float factor = (1 + in_.light * (light.factor - 1)) * open, gloss = in_.light * light.gloss * open;
         return {std::min(255.f, color.x * factor + gloss), std::min(255.f, color.y * factor + gloss),
                 std::min(255.f, color.z * factor + gloss)};
@@ -253,6 +255,10 @@ private:
         around.depth = depth;
         around.of_triangle = identity_of(key) & kIsTriangle;
         if (in_.occlusion > 0) around.open = openness(x, y, depth, pixel, around.of_triangle);
+        if (in_.eye_dome && !around.of_triangle) {
+            const int reach = std::clamp(static_cast<int>(std::min(width_, height_) / 128), 4, 24);
+            around.outline = eye_dome_light(depth_, x, y, depth, pixel, reach);
+        }
         if (!(identity_of(key) & kIsTriangle) && !point_normals_ && ball_ < 1)
             around.light = fitted_light(x, y, depth, pixel);
         return around;

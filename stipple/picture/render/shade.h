@@ -3,8 +3,8 @@
 //
 // Three terms. Lambert light from the upper left, with a weak fill from the right, on the normal of the mesh, of the
 // point, or, for clouds without normals, of a plane fitted to the depths around the pixel (small splats) or of the ball
-// that the splat stands for (large ones). Occlusion from the depths around, after eye-dome lighting [Boucheny 2009]: a
-// place darkens by how far it lies behind both of two opposite neighbours, so planes stay bright at any tilt. A little
+// that the splat stands for (large ones). Occlusion from the depths around: a place darkens by how far it lies behind
+// both of two opposite neighbours, so planes stay bright at any tilt; for scenes eye-dome lighting besides. A little
 // gloss on balls and meshes.
 
 #include <vector>
@@ -32,8 +32,9 @@ struct ShadeInput {
     bool mesh_edges = false;
 
     Rgb background{255, 255, 255};
-    float light = 1;      // 0 shows the bare colours
-    float occlusion = 1;  // 0 leaves corners bright
+    float light = 1;        // 0 shows the bare colours
+    float occlusion = 1;    // 0 leaves corners bright
+    bool eye_dome = false;  // of the cloud, see eye_dome.h
 };
 
 /// Draws the visibility buffer's pixels into `image` (3 channels) with their upper left corner at (x, y). The picture

@@ -114,6 +114,69 @@ TEST(EngineFileTest, EveryKindOfStepComesBack) {
     }
 }
 
+io::Tensor* tensor_of_type(io::TensorFile& file, DType dtype) {
+    for (io::Tensor& tensor : file.tensors)
+        if (tensor.dtype == dtype) return &tensor;
+    return nullptr;
+}
+
+/// Of the container: bytes of the tensors in numbers of this type.
+int64_t bytes_in(const EngineFile& file, DType dtype) {
+    const std::vector<std::byte> bytes = bytes_of(file);
+    io::MemorySource source(bytes);
+    io::ByteReader reader(source);
+    int64_t sum = 0;
+    for (const io::Tensor& tensor : io::parse_safetensors(reader).tensors)
+        sum += tensor.dtype == dtype ? tensor.data.bytes() : 0;
+    return sum;
+}
+
+TEST(EngineFileTest, LowPrecisionsTakeLessSpaceAndComputeTheSame) {
+    const Network net = models::pointnet_classifier({});
+    const Weights weights = test::random_weights(net, 1);
+    Array<float, 2> points({400, 3});
+    for (int64_t i = 0; i < points.elements(); ++i) points.data()[i] = Rng(2).normal(static_cast<uint64_t>(i));
+    std::map<Precision, size_t> sizes;
+    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
+        SCOPED_TRACE(name_of(precision));
+        Options options{.precision = precision, .max_batch = 2, .max_points = 60};
+        if (precision == Precision::int8) options.calibration = calibrate(net, weights, ops::Clouds(points.view()), {});
+        const Engine engine = compile(net, weights, options);
+        const EngineFile file = engine_file_of(engine, weights);
+        const std::vector<std::byte> bytes = bytes_of(file);
+        sizes[precision] = bytes.size();
+        EXPECT_EQ(bytes_in(file, DType::i8) > 0, precision == Precision::int8);
+        EXPECT_EQ(bytes_in(file, DType::bf16) > 0, precision != Precision::fp32);
+        const EngineFile again = parse(bytes);
+        expect_same_results(engine, compile(again), ops::Batch::ragged({0, 60, 101}));
+        EXPECT_EQ(bytes_of(again), bytes);
+        // A GPU computes some of the layers in other numbers: nothing is taken from it.
+        EngineFile for_gpu = file;
+        for_gpu.options.device.type = DeviceType::cuda;
+        EXPECT_EQ(bytes_in(for_gpu, DType::i8) + bytes_in(for_gpu, DType::bf16), 0);
+    }
+    EXPECT_LT(static_cast<double>(sizes[Precision::bf16]), 0.55 * static_cast<double>(sizes[Precision::fp32]));
+    EXPECT_LT(sizes[Precision::int8], sizes[Precision::bf16]);
+}
+
+TEST(EngineFileTest, WeightsThatWouldChangeStayFloat32) {
+    // Rows of nothing, of one number, of numbers without a scale in float32, of the largest ones.
+    for (const float size : {0.f, 1e-45f, 1e-39f, 1e-20f, 1.f, 3e38f}) {
+        EngineFile file = small_file(Precision::int8);
+        for (Step& step : file.program.steps)
+            for (Dense& layer : step.layers)
+                for (size_t i = 0; i < layer.weight.size(); ++i)
+                    layer.weight[i] = i % 3 ? 0 : size * (i % 2 ? 1 : -0.4f);
+        const EngineFile again = parse(bytes_of(file));
+        EXPECT_EQ(bytes_of(again), bytes_of(file)) << size;
+        if (size > 1e-21f && size < 2) {
+            EXPECT_GT(bytes_in(file, DType::i8), 0) << size;
+        }
+        if (size < 1e10f)
+            expect_same_results(compile(file.program, file.options), compile(again), ops::Batch::ragged({0, 50, 51}));
+    }
+}
+
 TEST(EngineFileTest, SavesAndLoadsByPath) {
     const test::TemporaryFolder folder(test::Where::memory);
     const EngineFile file = small_file();
@@ -180,8 +243,14 @@ std::string complaint_after(Change change, Precision precision = Precision::fp32
 TEST(EngineFileTest, OtherVersionsAreRefusedWithBothNamed) {
     EXPECT_EQ(complaint_after([](io::TensorFile& file) { file.metadata["stipple.engine.architecture"] = "7"; }),
               "engine architecture version 7, this program reads version 1");
-    EXPECT_EQ(complaint_after([](io::TensorFile& file) { file.metadata["stipple.engine.format"] = "2"; }),
-              "engine file format version 2, this program reads version 1");
+    EXPECT_EQ(complaint_after([](io::TensorFile& file) { file.metadata["stipple.engine.format"] = "3"; }),
+              "engine file format version 3, this program reads version 1 to 2");
+    EXPECT_EQ(complaint_after([](io::TensorFile& file) { file.metadata["stipple.engine.format"] = "0"; }),
+              "engine file format version 0, this program reads version 1 to 2");
+    // The version before is read up to the checksum, which holds the version too; it knew float32 alone.
+    const auto make_first = [](io::TensorFile& file) { file.metadata["stipple.engine.format"] = "1"; };
+    EXPECT_NE(complaint_after(make_first).find("checksum"), std::string::npos);
+    EXPECT_NE(complaint_after(make_first, Precision::int8).find("the plan needs float32"), std::string::npos);
     EXPECT_NE(complaint_after([](io::TensorFile& file) { file.metadata["stipple.engine.format"] = "new"; }), "");
 }
 
@@ -230,6 +299,32 @@ TEST(EngineFileTest, EveryTensorIsChecked) {
                   std::memcpy(file.tensors[0].data.data(), &nan, 4);
               }).find("not finite"),
               std::string::npos);
+    // Of 8-bit weights the scales belong to them.
+    const auto after_int8 = [](auto change) { return complaint_after(change, Precision::int8); };
+    const auto scale_of = [](io::TensorFile& file) -> io::Tensor& {
+        for (io::Tensor& tensor : file.tensors)
+            if (tensor.name.ends_with(".scale")) return tensor;
+        ADD_FAILURE() << "no scales";
+        return file.tensors[0];
+    };
+    ASSERT_EQ(after_int8([](io::TensorFile&) {}), "");
+    EXPECT_NE(after_int8([&](io::TensorFile& file) { scale_of(file).name = "other"; }).find(".scale is missing"),
+              std::string::npos);
+    EXPECT_NE(after_int8([&](io::TensorFile& file) {
+                  scale_of(file).shape[0] -= 1;
+                  scale_of(file).data = Buffer(4 * scale_of(file).shape[0]);
+              }).find("the plan needs float32 ["),
+              std::string::npos);
+    for (const float bad : {-1.f, INFINITY, nan})
+        EXPECT_NE(after_int8([&](io::TensorFile& file) {
+                      std::memcpy(scale_of(file).data.data(), &bad, 4);
+                  }).find("the scale of row 0"),
+                  std::string::npos);
+    EXPECT_NE(after_int8([](io::TensorFile& file) {
+                  *tensor_of_type(file, DType::i8)->data.data() = std::byte{0x80};
+              }).find("-128"),
+              std::string::npos);
+    EXPECT_NE(after_int8([](io::TensorFile& file) { tensor_of_type(file, DType::i8)->dtype = DType::u8; }), "");
     const float other = 0.123f;
     EXPECT_NE(complaint_after([&](io::TensorFile& file) {
                   std::memcpy(file.tensors[0].data.data(), &other, 4);

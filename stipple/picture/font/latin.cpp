@@ -1,23 +1,9 @@
-#include "stipple/picture/render/glyphs.h"
-
-#include <cmath>
-#include <cstring>
-#include <map>
-
-#include "stipple/io/text.h"
+#include "stipple/picture/font/tables.h"
 
 namespace stipple::picture {
 namespace {
 
-// A path: M x y moves, L x y draws a line, C x1 y1 x2 y2 x y a cubic, O cx cy rx ry a whole ellipse, A cx cy rx ry from
-// to an arc of one in degrees, counter-clockwise.
-struct Drawing {
-    char32_t code;
-    float width;
-    const char* path;
-};
-
-constexpr Drawing kDrawings[] = {
+constexpr Drawing kLatin[] = {
     {' ', 2.6f, ""},
     {'!', 0, "M0 14L0 4.6M0 .2L0 .3"},
     {'"', 3.6f, "M0 14L0 10M3.6 14L3.6 10"},
@@ -128,107 +114,38 @@ constexpr Drawing kDrawings[] = {
     {'}', 4,
      "M0 16C2 16 2.2 15 2.2 13.4L2.2 9.4C2.2 7.6 2.8 6.8 4 6.5C2.8 6.2 2.2 5.4 2.2 3.6L2.2 -.4C2.2 -2 2 -3 0 -3"},
     {'~', 8.8f, "M0 5.4C1 7.6 2.8 7.8 4.4 6.4C6 5 7.8 5.2 8.8 7.4"},
-    {0xb0, 4.4f, "O2.2 11.8 2.2 2.2"},                                                  // degree
-    {0xb1, 8.4f, "M4.2 11.4L4.2 3.8M0 7.6L8.4 7.6M0 .6L8.4 .6"},                        // plus-minus
-    {0xb2, 4.8f, "M0 12.6C.4 14.6 4.4 14.6 4.4 12.3C4.4 10.8 2.8 9.6 0 7.4L4.8 7.4"},   // squared
-    {0xb5, 7.8f, "M0 10L0 -4M0 3.8C0 1.4 1.4 0 3.7 0C6 0 7.8 1.6 7.8 4M7.8 10L7.8 0"},  // micro
-    {0xb7, 0, "M0 5.6L0 5.7"},                                                          // middle dot
-    {0xd7, 7, "M0 2.7L7 9.7M7 2.7L0 9.7"},                                              // times
-    {0x2013, 8.4f, "M0 5.4L8.4 5.4"},                                                   // en dash
-    {0x2014, 14, "M0 5.4L14 5.4"},                                                      // em dash
-    {0x2026, 8, "M0 .2L0 .3M4 .2L4 .3M8 .2L8 .3"},                                      // ellipsis
-    {0x2192, 11, "M0 6L11 6M7 10L11 6L7 2"},                                            // arrow
-    {0x2212, 8.4f, "M0 6.2L8.4 6.2"},                                                   // minus
-    {0xfffd, 7, "M0 0L7 0L7 13L0 13L0 0"},                                              // anything else
+    // Letters that are no letter of the above with a mark.
+    {U'Æ', 14.6f, "M0 0L6.6 14L14.4 14M7.6 14L7.6 0L14.6 0M7.6 7.2L13.6 7.2M2.2 4.8L7.6 4.8"},
+    {U'æ', 13.6f,
+     "M.8 8.1C1.5 9.4 2.4 10 3.8 10C5.8 10 6.8 8.8 6.8 6.6L6.8 3.6M6.8 5.8L4.2 5.6C1.6 5.4 0 4.4 0 2.7C0 1 1.3 0 3 "
+     "0C5.2 "
+     "0 6.8 1.6 6.8 3.6M6.8 5.1L13.6 5.1C13.6 8.2 12.4 10 10.2 10C8 10 6.8 8 6.8 5C6.8 2 8.2 0 10.4 0C11.8 0 12.8 .7 "
+     "13.4 2.1"},
+    {U'Œ', 16.6f, "M16.6 14L6.6 14C2.6 14 0 11.2 0 7C0 2.8 2.6 0 6.6 0L16.6 0M9.4 14L9.4 0M9.4 7.2L15.6 7.2"},
+    {U'œ', 15.2f,
+     "O4 5 4 5M8 5.1L15.2 5.1C15.2 8.2 13.8 10 11.6 10C9.4 10 8 8 8 5C8 2 9.4 0 11.8 0C13.2 0 14.4 .7 15 2.1"},
+    {U'Ø', 13.2f, "O6.6 7 6.6 7M1.4 -.8L11.8 14.8"},
+    {U'ø', 9, "O4.5 5 4.5 5M.8 -.8L8.2 10.8"},
+    {U'ð', 8.6f, "O4.3 4.4 4.3 4.4M8.6 4.4C8.6 9 6.4 12.4 2.2 14M2.2 10.8L7 13.4"},
+    {U'Þ', 8.8f, "M0 0L0 14M0 11.2L4.8 11.2C10 11.2 10 3.4 4.8 3.4L0 3.4"},
+    {U'þ', 8.6f, "M0 14L0 -4O4.3 5 4.3 5"},
+    {U'ß', 8,
+     "M0 0L0 10C0 12.6 1.6 14 3.8 14C5.9 14 7.2 12.8 7.2 11C7.2 8.6 4.4 8.2 4.4 6.6C4.4 4.8 8 5.2 8 2.6C8 1 6.8 0 5.2 "
+     "0C4.2 0 3.4 .3 2.8 .9"},
+    {U'ẞ', 9.6f, "M0 0L0 9.6C0 12.4 1.8 14 4.6 14L9 14L5.2 8.4C8 8.4 9.6 6.8 9.6 4.2C9.6 1.6 8 0 5.4 0L3.4 0"},
+    {U'Ŋ', 10, "M0 0L0 14M0 9C0 12 2.2 14 5.2 14C8.2 14 10 12.2 10 9L10 -.4C10 -2.6 9 -4 6.6 -4"},
+    {U'ŋ', 7.8f, "M0 0L0 10M0 6C0 8.4 1.8 10 4.1 10C6.4 10 7.8 8.6 7.8 6.2L7.8 -1.2C7.8 -3 7 -4 5 -4"},
+    {U'ı', 0, "M0 0L0 10"},
+    {U'ȷ', 2.2f, "M2.2 10L2.2 -1.6C2.2 -3.2 1.5 -4 0 -4"},
+    {U'ſ', 5, "M5 13.8C4.6 13.9 4.3 14 3.9 14C2.5 14 1.7 13.1 1.7 11.4L1.7 0"},
+    {U'Ĳ', 10, "M0 0L0 14M10 14L10 4.2C10 1.4 8.8 0 6.8 0C5.5 0 4.6 .5 4 1.4"},
+    {U'ĳ', 5.6f, "M0 0L0 10M0 13.6L0 13.7M5.6 10L5.6 -1.6C5.6 -3.2 4.9 -4 3.4 -4M5.6 13.6L5.6 13.7"},
 };
-
-class PathReader {
-public:
-    PathReader(const char* path, Glyph& glyph) : at_(path), glyph_(glyph) {}
-
-    void read() {
-        while (*at_) switch (*at_++) {
-                case 'M': x_ = number(), y_ = number(); break;
-                case 'L': {
-                    const float x = number();
-                    line_to(x, number());
-                    break;
-                }
-                case 'C': {
-                    float p[6];
-                    for (float& v : p) v = number();
-                    cubic(p);
-                    break;
-                }
-                case 'O':
-                case 'A': {
-                    const bool whole = at_[-1] == 'O';
-                    float p[6] = {0, 0, 0, 0, 0, 360};
-                    for (int i = 0; i < (whole ? 4 : 6); ++i) p[i] = number();
-                    ellipse(p);
-                    break;
-                }
-                default: break;
-            }
-    }
-
-private:
-    float number() {
-        while (*at_ == ' ') ++at_;
-        double value = 0;
-        io::scan_number(at_, at_ + std::strlen(at_), value);
-        return static_cast<float>(value);
-    }
-
-    void line_to(float x, float y) {
-        glyph_.segments.push_back({x_, y_, x, y});
-        x_ = x, y_ = y;
-    }
-
-    void cubic(const float p[6]) {
-        const float x0 = x_, y0 = y_;
-        constexpr int kPieces = 8;
-        for (int i = 1; i <= kPieces; ++i) {
-            const float t = static_cast<float>(i) / kPieces, s = 1 - t;
-            const float a = s * s * s, b = 3 * s * s * t, c = 3 * s * t * t, d = t * t * t;
-            line_to(a * x0 + b * p[0] + c * p[2] + d * p[4], a * y0 + b * p[1] + c * p[3] + d * p[5]);
-        }
-    }
-
-    void ellipse(const float p[6]) {
-        constexpr int kPieces = 24;
-        for (int i = 0; i <= kPieces; ++i) {
-            const float angle = (p[4] + (p[5] - p[4]) * static_cast<float>(i) / kPieces) * 0.01745329252f;
-            const float x = p[0] + p[2] * std::cos(angle), y = p[1] + p[3] * std::sin(angle);
-            if (i == 0) {
-                x_ = x, y_ = y;
-            } else {
-                line_to(x, y);
-            }
-        }
-    }
-
-    const char* at_;
-    Glyph& glyph_;
-    float x_ = 0, y_ = 0;
-};
-
-std::map<char32_t, Glyph> make_font() {
-    std::map<char32_t, Glyph> font;
-    for (const Drawing& drawing : kDrawings) {
-        Glyph& glyph = font[drawing.code];
-        glyph.width = drawing.width;
-        PathReader(drawing.path, glyph).read();
-    }
-    return font;
-}
 
 }  // namespace
 
-const Glyph& glyph_of(char32_t code) {
-    static const std::map<char32_t, Glyph> font = make_font();
-    const auto at = font.find(code);
-    return at != font.end() ? at->second : font.at(0xfffd);
+std::span<const Drawing> latin_drawings() {
+    return kLatin;
 }
 
 }  // namespace stipple::picture
