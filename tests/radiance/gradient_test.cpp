@@ -98,17 +98,20 @@ std::array<double, 3> colour_of(const Values& v, const std::vector<double>& feat
     double hidden1[kHidden], hidden2[kHidden];
     for (int i = 0; i < kHidden; ++i) {
         hidden1[i] = 0;
-        for (int k = 0; k < kNetworkInputs; ++k) hidden1[i] += v.network[static_cast<size_t>(i * kNetworkInputs + k)] * input[k];
+        for (int k = 0; k < kNetworkInputs; ++k)
+            hidden1[i] += v.network[static_cast<size_t>(i * kNetworkInputs + k)] * input[k];
         hidden1[i] = std::max(hidden1[i], 0.0);
     }
     for (int i = 0; i < kHidden; ++i) {
         hidden2[i] = v.network[static_cast<size_t>(kBias2 + i)];
-        for (int k = 0; k < kHidden; ++k) hidden2[i] += v.network[static_cast<size_t>(kWeight2 + i * kHidden + k)] * hidden1[k];
+        for (int k = 0; k < kHidden; ++k)
+            hidden2[i] += v.network[static_cast<size_t>(kWeight2 + i * kHidden + k)] * hidden1[k];
         hidden2[i] = std::max(hidden2[i], 0.0);
     }
     for (int i = 0; i < 3; ++i) {
         double sum = v.network[static_cast<size_t>(kBias3 + i)];
-        for (int k = 0; k < kHidden; ++k) sum += v.network[static_cast<size_t>(kWeight3 + i * kHidden + k)] * hidden2[k];
+        for (int k = 0; k < kHidden; ++k)
+            sum += v.network[static_cast<size_t>(kWeight3 + i * kHidden + k)] * hidden2[k];
         colour[static_cast<size_t>(i)] = sigmoid(sum);
     }
     return colour;
