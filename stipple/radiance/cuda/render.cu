@@ -9,6 +9,7 @@
 #include "stipple/radiance/cuda/march.cuh"
 #include "stipple/radiance/cuda/memory.cuh"
 #include "stipple/radiance/render/view_renderer.h"
+#include "stipple/radiance/train/brick_table.h"
 
 namespace stipple::radiance::cuda {
 namespace {
@@ -181,7 +182,24 @@ public:
 private:
     static constexpr int64_t kRays = 32768, kKeptPerRay = 64;
 
+    /// Kernels read the eight nodes about a place whose nearest node is occupied without asking whether they are
+    /// stored.
+    static void require_stored_neighbours(const Field& field) {
+        BrickTable bricks;
+        bricks.table = field.brick;
+        bricks.place.resize(static_cast<size_t>(field.stored_bricks()));
+        for (size_t i = 0; i < field.brick.size(); ++i) {
+            if (field.brick[i] >= 0) bricks.place[static_cast<size_t>(field.brick[i])] = static_cast<int32_t>(i);
+        }
+        const std::vector<uint8_t> wanted = bricks_near(field.grid, bricks, field.occupied);
+        for (size_t i = 0; i < wanted.size(); ++i) {
+            STIPPLE_REQUIRE(!wanted[i] || field.brick[i] >= 0,
+                            "render: brick {} is beside an occupied node and is not stored", i);
+        }
+    }
+
     void upload(const Field& field) {
+        require_stored_neighbours(field);
         table_ = DeviceArray<int32_t>(meter_, field.brick);
         occupied_ = DeviceArray<uint64_t>(meter_, field.occupied);
         density_ = DeviceArray<float>(meter_, field.density);
