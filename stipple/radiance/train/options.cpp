@@ -48,13 +48,13 @@ TrainOptions quality_options() {
 TrainOptions small_options() {
     TrainOptions options = parity_options(96);
     options.coarse.N_iters = 800;
-    options.coarse.N_rand = 2048;
+    options.coarse.N_rand = 1024;
     options.coarse.num_voxels = options.coarse.num_voxels_base = 48 * 48 * 48;
     StageOptions& fine = options.fine;
-    fine.N_iters = 2500;
-    fine.N_rand = 2048;
+    fine.N_iters = 1500;
+    fine.N_rand = 1024;
     fine.num_voxels_base = fine.num_voxels;
-    fine.lrate_decay = 3;
+    fine.lrate_decay = 2;
     fine.pg_scale = {250, 500, 750};
     fine.fast_color_thres = 1e-3f;
     fine.weight_entropy_last = 0.005f;
