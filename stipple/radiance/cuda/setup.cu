@@ -168,17 +168,9 @@ __global__ void __launch_bounds__(kPixelBlock)
     const uint32_t pixel = blockIdx.x * kPixelBlock + threadIdx.x;
     bool hit = false;
     if (pixel < pixels) {
-        int32_t low = 0, high = photos.count - 1;
-        while (low < high) {
-            const int32_t middle = (low + high + 1) / 2;
-            if (photos.first[middle] <= pixel) {
-                low = middle;
-            } else {
-                high = middle - 1;
-            }
-        }
-        const CameraView& camera = photos.cameras[low];
-        const int place = static_cast<int>(pixel - photos.first[low]);
+        const int32_t photo = photo_of(photos, pixel);
+        const CameraView& camera = photos.cameras[photo];
+        const int place = static_cast<int>(pixel - photos.first[photo]);
         const bool known = !only_opaque || photos.pixels[int64_t{pixel} * 4 + 3] > 0;
         hit = known && (all || meets_occupied(bricks, camera, place % camera.width, place / camera.width, near, step));
     }

@@ -37,6 +37,20 @@ struct Photos {
     int32_t count = 0;
 };
 
+/// The photograph of a pixel in the row of all.
+STIPPLE_HD int32_t photo_of(const Photos& photos, uint32_t pixel) {
+    int32_t low = 0, high = photos.count - 1;
+    while (low < high) {
+        const int32_t middle = (low + high + 1) / 2;
+        if (photos.first[middle] <= pixel) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
 /// Pixels to draw from: `list`, or all of them.
 struct PixelPool {
     const uint32_t* list = nullptr;
@@ -71,17 +85,9 @@ STIPPLE_HD DrawnRay draw_ray(const Photos& photos, const PixelPool& pool, const 
                          uint64_t{block.word[0]} << 32 | block.word[1]);
     }
     if (pool.list) pixel = pool.list[pixel];
-    int32_t low = 0, high = photos.count - 1;
-    while (low < high) {
-        const int32_t middle = (low + high + 1) / 2;
-        if (photos.first[middle] <= pixel) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    const CameraView& camera = photos.cameras[low];
-    const int32_t place = static_cast<int32_t>(pixel - photos.first[low]);
+    const int32_t photo = photo_of(photos, pixel);
+    const CameraView& camera = photos.cameras[photo];
+    const int32_t place = static_cast<int32_t>(pixel - photos.first[photo]);
     DrawnRay drawn;
     drawn.ray = camera_ray(camera, place % camera.width, place / camera.width);
     const uint8_t* rgba = photos.pixels + int64_t{pixel} * 4;
