@@ -3,6 +3,7 @@
 #include "stipple/radiance/train/backend.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "stipple/core/half.h"
@@ -119,6 +120,46 @@ public:
             dense[static_cast<size_t>(structure_.shape.index(n.x, n.y, n.z))] = memory_.density.value[i];
         });
         return dense;
+    }
+
+    std::vector<uint8_t> coarse_seen() override {
+        const StepConstants& c = memory_.constants;
+        const BrickGrid& bricks = memory_.bricks;
+        std::vector<uint8_t> stored(structure_.nodes());
+        const int64_t pixels = first_.back(), stride = (pixels + kSeenRays - 1) / kSeenRays;
+        parallel_for((pixels + stride - 1) / stride, 1024, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+                const auto pixel = static_cast<uint32_t>(i * stride);
+                const int32_t photo = photo_of(memory_.photos, pixel);
+                const CameraView& camera = cameras_[static_cast<size_t>(photo)];
+                const auto place = static_cast<int32_t>(pixel - first_[static_cast<size_t>(photo)]);
+                const Ray ray = camera_ray(camera, place % camera.width, place / camera.width);
+                const March march = march_through(ray, bricks.view.low, bricks.view.high, c.near, c.step);
+                float left = 1;
+                for (int k = 0; k < march.samples && left >= kLeastTransmittance; ++k) {
+                    const Vec3f p = march.at(k);
+                    if (!is_inside(bricks.view, p)) continue;
+                    const Vec3f node = to_nodes(bricks.view, p);
+                    if (!is_occupied(bricks, node)) continue;
+                    const Corners corners = corners_of(bricks, node);
+                    const float alpha =
+                        opacity(interpolate(corners, memory_.density.value.data()) + c.shift, c.opacity_length);
+                    if (left * alpha > kSeenWeight) {
+                        for (const int32_t corner : corners.node) {
+                            std::atomic_ref<uint8_t>(stored[static_cast<size_t>(corner)])
+                                .store(1, std::memory_order_relaxed);
+                        }
+                    }
+                    left *= 1 - alpha;
+                }
+            }
+        });
+        std::vector<uint8_t> seen(static_cast<size_t>(structure_.shape.nodes()));
+        structure_.each_node([&](int64_t, int, size_t i, Node n) {
+            if (!is_within(bricks.view, n)) return;
+            seen[static_cast<size_t>(structure_.shape.index(n.x, n.y, n.z))] = stored[i];
+        });
+        return seen;
     }
 
     void begin_fine(const GridShape& grid, const StepConstants& constants, const std::vector<uint8_t>& occupied,

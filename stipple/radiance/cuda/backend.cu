@@ -122,6 +122,30 @@ public:
         return dense.download();
     }
 
+    std::vector<uint8_t> coarse_seen() override {
+        DeviceArray<uint8_t> stored(meter_, structure_.nodes());
+        stored.clear(stream_);
+        const auto stride = static_cast<uint32_t>((int64_t{pixels_} + kSeenRays - 1) / kSeenRays);
+        launch_seen(coarse_, pixels_, stride, kSeenWeight, stored.get(), stream_);
+        STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+        const std::vector<uint8_t> of_bricks = stored.download();
+        const GridShape& shape = structure_.shape;
+        const BrickGrid grid = structure_.view();
+        std::vector<uint8_t> seen(static_cast<size_t>(shape.nodes()));
+        for (int32_t x = 0; x < shape.size[0]; ++x) {
+            for (int32_t y = 0; y < shape.size[1]; ++y) {
+                for (int32_t z = 0; z < shape.size[2]; ++z) {
+                    // All bricks of the coarse grid are stored, in their order.
+                    const int64_t brick =
+                        (int64_t{x / kBrick} * grid.bricks[1] + y / kBrick) * grid.bricks[2] + z / kBrick;
+                    seen[static_cast<size_t>(shape.index(x, y, z))] =
+                        of_bricks[static_cast<size_t>(brick * kBrickNodes + BrickGrid::place(x, y, z))];
+                }
+            }
+        }
+        return seen;
+    }
+
     void begin_fine(const GridShape& grid, const StepConstants& constants, const std::vector<uint8_t>& occupied,
                     const std::vector<float>& network) override {
         recorded_.reset();

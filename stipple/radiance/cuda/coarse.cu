@@ -107,6 +107,32 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) coarse_kernel(const __grid_c
     }
 }
 
+/// Every `stride`-th pixel: the stored nodes beside samples that it sees.
+__global__ void __launch_bounds__(kWarp* kRayWarps)
+    seen_kernel(const __grid_constant__ CoarseStep step, uint32_t pixels, uint32_t stride, float least, uint8_t* seen) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    const uint64_t pixel = uint64_t{blockIdx.x * kRayWarps + threadIdx.x / kWarp} * stride;
+    if (pixel >= pixels) return;
+    const StepConstants& c = step.constants;
+    const int32_t photo = photo_of(step.photos, static_cast<uint32_t>(pixel));
+    const CameraView& camera = step.photos.cameras[photo];
+    const int place = static_cast<int>(static_cast<uint32_t>(pixel) - step.photos.first[photo]);
+    const GridView& view = step.bricks.view;
+    const March march = march_through(camera_ray(camera, place % camera.width, place / camera.width), view.low,
+                                      view.high, c.near, c.step);
+    Corners here;
+    march_warp(
+        step.bricks, march, {c.shift, c.opacity_length, 0.0f}, lane,
+        [&](const Corners& corners) {
+            here = corners;
+            return interpolate4(corners, step.value).x;
+        },
+        [&](const LaneSample& s) {
+            if (!s.opaque || !(s.before * s.opacity > least)) return;
+            for (const int32_t node : here.node) seen[node] = 1;
+        });
+}
+
 /// Every node, with or without a gradient.
 template <bool kFixed>
 __global__ void __launch_bounds__(256) coarse_adam_kernel(const __grid_constant__ CoarseStep step) {
@@ -128,6 +154,14 @@ __global__ void __launch_bounds__(256) coarse_adam_kernel(const __grid_constant_
 }
 
 }  // namespace
+
+void launch_seen(const CoarseStep& step, uint32_t pixels, uint32_t stride, float least, uint8_t* seen,
+                 cudaStream_t stream) {
+    const uint32_t rays = (pixels + stride - 1) / stride;
+    seen_kernel<<<(rays + kRayWarps - 1) / kRayWarps, kWarp * kRayWarps, 0, stream>>>(step, pixels, stride, least,
+                                                                                      seen);
+    STIPPLE_CHECK_CUDA(cudaGetLastError());
+}
 
 void launch_coarse_step(const CoarseStep& step, bool fixed, cudaStream_t stream) {
     const int blocks = (step.constants.rays + kRayWarps - 1) / kRayWarps;

@@ -161,6 +161,10 @@ void launch_fine_step(const FineStep& step, bool fixed, bool half_network, int m
                       const Mark& mark = {});
 void launch_coarse_step(const CoarseStep& step, bool fixed, cudaStream_t stream);
 
+/// seen: [stored nodes], cleared before.
+void launch_seen(const CoarseStep& step, uint32_t pixels, uint32_t stride, float least, uint8_t* seen,
+                 cudaStream_t stream);
+
 // Parts of a fine step, in order.
 void launch_march(const FineStep& step, cudaStream_t stream);
 /// Where the kept samples of each ray go in the list of all.

@@ -9,6 +9,9 @@
 
 namespace stipple::radiance {
 
+inline constexpr int64_t kSeenRays = 250000;
+inline constexpr float kSeenWeight = 0.05f;
+
 class Backend {
 public:
     virtual ~Backend() = default;
@@ -18,6 +21,9 @@ public:
     virtual void begin_coarse(const GridShape& grid, const StepConstants& constants) = 0;
     /// [nodes] of the coarse grid.
     virtual std::vector<float> coarse_density() = 0;
+    /// [nodes] not 0 for those beside a sample that a photograph sees, by kSeenRays rays spread over all of them. What
+    /// lies hidden behind surfaces stays as the first steps left it.
+    virtual std::vector<uint8_t> coarse_seen() = 0;
 
     /// A fine grid where `occupied` [nodes] is not 0, with densities [nodes] (empty: zeros) and features of zeros;
     /// pixels are drawn from those whose rays meet it.

@@ -102,13 +102,15 @@ std::vector<float> opacities(const std::vector<float>& density, const StepConsta
     return result;
 }
 
-/// Of the nodes that are opaque, scaled about its centre; the whole box where none is.
-Box<float> box_of_content(const GridShape& grid, const std::vector<float>& opacity, float least, float scale) {
+/// Of the nodes that are opaque and seen, scaled about its centre; the whole box where none is.
+Box<float> box_of_content(const GridShape& grid, const std::vector<float>& opacity, const std::vector<uint8_t>& seen,
+                          float least, float scale) {
     Box<float> box = Box<float>::none();
     for (int x = 0; x < grid.size[0]; ++x) {
         for (int y = 0; y < grid.size[1]; ++y) {
             for (int z = 0; z < grid.size[2]; ++z) {
-                if (!(opacity[static_cast<size_t>(grid.index(x, y, z))] > least)) continue;
+                const auto i = static_cast<size_t>(grid.index(x, y, z));
+                if (!seen[i] || !(opacity[i] > least)) continue;
                 const int at[3] = {x, y, z};
                 for (int axis = 0; axis < 3; ++axis) {
                     box.add(axis, grid.box.low[axis] + static_cast<float>(at[axis]) * grid.spacing(axis));
@@ -186,14 +188,15 @@ public:
         loop("coarse", options_.coarse, grid, constants);
         result_.times.coarse = part.seconds();
         part = {};
-        fine(grid, opacities(backend_.coarse_density(), constants), part);
+        fine(grid, opacities(backend_.coarse_density(), constants), backend_.coarse_seen(), part);
         return std::move(result_);
     }
 
 private:
-    void fine(const GridShape& coarse, const std::vector<float>& opaque, Stopwatch part) {
+    void fine(const GridShape& coarse, const std::vector<float>& opaque, const std::vector<uint8_t>& seen,
+              Stopwatch part) {
         const StageOptions& stage = options_.fine;
-        box_ = box_of_content(coarse, opaque, options_.bbox_thres, options_.world_bound_scale);
+        box_ = box_of_content(coarse, opaque, seen, options_.bbox_thres, options_.world_bound_scale);
         const GridShape grid = grid_of(box_, stage.num_voxels >> stage.pg_scale.size());
         const std::vector<uint8_t> occupied = occupied_nodes(grid, coarse, pooled(coarse, opaque), options_.bbox_thres);
         shift_ = shift_of(stage.alpha_init);
