@@ -73,7 +73,7 @@ struct SceneOptions {
 /// pictures in images/, else in the folder. The box holds all but the outermost hundredth of the points on each side of
 /// each axis, and a tenth of its extent more on each side. near is 0.9 times the depth that all but 1/200 of what
 /// cameras see of the points lies behind, far 1.1 times the one that all but 1/200 lies before. Fewer than 8 points
-/// tell neither.
+/// tell no box, and depths are those of transforms.json.
 ///
 /// Photographs alone, in images/, else in the folder: the program colmap finds their cameras, in FOLDER/sparse.
 ///

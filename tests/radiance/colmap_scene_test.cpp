@@ -83,7 +83,8 @@ TEST(ColmapScene, GivesTheRaysOfTransforms) {
             EXPECT_EQ(std::memcmp(scene.train[i].pixels.pixels.data(), saved.train[i].pixels.pixels.data(), 1600), 0);
         }
         EXPECT_FALSE(scene.box);  // no points
-        EXPECT_EQ(scene.far, 0);
+        EXPECT_NEAR(scene.near, saved.near, 0.02f * saved.near);
+        EXPECT_NEAR(scene.far, saved.far, 0.02f * saved.far);
         options.test_every = 4;
         EXPECT_EQ(load_scene(folder.path(), options).test.size(), 3u);
     }

@@ -119,7 +119,7 @@ std::vector<double> seen_depths(const io::ColmapModel& model, const std::vector<
 
 void set_depths(const io::ColmapModel& model, const std::vector<PlannedView>& views, Scene& scene) {
     std::vector<double> depths = seen_depths(model, views);
-    if (depths.size() < kLeastPoints) return;
+    if (depths.size() < kLeastPoints) return set_depths_by_focus(views, scene);
     scene.near = static_cast<float>((1 - kDepthMargin) * quantile(depths, kDepthShare));
     scene.far = static_cast<float>((1 + kDepthMargin) * quantile(depths, 1 - kDepthShare));
 }

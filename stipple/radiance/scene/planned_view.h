@@ -32,6 +32,10 @@ std::array<double, 3> origin_of(const std::vector<PlannedView>& views);
 void split_views(std::vector<PlannedView> all, int test_every, std::vector<PlannedView>& train,
                  std::vector<PlannedView>& test);
 
+/// near and far: half the least and 1.5 times the largest depth of the point that the cameras look at, which makes
+/// Blender's of its cameras; Blender's where there is no such point.
+void set_depths_by_focus(const std::vector<PlannedView>& views, Scene& scene);
+
 // Each fills all of the scene but what the others fill.
 void load_blender(const std::string& folder, const SceneOptions& options, Scene& scene);
 void load_transforms_scene(const std::string& folder, const SceneOptions& options, Scene& scene);
