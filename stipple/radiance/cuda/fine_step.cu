@@ -16,7 +16,7 @@ void launch_fine_step(const FineStep& step, bool fixed, bool half_network, int m
     if (half_network) {
         launch_colour_forward(step, multiprocessors, stream);
     } else {
-        launch_colour_single(step, false, stream);
+        launch_colour_single(step, false, multiprocessors, stream);
     }
     done("colour");
     launch_composite(step, fixed, stream);
@@ -24,7 +24,7 @@ void launch_fine_step(const FineStep& step, bool fixed, bool half_network, int m
     if (half_network) {
         launch_colour_backward(step, multiprocessors, stream);
     } else {
-        launch_colour_single(step, true, stream);
+        launch_colour_single(step, true, multiprocessors, stream);
     }
     done("colour back");
     launch_scatter(step, fixed, stream);

@@ -292,7 +292,7 @@ private:
             launch_place(s, step.rays, stream_);
             launch_gather(fine, stream_);
             if (has_network_ && half_network_) launch_colour_forward(fine, multiprocessors_, stream_);
-            if (has_network_ && !half_network_) launch_colour_single(fine, false, stream_);
+            if (has_network_ && !half_network_) launch_colour_single(fine, false, multiprocessors_, stream_);
             pixel_kernel<<<blocks, kWarp * kRayWarps, 0, stream_>>>(step);
             STIPPLE_CHECK_CUDA(cudaGetLastError());
         }

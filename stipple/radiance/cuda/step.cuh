@@ -173,7 +173,7 @@ void launch_gather(const FineStep& step, cudaStream_t stream);
 void launch_colour_forward(const FineStep& step, int multiprocessors, cudaStream_t stream);
 void launch_composite(const FineStep& step, bool fixed, cudaStream_t stream);
 void launch_colour_backward(const FineStep& step, int multiprocessors, cudaStream_t stream);
-void launch_colour_single(const FineStep& step, bool backward, cudaStream_t stream);
+void launch_colour_single(const FineStep& step, bool backward, int multiprocessors, cudaStream_t stream);
 void launch_scatter(const FineStep& step, bool fixed, cudaStream_t stream);
 void launch_optimise_grids(const FineStep& step, bool fixed, cudaStream_t stream);
 void launch_optimise_network(const FineStep& step, cudaStream_t stream);
