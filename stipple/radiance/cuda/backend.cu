@@ -41,6 +41,21 @@ void CudaBackend::begin_coarse(const GridShape& grid, const StepConstants& const
     std::vector<uint8_t> wanted(static_cast<size_t>(int64_t{grid.bricks()[0]} * grid.bricks()[1] * grid.bricks()[2]),
                                 1);
     structure_ = Structure(meter_, grid, number_bricks(wanted));
+    make_coarse();
+    launch_coarse_nodes(structure_.view(), structure_.place.get(), structure_.numbers.stored(), cameras_.get(),
+                        static_cast<int>(cameras_.count()), constants.near, coarse_rate_.get(), coarse_value_.get(),
+                        structure_.occupied.get(), stream_);
+    STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+    const std::vector<float> counts = coarse_rate_.download();
+    const float most = *std::max_element(counts.begin(), counts.end());
+    STIPPLE_REQUIRE(most > 2, "no place is seen by more than {} of the cameras", most);
+    launch_scale(coarse_rate_.get(), coarse_rate_.count(), 1 / most, stream_);
+    if (only_opaque_) list_pixels(constants, true);
+    begin_coarse_steps(constants);
+    begin_state();
+}
+
+void CudaBackend::make_coarse() {
     const int64_t nodes = structure_.nodes();
     coarse_value_ = DeviceArray<float4>(meter_, nodes);
     coarse_mean_ = DeviceArray<float4>(meter_, nodes);
@@ -50,24 +65,15 @@ void CudaBackend::begin_coarse(const GridShape& grid, const StepConstants& const
     coarse_mean_.clear(stream_);
     coarse_square_.clear(stream_);
     gradient_.clear(stream_);
-    launch_coarse_nodes(structure_.view(), structure_.place.get(), structure_.numbers.stored(), cameras_.get(),
-                        static_cast<int>(cameras_.count()), constants.near, coarse_rate_.get(), coarse_value_.get(),
-                        structure_.occupied.get(), stream_);
-    STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
-    const std::vector<float> counts = coarse_rate_.download();
-    const float most = *std::max_element(counts.begin(), counts.end());
-    STIPPLE_REQUIRE(most > 2, "no place is seen by more than {} of the cameras", most);
-    launch_scale(coarse_rate_.get(), nodes, 1 / most, stream_);
-    make_samples(constants, most_samples(grid, constants.step), false);
+}
 
+void CudaBackend::begin_coarse_steps(const StepConstants& constants) {
+    make_samples(constants, most_samples(structure_.shape, constants.step), false);
     coarse_ = {};
     coarse_.constants = constants;
     coarse_.photos = photos();
     coarse_.pool = {nullptr, pixels_, true};
-    if (only_opaque_) {
-        list_pixels(constants, true);
-        coarse_.pool = {list_.get(), static_cast<uint32_t>(list_.count()), true};
-    }
+    if (only_opaque_) coarse_.pool = {list_.get(), static_cast<uint32_t>(list_.count()), true};
     coarse_.state = state_.get();
     coarse_.bricks = structure_.view();
     coarse_.value = coarse_value_.get();
@@ -75,14 +81,13 @@ void CudaBackend::begin_coarse(const GridShape& grid, const StepConstants& const
     coarse_.square = coarse_square_.get();
     coarse_.gradient = gradient_.get();
     coarse_.rate = coarse_rate_.get();
-    coarse_.nodes = nodes;
+    coarse_.nodes = structure_.nodes();
     coarse_.error_of = error_of_.get();
     coarse_.index = index_.get();
     coarse_.opacity = opacity_.get();
     coarse_.weight = weight_.get();
     coarse_.capacity = capacity_;
     is_fine_ = false;
-    begin_state();
 }
 
 std::vector<float> CudaBackend::coarse_density() {
@@ -121,6 +126,13 @@ void CudaBackend::begin_fine(const GridShape& grid, const StepConstants& constan
     coarse_value_ = {}, coarse_mean_ = {}, coarse_square_ = {}, coarse_rate_ = {}, gradient_ = {};
     const DeviceArray<uint8_t> dense_occupied(meter_, occupied);
     build(grid, dense_occupied, nullptr, BrickGrid{}, nullptr);
+    make_network(network);
+    list_pixels(constants, false);
+    begin_resolution(constants);
+    begin_state();
+}
+
+void CudaBackend::make_network(const std::vector<float>& network) {
     network_value_ = DeviceArray<float>(meter_, network);
     network_mean_ = DeviceArray<float>(meter_, kNetworkNumbers);
     network_square_ = DeviceArray<float>(meter_, kNetworkNumbers);
@@ -131,10 +143,6 @@ void CudaBackend::begin_fine(const GridShape& grid, const StepConstants& constan
     fine_.network = {network_value_.get(), network_mean_.get(),    network_square_.get(),
                      network_half_.get(),  network_partial_.get(), multiprocessors_};
     launch_network_halves(fine_.network, stream_);
-    list_pixels(constants, false);
-    begin_resolution(constants);
-    is_fine_ = true;
-    begin_state();
 }
 
 void CudaBackend::grow(const GridShape& grid, const StepConstants& constants) {
@@ -169,7 +177,7 @@ void CudaBackend::refresh_occupancy() {
                    c.shift, c.voxel_ratio, c.threshold, structure_.occupied.get(), stream_);
 }
 
-void CudaBackend::steps(int64_t count) {
+int64_t CudaBackend::steps(int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
         recorded_.run(stream_, [&] {
             if (is_fine_) {
@@ -180,6 +188,7 @@ void CudaBackend::steps(int64_t count) {
         });
     }
     STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+    return count;
 }
 
 StepState CudaBackend::take_state() {
@@ -306,6 +315,8 @@ void CudaBackend::make_samples(const StepConstants& constants, int32_t capacity,
     opacity_ = DeviceArray<float>(meter_, count);
     weight_ = DeviceArray<float>(meter_, count);
     rays_.clear(stream_);
+    kept_of_.clear(stream_);
+    first_of_.clear(stream_);
     if (!kept || kept_features_.get()) return;
     const int64_t most = int64_t{constants.rays} * kKeptPerRay;
     view_ = DeviceArray<float>(meter_, int64_t{constants.rays} * kViewCode);
@@ -370,6 +381,7 @@ void CudaBackend::begin_resolution(const StepConstants& constants) {
     // Half precision loses what is below 6e-8, and gradients of single samples are divided by the number of rays.
     // Adam moves by signs: small gradients count as much as large ones.
     fine_.gradient_scale = half_network_ ? 4096.0f * static_cast<float>(constants.rays) : 1.0f;
+    is_fine_ = true;
 }
 
 void CudaBackend::begin_state() {

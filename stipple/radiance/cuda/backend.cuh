@@ -48,11 +48,13 @@ public:
                     const std::vector<float>& network) override;
     void grow(const GridShape& grid, const StepConstants& constants) override;
     void refresh_occupancy() override;
-    void steps(int64_t count) override;
+    int64_t steps(int64_t count) override;
     StepState take_state() override;
     SampleCounts last_samples() override;
     std::vector<StepPart> profile(int count) override;
     void pack(Field& field) override;
+    TrainState save() override;
+    void restore(TrainState state, const StepConstants& constants) override;
     int64_t peak_bytes() const override { return meter_.peak; }
 
 private:
@@ -67,6 +69,10 @@ private:
 
     /// Of all pixels, or of those whose rays meet what is occupied.
     void list_pixels(const StepConstants& constants, bool all);
+    void make_coarse();
+    /// Arguments of steps on the coarse grid that is there.
+    void begin_coarse_steps(const StepConstants& constants);
+    void make_network(const std::vector<float>& network);
     void make_samples(const StepConstants& constants, int32_t capacity, bool kept);
 
     /// Memory and arguments of steps on the grid that is there.
