@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,6 +34,10 @@ public:
     /// Thread-safe; draws at most ten times a second. Never throws.
     void add(int64_t count = 1) noexcept;
 
+    /// What is known beside the count, from the next drawing on: "fine, 27.31 dB". `rate`, in units a second, takes the
+    /// place of the mean since the start, for jobs whose pace changes; 0: not known yet.
+    void tell(std::string_view note, double rate);
+
     /// Clears the bar and leaves one line: "upsample: wrote dense.ply (120 tiles in 3.4 s)". Only the first call
     /// counts.
     void finish(std::string_view message = "done");
@@ -53,14 +58,17 @@ private:
     std::atomic<double> next_seconds_;  // ... or at this time; a bar at this time only
     std::mutex mutex_;
     bool shown_ = false, finished_ = false;
+    std::string note_;
+    std::optional<double> rate_;
 };
 
 /// The bar's text, at most `width` - 1 columns: parts are left out from the right until it fits, the percentage last.
-/// `color` adds escape codes that take no columns.
+/// `color` adds escape codes that take no columns. `note` and `rate` as Progress::tell takes them.
 std::string progress_bar(std::string_view label, int64_t done, int64_t total, double seconds, std::string_view unit,
-                         int width, bool color);
+                         int width, bool color, std::string_view note = {}, std::optional<double> rate = {});
 
-/// The plain line: "upsample: 40% (48 of 120 tiles), 16 tiles/s, 0:05 left".
-std::string progress_line(std::string_view label, int64_t done, int64_t total, double seconds, std::string_view unit);
+/// The plain line: "upsample: 40% (48 of 120 tiles), 16 tiles/s, 0:05 left", the note at its end after a comma.
+std::string progress_line(std::string_view label, int64_t done, int64_t total, double seconds, std::string_view unit,
+                          std::string_view note = {}, std::optional<double> rate = {});
 
 }  // namespace stipple

@@ -2,8 +2,10 @@
 // Training of voxel radiance fields: coarse geometry first, then a fine grid that grows [Sun et al. 2022].
 
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "stipple/core/run_folder.h"
 #include "stipple/radiance/field.h"
 
 namespace stipple::radiance {
@@ -46,17 +48,33 @@ TrainOptions quality_options();
 /// For two CPU cores and small images.
 TrainOptions small_options();
 
-/// Between steps, on the calling thread; every `N` steps as the loop's caller asks.
+/// Between steps, on the calling thread: every so many steps and at the end of a stage.
 struct TrainStep {
-    const char* stage = "";       // "coarse", "fine"
-    int64_t step = 0, steps = 0;  // over both stages
-    double psnr = 0;              // of the rays since the last report
-    double seconds = 0;
+    const char* stage = "";           // "coarse", "fine"
+    int64_t step = 0, steps = 0;      // over both stages
+    double psnr = 0;                  // of the rays since the last report
+    std::optional<double> test_psnr;  // mean of the test views that were rendered last
+    double seconds = 0;               // of training by this process, without checkpoints and test views
+    double steps_per_second = 0;      // of late; 0: not known yet
+    double seconds_left = 0;          // at that rate
+};
+
+/// What training leaves in a run folder (docs/radiance.md), from which it can go on. The field does not depend on it.
+struct TrainRun {
+    RunFolder* folder = nullptr;        // none: nothing is kept, and the rest means nothing
+    bool is_resumed = false;            // goes on from the folder's newest checkpoint that is whole
+    int64_t checkpoint_every = 0;       // steps of both stages; 0: ten times
+    int64_t render_every = 0;           // steps after which test views are rendered; 0: never
+    int render_views = 3;               // at most, spread over scene.test
+    int64_t max_steps = 0;              // saves and ends after so many steps of the run; 0: at its end
+    bool refuses_damaged = false;       // a damaged checkpoint is an error; else it is skipped with a warning
+    bool survives_save_errors = false;  // goes on without a checkpoint that cannot be written
 };
 
 struct TrainTimes {
-    double box = 0, coarse_setup = 0, coarse = 0, fine_setup = 0, fine = 0, pack = 0;  // seconds
-    int64_t peak_bytes = 0;  // of own allocations on the device
+    double box = 0, coarse_setup = 0, coarse = 0, fine_setup = 0, fine = 0, pack = 0;  // seconds, of this process
+    double checkpoints = 0, test_views = 0;  // seconds that are in none of those
+    int64_t peak_bytes = 0;                  // of own allocations on the device
     double ms_per_fine_step = 0;
     double in_box = 0, in_mask = 0, opaque = 0, kept = 0;  // samples of a fine step, mean of the last ones
 };
@@ -71,6 +89,8 @@ struct TrainResult {
     Field field;
     TrainTimes times;
     std::vector<StepPart> profile;  // of the last steps, where it was asked for
+    bool is_complete = true;        // false: max_steps has ended it before, and there is no field
+    std::vector<std::string> warnings;
 };
 
 /// Bytes of device memory that train will use at most: as much as if every brick of the last grid were stored, which
@@ -78,7 +98,12 @@ struct TrainResult {
 int64_t estimate_bytes(const Scene& scene, const TrainOptions& options);
 
 /// `report` may be empty. Throws Error{bad_argument} for a scene without views, Error{out_of_memory} with the estimate.
+///
+/// With a run folder, a training that was killed and goes on ends in the same bits as one that was not: on the CPU, and
+/// on a GPU with options.deterministic. SIGINT and SIGTERM save a checkpoint and become Error{interrupted} and
+/// Error{terminated}. Throws Error{bad_config} for a checkpoint of other options, another scene or another kind of
+/// device, Error{cannot_write} for one that cannot be saved, Error{not_finite} for one that holds NaN.
 TrainResult train(const Scene& scene, const TrainOptions& options, Device device,
-                  const std::function<void(const TrainStep&)>& report = {});
+                  const std::function<void(const TrainStep&)>& report = {}, const TrainRun& run = {});
 
 }  // namespace stipple::radiance

@@ -69,12 +69,20 @@ TEST(ProgressBar, Looks) {
     EXPECT_EQ(progress_bar("read", 12'345'678, 0, 10, "points", 60, false), "read 12.3M  1.23M points/s");
     EXPECT_EQ(progress_bar("\xc3\xa4\xc3\xb6\xc3\xbc", 1, 2, 1, "", 9, false), "\xc3\xa4\xc3\xb6\xc3\xbc  50%");
     EXPECT_NE(progress_bar("fps", 500, 1000, 10, "clouds", 60, true).find("\033[32m"), std::string::npos);
+    // What the job tells: a note, and its pace of now instead of the mean.
+    EXPECT_EQ(progress_bar("train", 500, 1000, 10, "steps", 70, false, "fine, 27.31 dB", 5),
+              "train  50% [#########---------]  1:40 left  fine, 27.31 dB  5 steps/s");
+    EXPECT_EQ(progress_bar("train", 500, 1000, 10, "steps", 40, false, "fine, 27.31 dB", 5),
+              "train  50%  1:40 left  fine, 27.31 dB");
+    EXPECT_EQ(progress_bar("train", 500, 1000, 10, "steps", 26, false, "fine", 0), "train  50% [###---]  fine");
 }
 
 TEST(ProgressLine, Looks) {
     EXPECT_EQ(progress_line("upsample", 48, 120, 3, "tiles"), "upsample: 40% (48 of 120 tiles), 16 tiles/s, 0:05 left");
     EXPECT_EQ(progress_line("read", 10, 0, 2, ""), "read: 10, 5/s");
     EXPECT_EQ(progress_line("x", 0, 10, 0, ""), "x: 0% (0 of 10)");
+    EXPECT_EQ(progress_line("x", 5, 10, 1, "", "fine", 0.5), "x: 50% (5 of 10), 0.50/s, 0:10 left, fine");
+    EXPECT_EQ(progress_line("x", 5, 10, 1, "", "fine", 0), "x: 50% (5 of 10), fine");
     EXPECT_EQ(progress_line("x", 1, 3601 * 2, 1, ""), "x: 0% (1 of 7202), 1/s, 2:00:01 left");
 }
 

@@ -1,45 +1,19 @@
 #include <chrono>
 
-#include "stipple/cli/common/table.h"
 #include "stipple/cli/radiance/commands.h"
-#include "stipple/cli/radiance/scene_arguments.h"
-#include "stipple/cli/radiance/train_keys.h"
+#include "stipple/cli/radiance/train_report.h"
+#include "stipple/cli/radiance/train_run.h"
 #include "stipple/core/log.h"
 #include "stipple/core/terminal.h"
+#include "stipple/radiance/train_keys.h"
 
 namespace stipple::cli {
 namespace {
-
-struct RadianceTrainOptions {
-    SceneArguments scene;
-    std::string output, mode = "auto", background = "auto";
-    std::vector<std::string> settings;
-    int64_t voxels = 0;
-    bool deterministic = false;
-};
 
 /// The name of the mode: what is quick enough for the device.
 std::string mode_of(const RadianceTrainOptions& options, Device device) {
     if (options.mode != "auto") return options.mode;
     return device.type == DeviceType::cuda ? "fast" : "small";
-}
-
-radiance::TrainOptions train_options(const RadianceTrainOptions& given, const std::string& mode, const Common& common) {
-    radiance::TrainOptions options;
-    if (mode == "small") {
-        options = radiance::small_options();
-        if (given.voxels > 0)
-            options.fine.num_voxels = options.fine.num_voxels_base = given.voxels * given.voxels * given.voxels;
-    } else if (mode == "parity") {
-        options = radiance::parity_options(given.voxels > 0 ? given.voxels : 160);
-    } else {
-        options = mode == "fast" ? radiance::fast_options() : radiance::quality_options();
-        if (given.voxels > 0) options.fine.num_voxels = given.voxels * given.voxels * given.voxels;
-    }
-    for (const std::string& assignment : given.settings) set_train_option(options, assignment);
-    options.seed = common.seed;
-    options.deterministic = given.deterministic;
-    return options;
 }
 
 /// White where pictures have transparency, as the papers have it; black for photographs, which show all there is.
@@ -50,78 +24,7 @@ radiance::Background background_of(const RadianceTrainOptions& options, const ra
     return scene.has_alpha && !scene.alpha_is_unknown ? radiance::Background::white : radiance::Background::black;
 }
 
-std::string scene_text(const radiance::Scene& scene, Json& fields) {
-    const auto used = static_cast<int64_t>(scene.train.size());
-    const Image& first = scene.train[0].pixels;
-    std::vector<std::pair<std::string, std::string>> pairs = {
-        {"scene", scene.source},
-        {"images", fmt::format("{} to train on, {} listed, the first {} x {}", grouped(used),
-                               grouped(scene.listed_images), first.width(), first.height())},
-        {"depths", fmt::format("{:.4g} to {:.4g}", scene.near, scene.far)}};
-    std::string box = "by cameras and depths";
-    if (scene.box) {
-        const Box<float>& b = *scene.box;
-        box = fmt::format("{:.4g} {:.4g} {:.4g} to {:.4g} {:.4g} {:.4g}", b.low[0], b.low[1], b.low[2], b.high[0],
-                          b.high[1], b.high[2]);
-    }
-    pairs.push_back({"box", box});
-    fields = {{"source", scene.source}, {"train_images", used},        {"listed_images", scene.listed_images},
-              {"width", first.width()}, {"height", first.height()},    {"near", scene.near},
-              {"far", scene.far},       {"has_alpha", scene.has_alpha}};
-    return format_pairs(pairs, 0);
-}
-
-struct TimedPart {
-    const char* name;
-    const char* field;
-    double seconds;
-};
-
-std::string times_text(const radiance::TrainTimes& times, double save, const std::string& style, Json& fields) {
-    const TimedPart parts[] = {{"box", "box", times.box},
-                               {"coarse, setup", "coarse_setup", times.coarse_setup},
-                               {"coarse, loop", "coarse", times.coarse},
-                               {"fine, setup", "fine_setup", times.fine_setup},
-                               {"fine, loop", "fine", times.fine},
-                               {"packing", "pack", times.pack}};
-    Table table{{"part", "time (s)"}, {}};
-    double total = 0;
-    for (const TimedPart& part : parts) {
-        table.rows.push_back({part.name, fmt::format("{:.2f}", part.seconds)});
-        fields[part.field] = part.seconds;
-        total += part.seconds;
-    }
-    table.rows.push_back({"total", fmt::format("{:.2f}", total)});
-    fields["total"] = total;
-    fields["save"] = save;
-    fields["ms_per_fine_step"] = times.ms_per_fine_step;
-    fields["peak_bytes"] = times.peak_bytes;
-    fields["samples"] = {
-        {"in_box", times.in_box}, {"in_mask", times.in_mask}, {"opaque", times.opaque}, {"kept", times.kept}};
-    std::string text = format_table(table, style);
-    if (!style.empty()) return text;
-    const auto count = [](double samples) { return grouped(std::llround(samples)); };
-    return text + "\n" +
-           format_pairs({{"fine step", fmt::format("{:.2f} ms", times.ms_per_fine_step)},
-                         {"peak memory", bytes_text(times.peak_bytes)},
-                         {"samples of a step",
-                          fmt::format("{} in the box, {} in occupied space, {} opaque, {} kept", count(times.in_box),
-                                      count(times.in_mask), count(times.opaque), count(times.kept))},
-                         {"saving", fmt::format("{:.2f} s", save)}},
-                        0);
-}
-
-/// What the parts of a step took, where --set profile_steps asked for it.
-std::string profile_text(const std::vector<radiance::StepPart>& parts, Json& fields, const std::string& style) {
-    Table table{{"part of a step", "time (ms)"}, {}};
-    for (const radiance::StepPart& part : parts) {
-        table.rows.push_back({part.name, fmt::format("{:.4f}", part.milliseconds)});
-        fields["profile"][part.name] = part.milliseconds;
-    }
-    return "\n" + format_table(table, style);
-}
-
-/// How it was trained, for who finds the file.
+/// How it was trained, for who finds the file. Nothing that another run of the same training would say differently.
 void add_notes(radiance::Field& field, const RadianceTrainOptions& options, const std::string& mode,
                const radiance::TrainOptions& training, Device device, const radiance::TrainStep& last) {
     field.notes["scene"] = stem_of(options.scene.folder);
@@ -129,62 +32,135 @@ void add_notes(radiance::Field& field, const RadianceTrainOptions& options, cons
     field.notes["steps"] = fmt::format("{} + {}", training.coarse.N_iters, training.fine.N_iters);
     field.notes["seed"] = std::to_string(training.seed);
     field.notes["device"] = to_string(device);
-    field.notes["seconds"] = fmt::format("{:.1f}", last.seconds);
     field.notes["training PSNR"] = fmt::format("{:.2f}", last.psnr);
 }
 
-Result run_radiance_train(const RadianceTrainOptions& options, const Common& common) {
-    STIPPLE_REQUIRE(options.voxels == 0 || (options.voxels >= 8 && options.voxels <= 800),
-                    "--voxels must be 8 to 800, got {}", options.voxels);
-    const Device device = parse_device(common.device);
-    const std::string mode = mode_of(options, device);
-    radiance::TrainOptions training = train_options(options, mode, common);
+/// What is trained, new or from a run folder.
+struct Plan {
+    RadianceTrainOptions options;
+    Device device;
+    std::string mode;
+    radiance::TrainOptions training;
+    std::optional<RunFolder> folder;  // of a resumed run
+};
+
+Plan new_training(const RadianceTrainOptions& given, const Common& common) {
+    STIPPLE_REQUIRE(given.voxels == 0 || (given.voxels >= 8 && given.voxels <= 800),
+                    "--voxels must be 8 to 800, got {}", given.voxels);
+    STIPPLE_REQUIRE(given.has_run() || (given.checkpoint_every == 0 && given.render_every == 0 && given.max_steps == 0),
+                    "--checkpoint-every, --render-every and --max-steps are for --checkpoints and --resume");
+    Plan plan = {given, parse_device(common.device), {}, {}, {}};
+    plan.mode = mode_of(given, plan.device);
+    plan.training = train_options(given, plan.mode, common);
+    return plan;
+}
+
+Plan resumed(const RadianceTrainOptions& given, const Common& common) {
+    const RadianceTrainOptions defaults;
+    STIPPLE_REQUIRE(given.checkpoints.empty(), "--resume goes on in its folder: --checkpoints is for new runs");
+    STIPPLE_REQUIRE(given.mode == defaults.mode && given.background == defaults.background && given.settings.empty() &&
+                        given.voxels == 0 && !given.deterministic && given.scene.reduce == defaults.scene.reduce &&
+                        given.scene.test_every == defaults.scene.test_every,
+                    "--resume takes the options of training from the run; FOLDER, -o, --device, --checkpoint-every, "
+                    "--render-every, --render-views and --max-steps can be given");
+    RunFolder folder = RunFolder::resume(given.resume);
+    try {
+        ResumedTraining run = resumed_training(folder.config(), given);
+        STIPPLE_REQUIRE(common.seed == 0 || common.seed == run.training.seed,
+                        "--resume takes the seed from the run: {}", run.training.seed);
+        const Device device = parse_device(common.device == "auto" ? run.device : common.device);
+        return {run.options, device, run.mode, run.training, std::move(folder)};
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::bad_config) throw;
+        throw error.at_path(given.resume + "/config.toml");
+    }
+}
+
+radiance::Scene load_training_scene(const Plan& plan, const Common& common) {
+    radiance::Scene scene = load_photographs(plan.options.scene, common, plan.options.render_every == 0);
+    if (scene.train.empty())
+        throw Error(ErrorCode::bad_file, Place{plan.options.scene.folder}, "has no pictures to train on");
+    if (plan.options.render_every > 0 && scene.test.empty())
+        throw Error(ErrorCode::bad_file, Place{plan.options.scene.folder}, "has no test pictures for --render-every");
+    return scene;
+}
+
+radiance::TrainResult run_plan(const Plan& plan, const radiance::Scene& scene, RunFolder* folder, bool is_resumed,
+                               const Common& common, radiance::TrainStep& last) {
+    radiance::TrainRun run;
+    run.folder = folder;
+    run.is_resumed = is_resumed;
+    run.checkpoint_every = plan.options.checkpoint_every;
+    run.render_every = plan.options.render_every;
+    run.render_views = plan.options.render_views;
+    run.max_steps = plan.options.max_steps;
+    run.refuses_damaged = plan.options.strict;
+    run.survives_save_errors = plan.options.on_save_error == "warn";
+    return about_file(plan.options.scene.folder, [&] {
+        Progress bar("train", int64_t{plan.training.coarse.N_iters} + plan.training.fine.N_iters, progress_mode(common),
+                     "steps");
+        const auto show = [&](const radiance::TrainStep& step) {
+            if (step.test_psnr && step.test_psnr != last.test_psnr && progress_mode(common) != ProgressMode::never)
+                log_info("step {}: test views {:.2f} dB", grouped(step.step), *step.test_psnr);
+            bar.tell(step_note(step), step.steps_per_second);
+            bar.add(step.step - last.step);
+            last = step;
+        };
+        return radiance::train(scene, plan.training, plan.device, show, run);
+    });
+}
+
+Result run_radiance_train(const RadianceTrainOptions& given, const Common& common) {
+    const bool is_resumed = !given.resume.empty();
+    Plan plan = is_resumed ? resumed(given, common) : new_training(given, common);
+    const RadianceTrainOptions& options = plan.options;
     require_writable(options.output, common.overwrite_mode());
     Result result;
     result.fields["inputs"] = Json::array({options.scene.folder});
-    const radiance::Scene scene = load_photographs(options.scene, common, true);
-    if (scene.train.empty())
-        throw Error(ErrorCode::bad_file, Place{options.scene.folder}, "has no pictures to train on");
-    training.background = background_of(options, scene);
+    const radiance::Scene scene = load_training_scene(plan, common);
+    if (!is_resumed) plan.training.background = background_of(options, scene);
     Json scene_fields = Json::object(), time_fields = Json::object();
     const std::string facts = scene_text(scene, scene_fields);
     result.fields["scene"] = scene_fields;
-    result.fields["mode"] = mode;
+    result.fields["mode"] = plan.mode;
     result.fields["outputs"] = Json::array({{{"path", options.output}, {"written", !common.dry_run}}});
     if (common.dry_run) {
         result.text = facts + fmt::format("would write {}\n", printable(options.output));
         return result;
     }
-    const int64_t estimate = radiance::estimate_bytes(scene, training);
+    const int64_t estimate = radiance::estimate_bytes(scene, plan.training);
     result.fields["estimated_bytes"] = estimate;
     if (!common.quiet && !common.json && common.table.empty())
         print(facts + fmt::format("memory at most {}\n\n", bytes_text(estimate)));
+    if (!options.checkpoints.empty())
+        plan.folder =
+            RunFolder::create(options.checkpoints, run_config(options, plan.mode, plan.device, plan.training));
 
     radiance::TrainStep last;
-    std::optional<Progress> bar;
-    radiance::TrainResult trained = about_file(options.scene.folder, [&] {
-        const int64_t steps = int64_t{training.coarse.N_iters} + training.fine.N_iters;
-        bar.emplace("train", steps, progress_mode(common), "steps");
-        return radiance::train(scene, training, device, [&](const radiance::TrainStep& step) {
-            bar->add(step.step - last.step);
-            // A tenth of the way, again and again: how good it has become.
-            if (progress_mode(common) != ProgressMode::never && 10 * step.step / steps > 10 * last.step / steps)
-                log_info("{}: step {} of {}, {:.2f} dB", step.stage, grouped(step.step), grouped(steps), step.psnr);
-            last = step;
-        });
-    });
-    bar.reset();
+    radiance::TrainResult trained =
+        run_plan(plan, scene, plan.folder ? &*plan.folder : nullptr, is_resumed, common, last);
+    result.warnings = trained.warnings;
+    if (plan.folder) result.fields["run"] = plan.folder->path();
+    result.fields["complete"] = trained.is_complete;
+    result.fields["psnr"] = last.psnr;
+    if (last.test_psnr) result.fields["test_psnr"] = *last.test_psnr;
+    if (!trained.is_complete) {
+        result.fields["outputs"] = Json::array({{{"path", options.output}, {"written", false}}});
+        result.text =
+            fmt::format("stopped after step {} of {}, saved\n  go on with: stipple radiance train --resume {}\n",
+                        grouped(last.step), grouped(last.steps), printable(plan.folder->path()));
+        return result;
+    }
     radiance::Field& field = trained.field;
     if (field.cameras.empty())
         for (const radiance::Photograph& photograph : scene.train) field.cameras.push_back(photograph.camera);
-    add_notes(field, options, mode, training, device, last);
+    add_notes(field, options, plan.mode, plan.training, plan.device, last);
     const auto start = std::chrono::steady_clock::now();
     radiance::save_field(options.output, field, common.overwrite_mode());
     const double save = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     result.text = times_text(trained.times, save, common.table, time_fields);
     if (!trained.profile.empty()) result.text += profile_text(trained.profile, time_fields, common.table);
     result.fields["times"] = time_fields;
-    result.fields["psnr"] = last.psnr;
     result.fields["field"] = describe_field(options.output, field).fields;
     if (common.table.empty())
         result.text +=
@@ -210,11 +186,39 @@ Command add_radiance_train(Arguments& group, Common& common) {
         .text("auto|white|black|random");
     app.option("--set", options->settings, "Options of training: fine.N_iters=5000").text("KEY=VALUE...");
     app.flag("--deterministic", options->deterministic, "The same bits in every run, for some time more");
+    app.option("--checkpoints", options->checkpoints, "New run folder: checkpoints, metrics, test views").text("DIR");
+    app.option("--checkpoint-every", options->checkpoint_every, "Steps between checkpoints; without it a tenth of all")
+        .from_zero()
+        .text("N")
+        .no_default();
+    app.option("--resume", options->resume, "Go on with a run, bit for bit").text("DIR");
+    app.option("--render-every", options->render_every, "Steps between pictures of test views in DIR/renders")
+        .from_zero()
+        .text("N")
+        .no_default();
+    app.option("--render-views", options->render_views, "How many of them at most").between(1, 1000).text("N");
+    app.option("--max-steps", options->max_steps, "Save and end after so many steps of the run")
+        .from_zero()
+        .text("N")
+        .no_default();
+    app.option("--on-save-error", options->on_save_error, "A checkpoint that cannot be written")
+        .one_of({"stop", "warn"});
+    app.flag("--strict", options->strict, "A damaged checkpoint is an error, not skipped");
     add_scene_options(app, options->scene);
-    app.footer("Keys of coarse. and fine.: " + train_keys_text() +
+    app.footer("Keys of coarse. and fine.: " + radiance::train_keys_text() +
                "\n\nExample:\n  stipple radiance train nerf_synthetic/lego -o lego.field\n"
-               "  stipple radiance train garden/ --reduce 4 --mode small -o garden.field");
-    return {&app, [options, &common] { return run_radiance_train(*options, common); }, {data, output}};
+               "  stipple radiance train garden/ --reduce 4 --checkpoints runs/garden -o garden.field\n"
+               "  stipple radiance train --resume runs/garden");
+    const auto run = [options, &common, &app, data, output] {
+        // Only a new training needs both: a run knows them.
+        for (const Option& option : {data, output})
+            if (options->resume.empty() && !option.given())
+                throw Error(ErrorCode::bad_argument,
+                            option.is_positional() ? "FOLDER is missing: which photographs?" : "--output is missing",
+                            fmt::format("see: {}", app.help_call()));
+        return run_radiance_train(*options, common);
+    };
+    return {&app, run, {}};
 }
 
 }  // namespace stipple::cli

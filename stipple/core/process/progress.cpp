@@ -51,19 +51,24 @@ std::string_view first_columns(std::string_view text, int count) {
     return text.substr(0, end);
 }
 
-std::string rate_text(int64_t done, double seconds, std::string_view unit) {
-    const std::string rate = short_number(seconds > 0 ? static_cast<double>(done) / seconds : 0);
-    return unit.empty() ? rate + "/s" : fmt::format("{} {}/s", rate, unit);
+std::string rate_text(double rate, std::string_view unit) {
+    return unit.empty() ? short_number(rate) + "/s" : fmt::format("{} {}/s", short_number(rate), unit);
 }
 
-double seconds_left(int64_t done, int64_t total, double seconds) {
-    return seconds / static_cast<double>(done) * static_cast<double>(std::max<int64_t>(0, total - done));
+/// Units a second: what was told, or the mean; 0: not known.
+double rate_of(int64_t done, double seconds, std::optional<double> told) {
+    if (told) return *told;
+    return seconds > 0 ? static_cast<double>(done) / seconds : 0;
+}
+
+double seconds_left(int64_t done, int64_t total, double rate) {
+    return static_cast<double>(std::max<int64_t>(0, total - done)) / rate;
 }
 
 }  // namespace
 
 std::string progress_bar(std::string_view label, int64_t done, int64_t total, double seconds, std::string_view unit,
-                         int width, bool color) {
+                         int width, bool color, std::string_view note, std::optional<double> told) {
     const int room = std::max(0, width - 1);  // the last column stays free: some terminals wrap when it is filled
     std::string text = total > 0 ? fmt::format("{:3}%", percent(done, total)) : short_number(static_cast<double>(done));
     const int label_room = room - columns(text) - 1;
@@ -73,8 +78,11 @@ std::string progress_bar(std::string_view label, int64_t done, int64_t total, do
     const auto add_tail = [&](const std::string& part) {
         if (columns(text) + columns(tail) + columns(part) + 2 <= room) tail += "  " + part;
     };
-    if (done > 0 && total > 0) add_tail(duration(seconds_left(done, total, seconds)) + " left");
-    if (done > 0) add_tail(rate_text(done, seconds, unit));
+    const double rate = rate_of(done, seconds, told);
+    if (done > 0 && total > 0 && (rate > 0 || !told))
+        add_tail(duration(rate > 0 ? seconds_left(done, total, rate) : 0) + " left");
+    if (!note.empty()) add_tail(std::string(note));
+    if (done > 0 && (rate > 0 || !told)) add_tail(rate_text(rate, unit));
     const int bar = std::min(40, room - columns(text) - columns(tail) - 3);
     if (total > 0 && bar >= 5) {
         const int filled = static_cast<int>(static_cast<double>(bar) *
@@ -86,14 +94,18 @@ std::string progress_bar(std::string_view label, int64_t done, int64_t total, do
     return text + tail;
 }
 
-std::string progress_line(std::string_view label, int64_t done, int64_t total, double seconds, std::string_view unit) {
+std::string progress_line(std::string_view label, int64_t done, int64_t total, double seconds, std::string_view unit,
+                          std::string_view note, std::optional<double> told) {
     const std::string space = unit.empty() ? "" : " ";
     std::string text =
         total > 0 ? fmt::format("{}: {}% ({} of {}{}{})", label, percent(done, total), done, total, space, unit)
                   : fmt::format("{}: {}{}{}", label, done, space, unit);
-    if (done > 0) text += ", " + rate_text(done, seconds, unit);
-    if (done > 0 && total > 0) text += fmt::format(", {} left", duration(seconds_left(done, total, seconds)));
-    return text;
+    const double rate = rate_of(done, seconds, told);
+    if (done > 0 && (rate > 0 || !told)) {
+        text += ", " + rate_text(rate, unit);
+        if (total > 0) text += fmt::format(", {} left", duration(rate > 0 ? seconds_left(done, total, rate) : 0));
+    }
+    return note.empty() ? text : fmt::format("{}, {}", text, note);
 }
 
 Progress::Progress(std::string label, int64_t total, ProgressMode mode, std::string unit)
@@ -134,7 +146,7 @@ void Progress::report(int64_t done, double seconds) {
     shown_ = true;
     if (terminal_) {
         next_seconds_ = seconds + kBarInterval;
-        show_status(progress_bar(label_, done, total_, seconds, unit_, terminal_width(), use_color()));
+        show_status(progress_bar(label_, done, total_, seconds, unit_, terminal_width(), use_color(), note_, rate_));
         return;
     }
     next_seconds_ = seconds + kLineInterval;
@@ -143,7 +155,13 @@ void Progress::report(int64_t done, double seconds) {
         next_done_ = (done / tenth + 1) * tenth;
     }
     if (total_ > 0 && done >= total_) return;  // finish() has the last word
-    write_line(progress_line(label_, done, total_, seconds, unit_));
+    write_line(progress_line(label_, done, total_, seconds, unit_, note_, rate_));
+}
+
+void Progress::tell(std::string_view note, double rate) {
+    const std::lock_guard lock(mutex_);
+    note_ = printable(note);
+    rate_ = rate;
 }
 
 void Progress::finish(std::string_view message) {

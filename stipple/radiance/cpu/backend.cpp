@@ -247,11 +247,12 @@ public:
         });
     }
 
-    void steps(int64_t count) override {
-        for (int64_t i = 0; i < count; ++i) {
-            check_interrupted();
+    int64_t steps(int64_t count) override {
+        for (int64_t made = 0; made < count;) {
             cpu::run_step(memory_);
+            if (++made < count && caught_signal() != 0) return made;
         }
+        return count;
     }
 
     StepState take_state() override {
@@ -278,6 +279,42 @@ public:
             }
         }
         unpack_network(memory_.network.value, field.network);
+    }
+
+    TrainState save() override {
+        const auto numbers = [](const cpu::Values& from) { return MovedNumbers{from.value, from.mean, from.square}; };
+        TrainState state;
+        state.is_fine = memory_.channels == kFeatures;
+        state.grid = structure_.shape;
+        state.shift = memory_.constants.shift;
+        state.step = memory_.state;
+        state.counts = memory_.counts;
+        state.place = structure_.numbers.place;
+        state.occupied = structure_.occupied;
+        state.density = numbers(memory_.density);
+        state.features = numbers(memory_.features);
+        if (state.is_fine) state.network = numbers(memory_.network);
+        state.density_rate = memory_.density_rate;
+        if (memory_.pool.list) state.pixels = pixel_bits(list_, first_.back());
+        return state;
+    }
+
+    void restore(TrainState state, const StepConstants& constants) override {
+        structure_ = {state.grid, bricks_at(state.grid, std::move(state.place)), std::move(state.occupied)};
+        memory_ = {};
+        memory_.channels = state.is_fine ? kFeatures : 3;
+        const std::pair<cpu::Values*, MovedNumbers*> all[] = {{&memory_.density, &state.density},
+                                                              {&memory_.features, &state.features},
+                                                              {&memory_.network, &state.network}};
+        for (const auto& [to, from] : all) to->value = std::move(from->value);
+        memory_.density_rate = std::move(state.density_rate);
+        list_ = pixel_list(state.pixels);
+        memory_.pool = {nullptr, first_.back(), !state.is_fine};
+        if (!list_.empty()) memory_.pool = {list_.data(), static_cast<uint32_t>(list_.size()), !state.is_fine};
+        begin_resolution(constants);
+        for (const auto& [to, from] : all) to->mean = std::move(from->mean), to->square = std::move(from->square);
+        memory_.state = state.step;
+        memory_.counts = state.counts;
     }
 
     int64_t peak_bytes() const override { return peak_bytes_; }

@@ -4,8 +4,7 @@
 #include <memory>
 
 #include "stipple/radiance/train.h"
-#include "stipple/radiance/train/adam.h"
-#include "stipple/radiance/train/constants.h"
+#include "stipple/radiance/train/state.h"
 
 namespace stipple::radiance {
 
@@ -35,7 +34,9 @@ public:
 
     /// Nodes about which all 27 are transparent become free.
     virtual void refresh_occupancy() = 0;
-    virtual void steps(int64_t count) = 0;
+    /// Returns how many were made: fewer where the process was asked to stop, but one at least, since what happens
+    /// before a step must not happen twice.
+    virtual int64_t steps(int64_t count) = 0;
 
     /// The state now; the sum of errors begins again.
     virtual StepState take_state() = 0;
@@ -45,6 +46,11 @@ public:
 
     /// Bricks, densities, features and network of the fine grid.
     virtual void pack(Field& field) = 0;
+
+    /// All that the steps after it depend on, but for photographs and constants. Changes nothing.
+    virtual TrainState save() = 0;
+    /// As it was when `state` was saved; `state` is without a fault.
+    virtual void restore(TrainState state, const StepConstants& constants) = 0;
     virtual int64_t peak_bytes() const = 0;
 };
 

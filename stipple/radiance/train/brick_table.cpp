@@ -17,6 +17,15 @@ BrickTable number_bricks(std::span<const uint8_t> wanted) {
     return bricks;
 }
 
+BrickTable bricks_at(const GridShape& grid, std::vector<int32_t> place) {
+    const std::array<int32_t, 3> count = grid.bricks();
+    BrickTable bricks;
+    bricks.table.resize(static_cast<size_t>(int64_t{count[0]} * count[1] * count[2]), -1);
+    for (size_t i = 0; i < place.size(); ++i) bricks.table[static_cast<size_t>(place[i])] = static_cast<int32_t>(i);
+    bricks.place = std::move(place);
+    return bricks;
+}
+
 namespace {
 
 /// Nodes of a brick that have a neighbour in the brick beside it at (dx, dy, dz).

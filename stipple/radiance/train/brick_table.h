@@ -19,6 +19,9 @@ struct BrickTable {
 /// nodes than 2^31 - 1.
 BrickTable number_bricks(std::span<const uint8_t> wanted);
 
+/// Bricks that are stored at places of the table, ascending.
+BrickTable bricks_at(const GridShape& grid, std::vector<int32_t> place);
+
 /// Bricks within one node of an occupied one. occupied: [stored bricks of `bricks`] a bit per node.
 std::vector<uint8_t> bricks_near(const GridShape& grid, const BrickTable& bricks, std::span<const uint64_t> occupied);
 

@@ -1,24 +1,17 @@
 #include "stipple/radiance/train.h"
 
-#include <chrono>
 #include <cmath>
 
 #include "stipple/core/interrupt.h"
 #include "stipple/core/rng.h"
 #include "stipple/radiance/march/opacity.h"
 #include "stipple/radiance/train/backend.h"
+#include "stipple/radiance/train/stopwatch.h"
+#include "stipple/radiance/train/test_views.h"
+#include "stipple/radiance/train/train_log.h"
 
 namespace stipple::radiance {
 namespace {
-
-class Stopwatch {
-public:
-    double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
-private:
-    using Clock = std::chrono::steady_clock;
-    Clock::time_point start_ = Clock::now();
-};
 
 float voxel_of(const Box<float>& box, int64_t voxels) {
     const double volume = double{box.extent(0)} * box.extent(1) * box.extent(2);
@@ -166,110 +159,275 @@ double psnr_of(const StepState& state) {
     return mean > 0 ? -10 * std::log10(mean) : 100;
 }
 
-constexpr int64_t kReportEvery = 250;  // steps
+/// Steps between two reports: some tenths of a second on a GPU, a few seconds on two cores.
+int64_t report_every(Device device) {
+    return device.type == DeviceType::cuda ? 250 : 25;
+}
+
+/// The next multiple of `every` after `step`; far away for 0.
+int64_t next_multiple(int64_t step, int64_t every) {
+    return every > 0 ? (step / every + 1) * every : INT64_MAX;
+}
+
+bool is_stop(const Error& error) {
+    return error.code() == ErrorCode::interrupted || error.code() == ErrorCode::terminated;
+}
 
 class Schedule {
 public:
-    Schedule(const Scene& scene, const TrainOptions& options, Backend& backend,
-             const std::function<void(const TrainStep&)>& report)
-        : scene_(scene), options_(options), backend_(backend), report_(report) {}
+    Schedule(const Scene& scene, const TrainOptions& options, Device device, Backend& backend,
+             const std::function<void(const TrainStep&)>& report, const TrainRun& run)
+        : scene_(scene),
+          options_(options),
+          backend_(backend),
+          report_(report),
+          run_(run),
+          report_every_(report_every(device)),
+          all_steps_(int64_t{options.coarse.N_iters} + options.fine.N_iters) {
+        if (run.folder) log_ = std::make_unique<TrainLog>(scene, options, device, run, result_.warnings);
+        checkpoint_every_ = run.checkpoint_every > 0 ? run.checkpoint_every : std::max<int64_t>(1, all_steps_ / 10);
+    }
 
     TrainResult run() {
+        std::optional<SavedTraining> saved;
+        if (log_) saved = log_->resume();
+        if (saved) {
+            psnr_ = saved->psnr;
+            if (saved->state.is_fine) {
+                resume_fine(std::move(saved->state));
+                return std::move(result_);
+            }
+        }
         Stopwatch part;
         const Box<float> box = scene_.box ? *scene_.box : box_of_cameras(scene_);
         result_.times.box = part.seconds();
         part = {};
-        const GridShape grid = grid_of(box, options_.coarse.num_voxels);
+        const GridShape grid = saved ? saved->state.grid : grid_of(box, options_.coarse.num_voxels);
         const StepConstants constants =
             constants_of(options_.coarse, options_, scene_, grid, shift_of(options_.coarse.alpha_init), 0);
-        backend_.begin_coarse(grid, constants);
+        stage_ = {"coarse", &options_.coarse, 0, grid, constants, saved ? saved->state.step.step : 0};
+        if (saved) {
+            backend_.restore(std::move(saved->state), constants);
+        } else {
+            backend_.begin_coarse(grid, constants);
+        }
         result_.times.coarse_setup = part.seconds();
+        if (saved) report();
+        // What cannot be saved shows before anything is computed.
+        if (log_ && !saved) save();
+        if (!timed_loop(result_.times.coarse)) return std::move(result_);
         part = {};
-        loop("coarse", options_.coarse, grid, constants);
-        result_.times.coarse = part.seconds();
-        part = {};
-        fine(grid, opacities(backend_.coarse_density(), constants), backend_.coarse_seen(), part);
+        begin_fine(grid, opacities(backend_.coarse_density(), constants), backend_.coarse_seen());
+        result_.times.fine_setup = part.seconds();
+        fine();
         return std::move(result_);
     }
 
 private:
-    void fine(const GridShape& coarse, const std::vector<float>& opaque, const std::vector<uint8_t>& seen,
-              Stopwatch part) {
+    /// A stage and how far it is.
+    struct Stage {
+        const char* name = "";
+        const StageOptions* options = nullptr;
+        int64_t before = 0;  // steps of the stage before
+        GridShape grid;
+        StepConstants constants;
+        int64_t done = 0;
+    };
+
+    void begin_fine(const GridShape& coarse, const std::vector<float>& opaque, const std::vector<uint8_t>& seen) {
         const StageOptions& stage = options_.fine;
-        box_ = box_of_content(coarse, opaque, seen, options_.bbox_thres, options_.world_bound_scale);
-        const GridShape grid = grid_of(box_, stage.num_voxels >> stage.pg_scale.size());
+        const Box<float> box = box_of_content(coarse, opaque, seen, options_.bbox_thres, options_.world_bound_scale);
+        const GridShape grid = grid_of(box, stage.num_voxels >> stage.pg_scale.size());
         const std::vector<uint8_t> occupied = occupied_nodes(grid, coarse, pooled(coarse, opaque), options_.bbox_thres);
-        shift_ = shift_of(stage.alpha_init);
-        const StepConstants constants = constants_of(stage, options_, scene_, grid, shift_, 1);
-        backend_.begin_fine(grid, constants, occupied, initial_network(options_.seed));
+        set_fine(grid, shift_of(stage.alpha_init), 0);
+        backend_.begin_fine(grid, stage_.constants, occupied, initial_network(options_.seed));
+    }
+
+    void resume_fine(TrainState state) {
+        const Stopwatch part;
+        set_fine(state.grid, state.shift, state.step.step);
+        const SampleCounts counts = state.counts;
+        backend_.restore(std::move(state), stage_.constants);
+        if (stage_.done >= options_.fine.N_iters) counts_ = counts;
         result_.times.fine_setup = part.seconds();
-        part = {};
-        const GridShape last = loop("fine", stage, grid, constants);
-        result_.times.fine = part.seconds();
-        result_.times.ms_per_fine_step = 1000 * result_.times.fine / std::max(stage.N_iters, 1);
-        part = {};
-        const SampleCounts counts = backend_.last_samples();
+        report();
+        fine();
+    }
+
+    void set_fine(const GridShape& grid, float shift, int64_t done) {
+        stage_ = {"fine",
+                  &options_.fine,
+                  options_.coarse.N_iters,
+                  grid,
+                  constants_of(options_.fine, options_, scene_, grid, shift, 1),
+                  done};
+    }
+
+    void fine() {
+        const int64_t from = stage_.done;
+        if (!timed_loop(result_.times.fine)) return;
+        result_.times.ms_per_fine_step =
+            1000 * result_.times.fine / static_cast<double>(std::max<int64_t>(stage_.done - from, 1));
+        const Stopwatch part;
+        const SampleCounts counts = counts_ ? *counts_ : backend_.last_samples();
         result_.times.in_box = static_cast<double>(counts.in_box);
         result_.times.in_mask = static_cast<double>(counts.in_mask);
         result_.times.opaque = static_cast<double>(counts.opaque);
         result_.times.kept = static_cast<double>(counts.kept);
-        Field& field = result_.field;
-        const StepConstants finished = constants_of(stage, options_, scene_, last, shift_, 1);
-        field.grid = last;
-        field.density_shift = shift_;
-        field.voxel_ratio = finished.voxel_ratio;
+        result_.field = field_now();
+        result_.times.pack = part.seconds();
+        if (options_.profile_steps > 0) result_.profile = backend_.profile(options_.profile_steps);
+        finish_times();
+    }
+
+    Field field_now() {
+        const StageOptions& stage = *stage_.options;
+        Field field;
+        field.grid = stage_.grid;
+        field.density_shift = stage_.constants.shift;
+        field.voxel_ratio = stage_.constants.voxel_ratio;
         field.step = stage.stepsize;
         field.least_weight = stage.fast_color_thres;
         field.near = scene_.near;
         field.background = options_.background;
         field.origin = scene_.origin;
-        backend_.pack(field);
-        result_.times.pack = part.seconds();
-        if (options_.profile_steps > 0) result_.profile = backend_.profile(options_.profile_steps);
-        result_.times.peak_bytes = backend_.peak_bytes();
+        if (is_fine()) {
+            backend_.pack(field);
+        } else {
+            pack_coarse(backend_.save(), field);
+        }
+        return field;
     }
 
-    /// Steps 1 to N_iters with what happens before some of them. Returns the grid at the end.
-    GridShape loop(const char* name, const StageOptions& stage, GridShape grid, StepConstants constants) {
-        const int64_t before = std::string_view(name) == "fine" ? options_.coarse.N_iters : 0;
-        const int64_t all = int64_t{options_.coarse.N_iters} + options_.fine.N_iters;
-        int64_t done = 0;
-        while (done < stage.N_iters) {
-            const int64_t next = done + 1;  // steps count from 1
-            if ((next + stage.refresh / 2) % stage.refresh == 0) backend_.refresh_occupancy();
-            for (size_t i = 0; i < stage.pg_scale.size(); ++i) {
-                if (stage.pg_scale[i] != next) continue;
-                grid = grid_of(box_, stage.num_voxels >> (stage.pg_scale.size() - 1 - i));
-                shift_ -= 1;
-                constants = constants_of(stage, options_, scene_, grid, shift_, 1);
-                backend_.grow(grid, constants);
+    /// Returns whether the stage came to its end. `seconds`: without checkpoints and test views.
+    bool timed_loop(double& seconds) {
+        const Stopwatch part;
+        const double apart = seconds_apart();
+        rate_watch_ = {};
+        rate_step_ = step();
+        const bool is_done = loop();
+        seconds = part.seconds() - (seconds_apart() - apart);
+        if (is_done) return true;
+        result_.is_complete = false;
+        finish_times();
+        return false;
+    }
+
+    /// Steps to N_iters, which count from 1, with what happens before some of them. False: max_steps came before.
+    bool loop() {
+        const StageOptions& options = *stage_.options;
+        try {
+            while (stage_.done < options.N_iters) {
+                check_interrupted();
+                if (run_.folder && run_.max_steps > 0 && step() >= run_.max_steps) {
+                    if (!log_->is_saved(step())) save();
+                    report();
+                    return false;
+                }
+                before_step(stage_.done + 1);
+                stage_.done += backend_.steps(next_stop() - stage_.done);
+                const bool is_end = stage_.done == options.N_iters;
+                if (stage_.done % report_every_ == 0 || is_end) take_report();
+                if (!log_ || caught_signal() != 0) continue;
+                if (run_.render_every > 0 && step() % run_.render_every == 0) {
+                    log_->render(step(), field_now());
+                    report();
+                }
+                if (step() % checkpoint_every_ == 0 || (is_end && is_fine())) save();
             }
-            int64_t until = std::min<int64_t>(stage.N_iters, (done / kReportEvery + 1) * kReportEvery);
-            for (const int at : stage.pg_scale) {
-                if (at - 1 > done) until = std::min<int64_t>(until, at - 1);
-            }
-            // The next step before which nodes are looked at again.
-            const int64_t half = stage.refresh / 2;
-            until = std::min(until, ((next + half) / stage.refresh + 1) * stage.refresh - half - 1);
-            backend_.steps(until - done);
-            done = until;
             check_interrupted();
-            if (report_ && (done % kReportEvery == 0 || done == stage.N_iters)) {
-                report_({name, before + done, all, psnr_of(backend_.take_state()), watch_.seconds()});
-            }
+        } catch (const Error& error) {
+            if (!log_ || !is_stop(error)) throw;
+            if (!log_->is_saved(step())) save();
+            throw Error(error.code(), fmt::format("stopped after step {}, saved", step()),
+                        fmt::format("go on with: stipple radiance train --resume {}", run_.folder->path()));
         }
         backend_.take_state();
-        return grid;
+        return true;
     }
+
+    void before_step(int64_t next) {
+        const StageOptions& options = *stage_.options;
+        if ((next + options.refresh / 2) % options.refresh == 0) backend_.refresh_occupancy();
+        for (size_t i = 0; i < options.pg_scale.size(); ++i) {
+            if (options.pg_scale[i] != next) continue;
+            const GridShape grid = grid_of(stage_.grid.box, options.num_voxels >> (options.pg_scale.size() - 1 - i));
+            set_fine(grid, stage_.constants.shift - 1, stage_.done);
+            backend_.grow(grid, stage_.constants);
+        }
+    }
+
+    /// The step of the stage after which something other than a step happens.
+    int64_t next_stop() const {
+        const StageOptions& options = *stage_.options;
+        const int64_t done = stage_.done, half = options.refresh / 2;
+        int64_t until = std::min<int64_t>(options.N_iters, next_multiple(done, report_every_));
+        for (const int at : options.pg_scale) {
+            if (at - 1 > done) until = std::min<int64_t>(until, at - 1);
+        }
+        // The next step before which nodes are looked at again.
+        until = std::min(until, ((done + 1 + half) / options.refresh + 1) * options.refresh - half - 1);
+        if (!log_) return until;
+        until = std::min(until, next_multiple(step(), checkpoint_every_) - stage_.before);
+        until = std::min(until, next_multiple(step(), run_.render_every) - stage_.before);
+        return run_.max_steps > 0 ? std::min(until, run_.max_steps - stage_.before) : until;
+    }
+
+    /// The errors since the last report, whether anybody listens or not: sums must not depend on it.
+    void take_report() {
+        psnr_ = psnr_of(backend_.take_state());
+        const double seconds = rate_watch_.seconds();
+        const auto steps = static_cast<double>(step() - rate_step_);
+        if (steps > 0 && seconds > 0) {
+            // The last few reports count most: steps become slower as the grid grows.
+            const double now = steps / seconds;
+            rate_ = rate_ > 0 ? 0.5 * rate_ + 0.5 * now : now;
+        }
+        rate_watch_ = {};
+        rate_step_ = step();
+        const TrainStep now = report();
+        if (log_) log_->add_step(now);
+    }
+
+    TrainStep report() {
+        TrainStep now;
+        now.stage = stage_.name;
+        now.step = step();
+        now.steps = all_steps_;
+        now.psnr = psnr_;
+        if (log_) now.test_psnr = log_->test_psnr();
+        now.seconds = watch_.seconds() - seconds_apart();
+        now.steps_per_second = rate_;
+        now.seconds_left = rate_ > 0 ? static_cast<double>(all_steps_ - now.step) / rate_ : 0;
+        if (report_) report_(now);
+        return now;
+    }
+
+    void save() { log_->save(step(), backend_.save(), psnr_); }
+    void finish_times() {
+        if (log_) result_.times.checkpoints = log_->checkpoint_seconds();
+        if (log_) result_.times.test_views = log_->test_seconds();
+        result_.times.peak_bytes = backend_.peak_bytes();
+    }
+    bool is_fine() const { return stage_.options == &options_.fine; }
+    int64_t step() const { return stage_.before + stage_.done; }  // over both stages
+    double seconds_apart() const { return log_ ? log_->checkpoint_seconds() + log_->test_seconds() : 0; }
 
     const Scene& scene_;
     const TrainOptions& options_;
     Backend& backend_;
     const std::function<void(const TrainStep&)>& report_;
+    const TrainRun& run_;
+    const int64_t report_every_, all_steps_;
+    int64_t checkpoint_every_ = 0;
     TrainResult result_;
-    Box<float> box_ = Box<float>::none();
-    float shift_ = 0;
-    Stopwatch watch_;
+    std::unique_ptr<TrainLog> log_;
+    Stage stage_;
+    std::optional<SampleCounts> counts_;  // of a run that had ended
+    double psnr_ = 0;                     // of the last report
+    Stopwatch watch_, rate_watch_;
+    int64_t rate_step_ = 0;
+    double rate_ = 0;  // steps a second
 };
 
 void require_trainable(const Scene& scene, const TrainOptions& options) {
@@ -304,14 +462,14 @@ int64_t estimate_bytes(const Scene& scene, const TrainOptions& options) {
 }
 
 TrainResult train(const Scene& scene, const TrainOptions& options, Device device,
-                  const std::function<void(const TrainStep&)>& report) {
+                  const std::function<void(const TrainStep&)>& report, const TrainRun& run) {
     require_trainable(scene, options);
     std::unique_ptr<Backend> backend;
     switch (device.type) {
         case DeviceType::cpu: backend = make_cpu_backend(scene); break;
         case DeviceType::cuda: STIPPLE_CUDA_CALL(cuda::make_backend, scene, options, device, backend); break;
     }
-    return Schedule(scene, options, *backend, report).run();
+    return Schedule(scene, options, device, *backend, report, run).run();
 }
 
 }  // namespace stipple::radiance

@@ -1,18 +1,19 @@
-#include "stipple/cli/radiance/train_keys.h"
-
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cmath>
+#include <set>
 #include <variant>
 
+#include "stipple/core/error.h"
 #include "stipple/core/nearest_name.h"
 #include "stipple/core/quoted.h"
+#include "stipple/core/toml.h"
 #include "stipple/io/text.h"
+#include "stipple/radiance/train_keys.h"
 
-namespace stipple::cli {
+namespace stipple::radiance {
 namespace {
-
-using radiance::StageOptions;
-using radiance::TrainOptions;
 
 template <class Options>
 struct TrainKey {
@@ -43,11 +44,15 @@ const TrainKey<TrainOptions> kTrainKeys[] = {{"bbox_thres", &TrainOptions::bbox_
                                              {"world_bound_scale", &TrainOptions::world_bound_scale},
                                              {"half_network", &TrainOptions::half_network},
                                              {"profile_steps", &TrainOptions::profile_steps},
-                                             {"jitter", &TrainOptions::jitter},
-                                             {"profile_steps", &TrainOptions::profile_steps}};
+                                             {"jitter", &TrainOptions::jitter}};
+// Of a run, beside those: the command line has options of its own for them.
+constexpr const char* kBackground = "background";
+constexpr const char* kSeed = "seed";
+constexpr const char* kDeterministic = "deterministic";
+constexpr const char* kBackgrounds[] = {"white", "black", "random"};
 
 [[noreturn]] void refuse(const std::string& key, const std::string& value, const char* expected) {
-    throw Error(ErrorCode::bad_argument, fmt::format("--set {}: expected {}, got {}", key, expected, in_quotes(value)));
+    throw Error(ErrorCode::bad_argument, fmt::format("{}: expected {}, got {}", key, expected, in_quotes(value)));
 }
 
 int64_t whole_number(const std::string& key, const std::string& value, int64_t most) {
@@ -101,12 +106,58 @@ std::vector<std::string> all_keys() {
     return names;
 }
 
+std::string text_of(int number) {
+    return std::to_string(number);
+}
+std::string text_of(int64_t number) {
+    return std::to_string(number);
+}
+std::string text_of(float number) {
+    return fmt::format("{}", number);
+}
+std::string text_of(bool truth) {
+    return truth ? "true" : "false";
+}
+std::string text_of(const std::vector<int>& numbers) {
+    std::string text;
+    for (const int number : numbers) text += fmt::format("{}{}", text.empty() ? "" : ", ", number);
+    return "[" + text + "]";
+}
+
+template <class Options, size_t n>
+std::string lines_of(const TrainKey<Options> (&keys)[n], const Options& options) {
+    std::string text;
+    for (const TrainKey<Options>& key : keys)
+        text += fmt::format("{} = {}\n", key.name,
+                            std::visit([&](auto member) { return text_of(options.*member); }, key.member));
+    return text;
+}
+
+/// One of the three that have no key of their own; false where it is none of them.
+bool set_of_run(TrainOptions& options, const std::string& key, const std::string& value) {
+    if (key == kBackground) {
+        for (int i = 0; i < 3; ++i)
+            if (value == kBackgrounds[i]) {
+                options.background = static_cast<Background>(i);
+                return true;
+            }
+        refuse(key, value, "white, black or random");
+    } else if (key == kSeed) {
+        uint64_t seed = 0;
+        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seed);
+        if (error != std::errc() || end != value.data() + value.size()) refuse(key, value, "a whole number");
+        options.seed = seed;
+    } else if (key == kDeterministic) {
+        assign(key, value, options.deterministic);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 }  // namespace
 
-void set_train_option(TrainOptions& options, const std::string& assignment) {
-    const size_t equals = assignment.find('=');
-    STIPPLE_REQUIRE(equals != std::string::npos, "--set {}: expected KEY=VALUE", in_quotes(assignment));
-    const std::string key = assignment.substr(0, equals), value = assignment.substr(equals + 1);
+void set_train_option(TrainOptions& options, const std::string& key, const std::string& value) {
     const size_t dot = key.find('.');
     const std::string stage = key.substr(0, dot == std::string::npos ? 0 : dot),
                       name = dot == std::string::npos ? key : key.substr(dot + 1);
@@ -116,7 +167,7 @@ void set_train_option(TrainOptions& options, const std::string& assignment) {
                                           : false;
     if (is_set) return;
     const std::string near = nearest_name(key, all_keys());
-    throw Error(ErrorCode::bad_argument, fmt::format("--set: there is no key {}", in_quotes(key)),
+    throw Error(ErrorCode::bad_argument, fmt::format("there is no key {}", in_quotes(key)),
                 near.empty() ? "keys are those of docs/radiance.md" : fmt::format("did you mean {}?", near));
 }
 
@@ -126,4 +177,32 @@ std::string train_keys_text() {
     return text;
 }
 
-}  // namespace stipple::cli
+std::string to_toml(const TrainOptions& options) {
+    return fmt::format("[train]\n{} = {}\n{} = {}\n{} = {}\n{}\n[coarse]\n{}\n[fine]\n{}", kBackground,
+                       toml_string(kBackgrounds[static_cast<int>(options.background)]), kSeed, options.seed,
+                       kDeterministic, options.deterministic, lines_of(kTrainKeys, options),
+                       lines_of(kStageKeys, options.coarse), lines_of(kStageKeys, options.fine));
+}
+
+TrainOptions train_options_from_toml(std::string_view text) {
+    TrainOptions options;
+    std::set<std::string> missing = {kBackground, kSeed, kDeterministic};
+    for (const std::string& key : all_keys()) missing.insert(key);
+    for (const TomlItem& item : parse_toml(text)) {
+        const bool is_train = item.table == "train";
+        if (item.key.empty() || (!is_train && item.table != "coarse" && item.table != "fine")) continue;
+        std::string value;
+        for (const std::string& part : item.values) value += (value.empty() ? "" : ",") + part;
+        const std::string key = is_train ? item.key : item.table + "." + item.key;
+        try {
+            if (!is_train || !set_of_run(options, key, value)) set_train_option(options, key, value);
+        } catch (const Error& error) {
+            throw Error(ErrorCode::bad_config, Place{"", item.line}, error.message(), error.hint());
+        }
+        missing.erase(key);
+    }
+    if (!missing.empty()) throw Error(ErrorCode::bad_config, fmt::format("there is no {}", *missing.begin()));
+    return options;
+}
+
+}  // namespace stipple::radiance

@@ -1,0 +1,26 @@
+#pragma once
+// The options of training by name, as the published configuration has them: "fine.N_iters". One list of keys for the
+// command line and for the configuration of a run.
+
+#include <string>
+#include <string_view>
+
+#include "stipple/radiance/train.h"
+
+namespace stipple::radiance {
+
+/// Changes one option; a key without a stage is one of the whole training. Throws Error{bad_argument} for a key that is
+/// not there, naming the nearest, and for a value that is no such number: "fine.N_iters: expected a whole number".
+void set_train_option(TrainOptions& options, const std::string& key, const std::string& value);
+
+/// All keys, for the help: "N_iters, N_rand, ...".
+std::string train_keys_text();
+
+/// All of the options as TOML: [train], [coarse] and [fine]. Numbers read back as the same bits.
+std::string to_toml(const TrainOptions& options);
+
+/// What to_toml wrote, in a file that may have other tables too: every key of the three must be there. Throws
+/// Error{bad_config} with the line.
+TrainOptions train_options_from_toml(std::string_view text);
+
+}  // namespace stipple::radiance
