@@ -159,6 +159,8 @@ double psnr_of(const StepState& state) {
     return mean > 0 ? -10 * std::log10(mean) : 100;
 }
 
+constexpr double kCheckpointSeconds = 60;
+
 /// Steps between two reports: some tenths of a second on a GPU, a few seconds on two cores.
 int64_t report_every(Device device) {
     return device.type == DeviceType::cuda ? 250 : 25;
@@ -185,7 +187,6 @@ public:
           report_every_(report_every(device)),
           all_steps_(int64_t{options.coarse.N_iters} + options.fine.N_iters) {
         if (run.folder) log_ = std::make_unique<TrainLog>(scene, options, device, run, result_.warnings);
-        checkpoint_every_ = run.checkpoint_every > 0 ? run.checkpoint_every : std::max<int64_t>(1, all_steps_ / 10);
     }
 
     TrainResult run() {
@@ -333,7 +334,7 @@ private:
                     log_->render(step(), field_now());
                     report();
                 }
-                if (step() % checkpoint_every_ == 0 || (is_end && is_fine())) save();
+                if (is_checkpoint_due() || (is_end && is_fine())) save();
             }
             check_interrupted();
         } catch (const Error& error) {
@@ -368,7 +369,7 @@ private:
         // The next step before which nodes are looked at again.
         until = std::min(until, ((done + 1 + half) / options.refresh + 1) * options.refresh - half - 1);
         if (!log_) return until;
-        until = std::min(until, next_multiple(step(), checkpoint_every_) - stage_.before);
+        until = std::min(until, next_multiple(step(), run_.checkpoint_every) - stage_.before);
         until = std::min(until, next_multiple(step(), run_.render_every) - stage_.before);
         return run_.max_steps > 0 ? std::min(until, run_.max_steps - stage_.before) : until;
     }
@@ -403,7 +404,14 @@ private:
         return now;
     }
 
-    void save() { log_->save(step(), backend_.save(), psnr_); }
+    bool is_checkpoint_due() const {
+        if (run_.checkpoint_every > 0) return step() % run_.checkpoint_every == 0;
+        return since_save_.seconds() >= kCheckpointSeconds;
+    }
+    void save() {
+        log_->save(step(), backend_.save(), psnr_);
+        since_save_ = {};
+    }
     void finish_times() {
         if (log_) result_.times.checkpoints = log_->checkpoint_seconds();
         if (log_) result_.times.test_views = log_->test_seconds();
@@ -419,13 +427,12 @@ private:
     const std::function<void(const TrainStep&)>& report_;
     const TrainRun& run_;
     const int64_t report_every_, all_steps_;
-    int64_t checkpoint_every_ = 0;
     TrainResult result_;
     std::unique_ptr<TrainLog> log_;
     Stage stage_;
     std::optional<SampleCounts> counts_;  // of a run that had ended
     double psnr_ = 0;                     // of the last report
-    Stopwatch watch_, rate_watch_;
+    Stopwatch watch_, rate_watch_, since_save_;
     int64_t rate_step_ = 0;
     double rate_ = 0;  // steps a second
 };
