@@ -187,7 +187,18 @@ TEST_F(RadianceResume, AFullDisk) {
     set_failpoints("ckpt.begin:enospc");
     run.survives_save_errors = true;
     EXPECT_TRUE(bytes_of(begin("without", 0, run).field) == expected);
-    EXPECT_EQ(std::filesystem::exists(checkpoint("without", kAll)), false);
+    EXPECT_FALSE(std::filesystem::exists(checkpoint("without", kAll)));
+    // Pictures count as little: here a file is where their folder was.
+    set_failpoints("");
+    run.render_every = 10;
+    RunFolder run_folder = RunFolder::create(folder / "pictures", "");
+    run.folder = &run_folder;
+    const auto block = [&](const TrainStep&) {
+        std::filesystem::remove_all(folder / "pictures/renders");
+        test::write_file(folder / "pictures/renders", "");
+    };
+    EXPECT_TRUE(bytes_of(train(scene, options, {}, block, run).field) == expected);
+    EXPECT_FALSE(std::filesystem::is_directory(folder / "pictures/renders"));
 }
 
 TEST_F(RadianceResume, AnythingElseIsRefused) {

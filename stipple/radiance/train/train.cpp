@@ -340,7 +340,9 @@ private:
         } catch (const Error& error) {
             if (!log_ || !is_stop(error)) throw;
             if (!log_->is_saved(step())) save();
-            throw Error(error.code(), fmt::format("stopped after step {}, saved", step()),
+            const bool is_saved = log_->is_saved(step());  // not where errors of saving are survived
+            throw Error(error.code(),
+                        fmt::format("stopped after step {}, {}", step(), is_saved ? "saved" : "not saved"),
                         fmt::format("go on with: stipple radiance train --resume {}", run_.folder->path()));
         }
         backend_.take_state();
