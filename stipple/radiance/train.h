@@ -63,7 +63,7 @@ struct TrainStep {
 struct TrainRun {
     RunFolder* folder = nullptr;        // none: nothing is kept, and the rest means nothing
     bool is_resumed = false;            // goes on from the folder's newest checkpoint that is whole
-    int64_t checkpoint_every = 0;       // steps of both stages; 0: ten times
+    int64_t checkpoint_every = 0;       // steps of both stages; 0: about every minute
     int64_t render_every = 0;           // steps after which test views are rendered; 0: never
     int render_views = 3;               // at most, spread over scene.test
     int64_t max_steps = 0;              // saves and ends after so many steps of the run; 0: at its end

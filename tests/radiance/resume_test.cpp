@@ -26,7 +26,7 @@ namespace {
 TrainOptions resumed_options() {
     TrainOptions options = small_options();
     options.coarse.N_iters = 12;
-    options.coarse.N_rand = options.fine.N_rand = 128;
+    options.coarse.N_rand = options.fine.N_rand = 16;
     options.coarse.num_voxels = options.coarse.num_voxels_base = 16 * 16 * 16;
     options.coarse.alpha_init = 1e-3f;
     options.coarse.lrate_density = 0.5f;
@@ -43,7 +43,12 @@ constexpr int64_t kCoarse = 12, kAll = 26;
 
 class RadianceResume : public ::testing::Test {
 protected:
-    void TearDown() override { set_failpoints(""); }
+    /// So few rays are not worth threads, and threads change no bit.
+    void SetUp() override { set_threads(1); }
+    void TearDown() override {
+        set_failpoints("");
+        set_threads(threads_before);
+    }
 
     std::string bytes_of(const Field& field) const {
         save_field(folder / "bytes.field", field, Overwrite::allow);
@@ -81,6 +86,7 @@ protected:
         return lines;
     }
 
+    const int threads_before = threads();
     test::TemporaryFolder folder{test::Where::memory};
     Scene scene = test::analytic_scene(20, 8, 2, 0);
     TrainOptions options = resumed_options();
@@ -99,7 +105,6 @@ TEST_F(RadianceResume, AfterEveryStep) {
 
 TEST_F(RadianceResume, AgainAndAgainWithOtherThreads) {
     const std::string expected = uninterrupted();
-    const int before = threads();
     begin("run", 2);
     for (const int64_t step : {5, 12, 13, 15, 16, 17, 20, 21, 25}) {
         set_threads(1 + static_cast<int>(step % 3));
@@ -108,7 +113,6 @@ TEST_F(RadianceResume, AgainAndAgainWithOtherThreads) {
         EXPECT_FALSE(resume("run", run).is_complete);
     }
     const Field last = resume("run").field;
-    set_threads(before);
     EXPECT_TRUE(bytes_of(last) == expected);
 }
 
@@ -130,7 +134,6 @@ TEST_F(RadianceResume, KilledWhileSaving) {
         for (const int pass : {1, 4}) {
             const std::string name = fmt::format("{}-{}", place, pass);
             const test::ProcessResult killed = test::run_in_child([&] {
-                set_threads(1);  // the pool of threads is not in the child
                 set_failpoints(fmt::format("{}:kill:{}", place, pass));
                 TrainRun run;
                 run.checkpoint_every = 6;
@@ -184,7 +187,18 @@ TEST_F(RadianceResume, AFullDisk) {
     set_failpoints("ckpt.begin:enospc");
     run.survives_save_errors = true;
     EXPECT_TRUE(bytes_of(begin("without", 0, run).field) == expected);
-    EXPECT_EQ(std::filesystem::exists(checkpoint("without", kAll)), false);
+    EXPECT_FALSE(std::filesystem::exists(checkpoint("without", kAll)));
+    // Pictures count as little: here a file is where their folder was.
+    set_failpoints("");
+    run.render_every = 10;
+    RunFolder run_folder = RunFolder::create(folder / "pictures", "");
+    run.folder = &run_folder;
+    const auto block = [&](const TrainStep&) {
+        std::filesystem::remove_all(folder / "pictures/renders");
+        test::write_file(folder / "pictures/renders", "");
+    };
+    EXPECT_TRUE(bytes_of(train(scene, options, {}, block, run).field) == expected);
+    EXPECT_FALSE(std::filesystem::is_directory(folder / "pictures/renders"));
 }
 
 TEST_F(RadianceResume, AnythingElseIsRefused) {

@@ -187,7 +187,7 @@ Command add_radiance_train(Arguments& group, Common& common) {
     app.option("--set", options->settings, "Options of training: fine.N_iters=5000").text("KEY=VALUE...");
     app.flag("--deterministic", options->deterministic, "The same bits in every run, for some time more");
     app.option("--checkpoints", options->checkpoints, "New run folder: checkpoints, metrics, test views").text("DIR");
-    app.option("--checkpoint-every", options->checkpoint_every, "Steps between checkpoints; without it a tenth of all")
+    app.option("--checkpoint-every", options->checkpoint_every, "Steps between checkpoints; without it a minute")
         .from_zero()
         .text("N")
         .no_default();

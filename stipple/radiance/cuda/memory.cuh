@@ -46,8 +46,10 @@ public:
     void clear(cudaStream_t stream) {
         STIPPLE_CHECK_CUDA(cudaMemsetAsync(data_, 0, static_cast<size_t>(bytes()), stream));
     }
+    /// Other streams may read it when this returns: a copy from pageable memory alone may still be under way.
     void upload(const std::vector<T>& values) {
         STIPPLE_CHECK_CUDA(cudaMemcpy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+        STIPPLE_CHECK_CUDA(cudaStreamSynchronize(nullptr));
     }
     std::vector<T> download() const {
         std::vector<T> values(static_cast<size_t>(count_));

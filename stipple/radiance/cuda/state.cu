@@ -102,7 +102,6 @@ void CudaBackend::restore(TrainState state, const StepConstants& constants) {
         begin_coarse_steps(constants);
     }
     write_state(state.step);
-    STIPPLE_CHECK_CUDA(cudaDeviceSynchronize());  // copies from pageable memory may be under way
 }
 
 }  // namespace stipple::radiance::cuda

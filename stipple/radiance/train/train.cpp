@@ -6,141 +6,13 @@
 #include "stipple/core/rng.h"
 #include "stipple/radiance/march/opacity.h"
 #include "stipple/radiance/train/backend.h"
+#include "stipple/radiance/train/grids.h"
 #include "stipple/radiance/train/stopwatch.h"
 #include "stipple/radiance/train/test_views.h"
 #include "stipple/radiance/train/train_log.h"
 
 namespace stipple::radiance {
 namespace {
-
-float voxel_of(const Box<float>& box, int64_t voxels) {
-    const double volume = double{box.extent(0)} * box.extent(1) * box.extent(2);
-    return static_cast<float>(std::cbrt(volume / static_cast<double>(voxels)));
-}
-
-GridShape grid_of(const Box<float>& box, int64_t voxels) {
-    GridShape grid;
-    grid.box = box;
-    grid.voxel = voxel_of(box, voxels);
-    for (int axis = 0; axis < 3; ++axis) {
-        grid.size[static_cast<size_t>(axis)] = std::max(2, static_cast<int32_t>(box.extent(axis) / grid.voxel));
-    }
-    return grid;
-}
-
-/// Where the cameras look, between near and far: the corners of pixels' rays bend little, so every few pixels do.
-Box<float> box_of_cameras(const Scene& scene) {
-    Box<float> box = Box<float>::none();
-    for (const Photograph& photo : scene.train) {
-        const CameraView camera = view_of(photo.camera);
-        const int step_x = std::max(1, camera.width / 32), step_y = std::max(1, camera.height / 32);
-        for (int y = 0;; y = std::min(y + step_y, camera.height - 1)) {
-            for (int x = 0;; x = std::min(x + step_x, camera.width - 1)) {
-                const Ray ray = camera_ray(camera, x, y);
-                const Vec3f unit_direction = unit(ray.direction);
-                for (const float t : {scene.near, scene.far}) box.add(ray.origin + unit_direction * t);
-                if (x == camera.width - 1) break;
-            }
-            if (y == camera.height - 1) break;
-        }
-    }
-    return box;
-}
-
-StepConstants constants_of(const StageOptions& stage, const TrainOptions& options, const Scene& scene,
-                           const GridShape& grid, float shift, uint64_t stream) {
-    StepConstants c;
-    c.draw = {options.seed * 2 + stream, options.background, options.jitter};
-    c.rays = stage.N_rand;
-    c.near = scene.near;
-    c.step = stage.stepsize * grid.voxel;
-    c.voxel_ratio = grid.voxel / voxel_of(grid.box, stage.num_voxels_base);
-    c.opacity_length = stage.stepsize * c.voxel_ratio;
-    c.shift = shift;
-    c.threshold = stage.fast_color_thres;
-    c.weight_entropy = stage.weight_entropy_last;
-    c.weight_rgbper = stage.weight_rgbper;
-    const float longest = static_cast<float>(std::max({grid.size[0], grid.size[1], grid.size[2]}));
-    c.weight_tv_density = stage.weight_tv_density / static_cast<float>(stage.N_rand) * longest / 128;
-    c.weight_tv_features = stage.weight_tv_features / static_cast<float>(stage.N_rand) * longest / 128;
-    c.rate_density = stage.lrate_density;
-    c.rate_features = stage.lrate_features;
-    c.rate_network = stage.lrate_network;
-    c.decay = std::pow(0.1, 1.0 / (stage.lrate_decay * 1000.0));
-    return c;
-}
-
-/// The largest of the 27 values about each node.
-std::vector<float> pooled(const GridShape& grid, std::vector<float> values) {
-    const int64_t strides[3] = {int64_t{grid.size[1]} * grid.size[2], grid.size[2], 1};
-    for (int axis = 0; axis < 3; ++axis) {
-        std::vector<float> result(values.size());
-        const int32_t size = grid.size[static_cast<size_t>(axis)];
-        const int64_t stride = strides[axis];
-        for (int64_t i = 0; i < grid.nodes(); ++i) {
-            const int64_t at = i / stride % size;
-            float most = values[static_cast<size_t>(i)];
-            if (at > 0) most = std::max(most, values[static_cast<size_t>(i - stride)]);
-            if (at + 1 < size) most = std::max(most, values[static_cast<size_t>(i + stride)]);
-            result[static_cast<size_t>(i)] = most;
-        }
-        values.swap(result);
-    }
-    return values;
-}
-
-std::vector<float> opacities(const std::vector<float>& density, const StepConstants& c) {
-    std::vector<float> result(density.size());
-    for (size_t i = 0; i < density.size(); ++i) result[i] = opacity(density[i] + c.shift, c.voxel_ratio);
-    return result;
-}
-
-/// Of the nodes that are opaque and seen, scaled about its centre; the whole box where none is.
-Box<float> box_of_content(const GridShape& grid, const std::vector<float>& opacity, const std::vector<uint8_t>& seen,
-                          float least, float scale) {
-    Box<float> box = Box<float>::none();
-    for (int x = 0; x < grid.size[0]; ++x) {
-        for (int y = 0; y < grid.size[1]; ++y) {
-            for (int z = 0; z < grid.size[2]; ++z) {
-                const auto i = static_cast<size_t>(grid.index(x, y, z));
-                if (!seen[i] || !(opacity[i] > least)) continue;
-                const int at[3] = {x, y, z};
-                for (int axis = 0; axis < 3; ++axis) {
-                    box.add(axis, grid.box.low[axis] + static_cast<float>(at[axis]) * grid.spacing(axis));
-                }
-            }
-        }
-    }
-    if (box.is_none()) return grid.box;
-    for (int axis = 0; axis < 3; ++axis) {
-        const float middle = 0.5f * (box.low[axis] + box.high[axis]);
-        const float half = std::max(0.5f * box.extent(axis), grid.spacing(axis)) * scale;
-        box.low[axis] = middle - half;
-        box.high[axis] = middle + half;
-    }
-    return box;
-}
-
-/// Nodes whose nearest coarse node is opaque.
-std::vector<uint8_t> occupied_nodes(const GridShape& fine, const GridShape& coarse, const std::vector<float>& opacity,
-                                    float least) {
-    std::vector<uint8_t> occupied(static_cast<size_t>(fine.nodes()));
-    const GridView view = view_of(coarse);
-    for (int x = 0; x < fine.size[0]; ++x) {
-        for (int y = 0; y < fine.size[1]; ++y) {
-            for (int z = 0; z < fine.size[2]; ++z) {
-                const Vec3f p = {fine.box.low[0] + static_cast<float>(x) * fine.spacing(0),
-                                 fine.box.low[1] + static_cast<float>(y) * fine.spacing(1),
-                                 fine.box.low[2] + static_cast<float>(z) * fine.spacing(2)};
-                // The fine box may reach beyond the coarse one: nothing is known there, and nothing is.
-                if (!is_inside(view, p)) continue;
-                const auto nearest = static_cast<size_t>(nearest_node(view, to_nodes(view, p)));
-                occupied[static_cast<size_t>(fine.index(x, y, z))] = opacity[nearest] >= least;
-            }
-        }
-    }
-    return occupied;
-}
 
 /// Uniform within 1 / sqrt(inputs), the last bias 0.
 std::vector<float> initial_network(uint64_t seed) {
@@ -158,6 +30,8 @@ double psnr_of(const StepState& state) {
     const double mean = state.squared_error / (3 * static_cast<double>(std::max<int64_t>(state.rays, 1)));
     return mean > 0 ? -10 * std::log10(mean) : 100;
 }
+
+constexpr double kCheckpointSeconds = 60;
 
 /// Steps between two reports: some tenths of a second on a GPU, a few seconds on two cores.
 int64_t report_every(Device device) {
@@ -185,7 +59,6 @@ public:
           report_every_(report_every(device)),
           all_steps_(int64_t{options.coarse.N_iters} + options.fine.N_iters) {
         if (run.folder) log_ = std::make_unique<TrainLog>(scene, options, device, run, result_.warnings);
-        checkpoint_every_ = run.checkpoint_every > 0 ? run.checkpoint_every : std::max<int64_t>(1, all_steps_ / 10);
     }
 
     TrainResult run() {
@@ -333,13 +206,15 @@ private:
                     log_->render(step(), field_now());
                     report();
                 }
-                if (step() % checkpoint_every_ == 0 || (is_end && is_fine())) save();
+                if (is_checkpoint_due() || (is_end && is_fine())) save();
             }
             check_interrupted();
         } catch (const Error& error) {
             if (!log_ || !is_stop(error)) throw;
             if (!log_->is_saved(step())) save();
-            throw Error(error.code(), fmt::format("stopped after step {}, saved", step()),
+            const bool is_saved = log_->is_saved(step());  // not where errors of saving are survived
+            throw Error(error.code(),
+                        fmt::format("stopped after step {}, {}", step(), is_saved ? "saved" : "not saved"),
                         fmt::format("go on with: stipple radiance train --resume {}", run_.folder->path()));
         }
         backend_.take_state();
@@ -368,7 +243,7 @@ private:
         // The next step before which nodes are looked at again.
         until = std::min(until, ((done + 1 + half) / options.refresh + 1) * options.refresh - half - 1);
         if (!log_) return until;
-        until = std::min(until, next_multiple(step(), checkpoint_every_) - stage_.before);
+        until = std::min(until, next_multiple(step(), run_.checkpoint_every) - stage_.before);
         until = std::min(until, next_multiple(step(), run_.render_every) - stage_.before);
         return run_.max_steps > 0 ? std::min(until, run_.max_steps - stage_.before) : until;
     }
@@ -403,7 +278,14 @@ private:
         return now;
     }
 
-    void save() { log_->save(step(), backend_.save(), psnr_); }
+    bool is_checkpoint_due() const {
+        if (run_.checkpoint_every > 0) return step() % run_.checkpoint_every == 0;
+        return since_save_.seconds() >= kCheckpointSeconds;
+    }
+    void save() {
+        log_->save(step(), backend_.save(), psnr_);
+        since_save_ = {};
+    }
     void finish_times() {
         if (log_) result_.times.checkpoints = log_->checkpoint_seconds();
         if (log_) result_.times.test_views = log_->test_seconds();
@@ -419,13 +301,12 @@ private:
     const std::function<void(const TrainStep&)>& report_;
     const TrainRun& run_;
     const int64_t report_every_, all_steps_;
-    int64_t checkpoint_every_ = 0;
     TrainResult result_;
     std::unique_ptr<TrainLog> log_;
     Stage stage_;
     std::optional<SampleCounts> counts_;  // of a run that had ended
     double psnr_ = 0;                     // of the last report
-    Stopwatch watch_, rate_watch_;
+    Stopwatch watch_, rate_watch_, since_save_;
     int64_t rate_step_ = 0;
     double rate_ = 0;  // steps a second
 };

@@ -91,8 +91,7 @@ void TrainLog::add_step(const TrainStep& step) {
     run_.folder->append_metrics(json.end_object().text());
 }
 
-void TrainLog::render(int64_t step, const Field& field) {
-    const Stopwatch watch;
+void TrainLog::render_views(int64_t step, const Field& field) {
     const std::string folder = run_.folder->path() + "/renders";
     if (const std::string fault = fault_of(field); !fault.empty())
         throw Error(ErrorCode::not_finite, fmt::format("step {}: the field cannot be rendered: {}", step, fault));
@@ -110,6 +109,16 @@ void TrainLog::render(int64_t step, const Field& field) {
         json.end_object();
     }
     run_.folder->append_metrics(json.end_array().end_object().text());
+}
+
+void TrainLog::render(int64_t step, const Field& field) {
+    const Stopwatch watch;
+    try {
+        render_views(step, field);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::cannot_write || !run_.survives_save_errors) throw;
+        log_warn("{}; the run goes on without these pictures", error.what());
+    }
     test_seconds_ += watch.seconds();
 }
 

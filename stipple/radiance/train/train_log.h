@@ -16,11 +16,13 @@ public:
     /// it go.
     std::optional<SavedTraining> resume();
 
-    /// `step` counts both stages. After the first one the disk must have room for those to come.
+    /// `step` counts both stages. After the first one the disk must have room for those to come. Throws
+    /// Error{cannot_write} after a second attempt, unless the run survives that: then is_saved() tells.
     void save(int64_t step, TrainState state, double psnr);
     bool is_saved(int64_t step) const { return step == saved_step_; }
 
     void add_step(const TrainStep& step);
+    /// Pictures of test views, and a line that tells their PSNR.
     void render(int64_t step, const Field& field);
 
     std::optional<double> test_psnr() const { return test_psnr_; }
@@ -28,6 +30,8 @@ public:
     double test_seconds() const { return test_seconds_; }
 
 private:
+    void render_views(int64_t step, const Field& field);
+
     const Scene& scene_;
     Device device_;
     const TrainRun& run_;
