@@ -11,6 +11,7 @@
 #include "stipple/core/parallel.h"
 #include "stipple/radiance/cpu/step.h"
 #include "stipple/radiance/march/opacity.h"
+#include "stipple/radiance/march/skip.h"
 #include "stipple/radiance/train/brick_table.h"
 #include "stipple/radiance/train/visibility.h"
 
@@ -39,6 +40,7 @@ struct Structure {
     GridShape shape;
     BrickTable numbers;
     std::vector<uint64_t> occupied;
+    std::vector<uint8_t> free = {};  // BrickGrid::free
 
     BrickGrid view() const {
         BrickGrid grid;
@@ -47,8 +49,11 @@ struct Structure {
         for (size_t axis = 0; axis < 3; ++axis) grid.bricks[axis] = count[axis];
         grid.table = numbers.table.data();
         grid.occupied = occupied.data();
+        grid.free = free.empty() ? nullptr : free.data();
         return grid;
     }
+    /// After every change of `occupied`; views of before are not valid any more.
+    void find_free() { free = free_bricks(shape, numbers.table, occupied); }
     size_t nodes() const { return numbers.place.size() * kBrickNodes; }
 
     /// body(brick, place, number of the stored node, node), side by side over bricks.
@@ -104,6 +109,7 @@ public:
         const float most = *std::max_element(memory_.density_rate.begin(), memory_.density_rate.end());
         STIPPLE_REQUIRE(most > 2, "no place is seen by more than {} of the cameras", most);
         for (float& rate : memory_.density_rate) rate *= 1 / most;
+        structure_.find_free();
         memory_.pool = {nullptr, first_.back(), true};
         if (only_opaque_) {
             list_pixels(constants, true);
@@ -135,11 +141,13 @@ public:
                 const auto place = static_cast<int32_t>(pixel - first_[static_cast<size_t>(photo)]);
                 const Ray ray = camera_ray(camera, place % camera.width, place / camera.width);
                 const March march = march_through(ray, bricks.view.low, bricks.view.high, c.near, c.step);
+                const SampleRange inside = samples_inside(bricks.view, march);
+                const Vec3f per_node = samples_per_node(bricks.view, march);
                 float left = 1;
-                for (int k = 0; k < march.samples && left >= kLeastTransmittance; ++k) {
-                    const Vec3f p = march.at(k);
-                    if (!is_inside(bricks.view, p)) continue;
-                    const Vec3f node = to_nodes(bricks.view, p);
+                for (int32_t k = inside.begin; left >= kLeastTransmittance; ++k) {
+                    k = next_sample(bricks, march, per_node, k, inside.end);
+                    if (k >= inside.end) break;
+                    const Vec3f node = to_nodes(bricks.view, march.at(k));
                     if (!is_occupied(bricks, node)) continue;
                     const Corners corners = corners_of(bricks, node);
                     const float alpha =
@@ -245,6 +253,8 @@ public:
             if (opacity(most + c.shift, c.voxel_ratio) > c.threshold) return;
             structure_.occupied[static_cast<size_t>(brick)] &= ~(uint64_t{1} << place);
         });
+        structure_.find_free();
+        memory_.bricks = structure_.view();
     }
 
     void steps(int64_t count) override {
@@ -296,6 +306,7 @@ private:
                         "nothing opaque was found in the scene's box: check cameras, box, near and far");
         }
         set_occupied(occupied);
+        structure_.find_free();
     }
 
     void set_occupied(const std::vector<uint8_t>& occupied) {

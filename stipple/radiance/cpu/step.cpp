@@ -6,6 +6,7 @@
 #include "stipple/core/parallel.h"
 #include "stipple/radiance/cpu/network.h"
 #include "stipple/radiance/march/opacity.h"
+#include "stipple/radiance/march/skip.h"
 
 namespace stipple::radiance::cpu {
 namespace {
@@ -51,11 +52,13 @@ void march_ray(const StepMemory& m, Chunk& chunk, int32_t r) {
     float code[kViewCode];
     encode_view(d * (1 / std::sqrt(dot(d, d))), code);
     code[kViewInputs] = 1;
-    for (int i = 0; i < march.samples; ++i) {
-        const Vec3f p = march.at(i);
-        if (!is_inside(view, p)) continue;
-        ++chunk.counts.in_box;
-        const Vec3f node = to_nodes(view, p);
+    const SampleRange inside = samples_inside(view, march);
+    chunk.counts.in_box += inside.end - inside.begin;
+    const Vec3f per_node = samples_per_node(view, march);
+    for (int32_t i = inside.begin;; ++i) {
+        i = next_sample(m.bricks, march, per_node, i, inside.end);
+        if (i >= inside.end) break;
+        const Vec3f node = to_nodes(view, march.at(i));
         if (!is_occupied(m.bricks, node)) continue;
         ++chunk.counts.in_mask;
         Sample sample;

@@ -4,47 +4,11 @@
 #include "stipple/radiance/cuda/memory.cuh"
 #include "stipple/radiance/cuda/recorded_step.cuh"
 #include "stipple/radiance/cuda/setup.cuh"
+#include "stipple/radiance/cuda/structure.cuh"
 #include "stipple/radiance/train/backend.h"
-#include "stipple/radiance/train/brick_table.h"
 
 namespace stipple::radiance::cuda {
 namespace {
-
-/// Bricks and which of their nodes are occupied.
-struct Structure {
-    GridShape shape;
-    BrickTable numbers;
-    DeviceArray<int32_t> table, place;
-    DeviceArray<uint64_t> occupied;
-
-    Structure() = default;
-    Structure(MemoryMeter& meter, const GridShape& grid, BrickTable bricks)
-        : shape(grid),
-          numbers(std::move(bricks)),
-          table(meter, numbers.table),
-          place(meter, numbers.place),
-          occupied(meter, numbers.stored()) {}
-
-    BrickGrid view() const {
-        BrickGrid grid;
-        grid.view = view_of(shape);
-        const std::array<int32_t, 3> count = shape.bricks();
-        for (size_t axis = 0; axis < 3; ++axis) grid.bricks[axis] = count[axis];
-        grid.table = table.get();
-        grid.occupied = occupied.get();
-        return grid;
-    }
-    int64_t nodes() const { return int64_t{numbers.stored()} * kBrickNodes; }
-};
-
-/// The most samples that a ray has in the box.
-int32_t most_samples(const GridShape& grid, float step) {
-    double square = 0;
-    for (int axis = 0; axis < 3; ++axis) square += double{grid.box.extent(axis)} * grid.box.extent(axis);
-    const double most = std::ceil(std::sqrt(square) / step) + 2;
-    STIPPLE_REQUIRE(most < 65535, "rays of {} samples are too long", most);
-    return static_cast<int32_t>(most);
-}
 
 class CudaBackend : public Backend {
 public:
@@ -83,6 +47,7 @@ public:
         launch_coarse_nodes(structure_.view(), structure_.place.get(), structure_.numbers.stored(), cameras_.get(),
                             static_cast<int>(cameras_.count()), constants.near, coarse_rate_.get(), coarse_value_.get(),
                             structure_.occupied.get(), stream_);
+        structure_.find_free(stream_);
         STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
         const std::vector<float> counts = coarse_rate_.download();
         const float most = *std::max_element(counts.begin(), counts.end());
@@ -198,6 +163,7 @@ public:
         const float* density = is_fine_ ? density_.get() : reinterpret_cast<const float*>(coarse_value_.get());
         launch_refresh(structure_.view(), structure_.place.get(), structure_.numbers.stored(), density,
                        is_fine_ ? 1 : 4, c.shift, c.voxel_ratio, c.threshold, structure_.occupied.get(), stream_);
+        structure_.find_free(stream_);
     }
 
     void steps(int64_t count) override {
@@ -333,6 +299,7 @@ private:
         features_ = DeviceArray<float>(meter_, structure_.nodes() * kFeatures);
         launch_fill(structure_.view(), structure_.place.get(), structure_.numbers.stored(), occupied.get(), dense, old,
                     old_features, density_.get(), features_.get(), structure_.occupied.get(), stream_);
+        structure_.find_free(stream_);
         STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
     }
 

@@ -7,9 +7,8 @@
 #include "stipple/core/half.h"
 #include "stipple/radiance/cuda/colour.cuh"
 #include "stipple/radiance/cuda/march.cuh"
-#include "stipple/radiance/cuda/memory.cuh"
+#include "stipple/radiance/cuda/structure.cuh"
 #include "stipple/radiance/render/view_renderer.h"
-#include "stipple/radiance/train/brick_table.h"
 
 namespace stipple::radiance::cuda {
 namespace {
@@ -202,6 +201,7 @@ private:
         require_stored_neighbours(field);
         table_ = DeviceArray<int32_t>(meter_, field.brick);
         occupied_ = DeviceArray<uint64_t>(meter_, field.occupied);
+        free_ = DeviceArray<uint8_t>(meter_, free_bricks(field.grid, field.brick, field.occupied));
         density_ = DeviceArray<float>(meter_, field.density);
         std::vector<float> features(field.features.size());
         std::transform(field.features.begin(), field.features.end(), features.begin(), half_to_float);
@@ -220,13 +220,7 @@ private:
     }
 
     void make_samples(int64_t rays) {
-        double square = 0;
-        for (int axis = 0; axis < 3; ++axis) {
-            square += double{settings_.grid.box.extent(axis)} * settings_.grid.box.extent(axis);
-        }
-        const double most = std::ceil(std::sqrt(square) / (settings_.step * settings_.grid.voxel)) + 2;
-        STIPPLE_REQUIRE(most < 65535, "rays of {} samples are too long", most);
-        capacity_ = static_cast<int32_t>(most);
+        capacity_ = most_samples(settings_.grid, settings_.step * settings_.grid.voxel);
         rays = std::max<int64_t>(rays, kRayWarps);
         // Few rays at a time need no more room than their samples.
         const int64_t kept = std::max<int64_t>(kRays * kKeptPerRay, std::min<int64_t>(rays, 1024) * capacity_);
@@ -277,6 +271,7 @@ private:
         for (size_t axis = 0; axis < 3; ++axis) bricks.bricks[axis] = size[axis];
         bricks.table = table_.get();
         bricks.occupied = occupied_.get();
+        bricks.free = free_.get();
         fine.grids.density = density_.get();
         fine.grids.features = features_.get();
         fine.network.value = network_.get();
@@ -314,6 +309,7 @@ private:
     int32_t capacity_ = 0;
     DeviceArray<int32_t> table_, kept_of_, first_of_, kept_ray_, counts_;
     DeviceArray<uint64_t> occupied_;
+    DeviceArray<uint8_t> free_;
     DeviceArray<float> density_, features_, network_, view_, weight_, kept_features_;
     DeviceArray<__half> halves_;
     DeviceArray<RayRecord> rays_;

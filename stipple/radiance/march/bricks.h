@@ -5,12 +5,17 @@
 
 namespace stipple::radiance {
 
+inline constexpr int kMostFree = 15;  // bricks that BrickGrid::free counts to
+
 /// Numbers of stored nodes: those of brick b are b * kBrickNodes and the next, z fastest.
 struct BrickGrid {
     GridView view;
     int32_t bricks[3] = {};
     const int32_t* table = nullptr;      // [bricks], z fastest; -1: not stored
     const uint64_t* occupied = nullptr;  // [stored bricks] a bit for each node
+    // [bricks] to the nearest brick with an occupied node, along the axis where that is farthest, at most kMostFree; 0:
+    // the brick has one itself. Null: not known, and nothing is skipped (march/skip.h).
+    const uint8_t* free = nullptr;
 
     STIPPLE_HD int32_t brick_of(int32_t x, int32_t y, int32_t z) const {
         return table[((x / kBrick) * bricks[1] + y / kBrick) * bricks[2] + z / kBrick];
