@@ -30,6 +30,7 @@ const TrainKey<StageOptions> kStageKeys[] = {{"N_iters", &StageOptions::N_iters}
                                              {"lrate_density", &StageOptions::lrate_density},
                                              {"lrate_features", &StageOptions::lrate_features},
                                              {"lrate_network", &StageOptions::lrate_network},
+                                             {"lrate_environment", &StageOptions::lrate_environment},
                                              {"lrate_decay", &StageOptions::lrate_decay},
                                              {"weight_entropy_last", &StageOptions::weight_entropy_last},
                                              {"weight_rgbper", &StageOptions::weight_rgbper},
@@ -41,6 +42,7 @@ const TrainKey<StageOptions> kStageKeys[] = {{"N_iters", &StageOptions::N_iters}
                                              {"refresh", &StageOptions::refresh}};
 const TrainKey<TrainOptions> kTrainKeys[] = {{"bbox_thres", &TrainOptions::bbox_thres},
                                              {"world_bound_scale", &TrainOptions::world_bound_scale},
+                                             {"environment_side", &TrainOptions::environment_side},
                                              {"half_network", &TrainOptions::half_network},
                                              {"profile_steps", &TrainOptions::profile_steps},
                                              {"jitter", &TrainOptions::jitter},

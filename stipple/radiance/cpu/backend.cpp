@@ -13,6 +13,7 @@
 #include "stipple/radiance/march/opacity.h"
 #include "stipple/radiance/march/skip.h"
 #include "stipple/radiance/train/brick_table.h"
+#include "stipple/radiance/train/environment_map.h"
 #include "stipple/radiance/train/visibility.h"
 
 namespace stipple::radiance {
@@ -93,6 +94,8 @@ public:
         structure_.occupied.assign(wanted.size(), 0);
         memory_ = {};
         memory_.channels = 3;
+        const int64_t side = constants.environment_side;
+        memory_.environment.value.assign(static_cast<size_t>(side * side * 3), 0);
         memory_.density.value.resize(structure_.nodes());
         memory_.features.value.resize(structure_.nodes() * 3);
         memory_.density_rate.resize(structure_.nodes());
@@ -172,13 +175,16 @@ public:
 
     void begin_fine(const GridShape& grid, const StepConstants& constants, const std::vector<uint8_t>& occupied,
                     const std::vector<float>& network) override {
+        Environment environment = {memory_.constants.environment_side, std::move(memory_.environment.value)};
+        if (environment.side > 0) environment = resampled(environment, constants.environment_side);
         memory_ = {};
+        memory_.environment.value = std::move(environment.texels);
         memory_.network.value = network;
         structure_ = {};
         build(grid, occupied);
         memory_.density.value.assign(structure_.nodes(), 0);
         memory_.features.value.assign(structure_.nodes() * kFeatures, 0);
-        list_pixels(constants, false);
+        list_pixels(constants, constants.environment_side > 0);
         begin_resolution(constants);
         reset_rates(memory_.state);
     }
@@ -288,6 +294,7 @@ public:
             }
         }
         unpack_network(memory_.network.value, field.network);
+        field.environment = {memory_.constants.environment_side, memory_.environment.value};
     }
 
     int64_t peak_bytes() const override { return peak_bytes_; }
@@ -349,6 +356,7 @@ private:
         memory_.density.reset_moments();
         memory_.features.reset_moments();
         memory_.network.reset_moments();
+        memory_.environment.reset_moments();
         const auto numbers = static_cast<int64_t>(memory_.density.value.size() + memory_.features.value.size());
         peak_bytes_ = std::max(peak_bytes_, numbers * 20 + static_cast<int64_t>(pixels_.size()));
     }

@@ -1,6 +1,7 @@
 // Training on a GPU: memory, recorded steps, and what happens between them. Nothing of a step waits for the host.
 
 #include "stipple/radiance/cuda/colour.cuh"
+#include "stipple/radiance/cuda/environment.cuh"
 #include "stipple/radiance/cuda/memory.cuh"
 #include "stipple/radiance/cuda/recorded_step.cuh"
 #include "stipple/radiance/cuda/setup.cuh"
@@ -65,6 +66,8 @@ public:
         }
         coarse_.state = state_.get();
         coarse_.bricks = structure_.view();
+        environment_.begin(meter_, constants.environment_side, gradient_bytes(), stream_);
+        coarse_.environment = environment_.memory();
         coarse_.value = coarse_value_.get();
         coarse_.mean = coarse_mean_.get();
         coarse_.square = coarse_square_.get();
@@ -127,7 +130,8 @@ public:
         fine_.network = {network_value_.get(), network_mean_.get(),    network_square_.get(),
                          network_half_.get(),  network_partial_.get(), multiprocessors_};
         launch_network_halves(fine_.network, stream_);
-        list_pixels(constants, false);
+        environment_.begin(meter_, constants.environment_side, gradient_bytes(), stream_, true);
+        list_pixels(constants, constants.environment_side > 0);
         begin_resolution(constants);
         is_fine_ = true;
         begin_state();
@@ -253,6 +257,7 @@ public:
                 cudaMemcpy(field.features.data(), features.get(), field.features.size() * 2, cudaMemcpyDeviceToHost));
         }
         unpack_network(network_value_.download(), field.network);
+        field.environment = environment_.download();
     }
 
     int64_t peak_bytes() const override { return meter_.peak; }
@@ -366,6 +371,8 @@ private:
         gradient_.clear(stream_);
         features_gradient_.clear(stream_);
         touched_.clear(stream_);
+        environment_.reset_moments(stream_);
+        fine_.environment = environment_.memory();
         make_samples(constants, most_samples(structure_.shape, constants.step), true);
 
         fine_.constants = constants;
@@ -450,6 +457,7 @@ private:
     DeviceArray<uint8_t> gradient_, features_gradient_, touched_;
     DeviceArray<float> network_value_, network_mean_, network_square_, network_partial_;
     DeviceArray<__half> network_half_;
+    EnvironmentArrays environment_;
     FineStep fine_;
 };
 

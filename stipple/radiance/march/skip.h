@@ -1,6 +1,6 @@
 #pragma once
-// Samples of a ray that need no look: those outside of the grid and those in bricks without an occupied node, on CPU and
-// CUDA.
+// Samples of a ray that need no look: those outside of the grid and those in bricks without an occupied node, on CPU
+// and CUDA.
 //
 // Along an axis the coordinate of sample i, the node nearest to it and this node's brick are made of sums, products and
 // roundings none of which turns back as i grows. So what holds along every axis for two samples holds for all between

@@ -3,6 +3,8 @@
 
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
+#include "stipple/radiance/march/environment.h"
+#include "stipple/radiance/march/opacity.h"
 #include "stipple/radiance/render/cpu_field.h"
 #include "stipple/radiance/render/view_renderer.h"
 
@@ -31,9 +33,18 @@ public:
         const auto row = static_cast<int64_t>(y) * camera_.width;
         for (int x = 0; x < camera_.width; ++x) march(x, y, row + x);
         flush();
-        if (!colour_ || field_.settings.background != Background::white) return;
-        for (int64_t x = 0; x < camera_.width; ++x)
-            for (int64_t c = 0; c < 3; ++c) view_.colour.data()[3 * (row + x) + c] += left_[static_cast<size_t>(x)];
+        const Background background = field_.settings.background;
+        if (!colour_ || background == Background::black || background == Background::random) return;
+        const Environment& map = field_.settings.environment;
+        for (int x = 0; x < camera_.width; ++x) {
+            float colour[3] = {1, 1, 1};
+            if (background == Background::learned) {
+                const Texels texels = texels_of(camera_ray(camera_, x, y).direction, map.side);
+                for (int c = 0; c < 3; ++c) colour[c] = sigmoid(interpolate(texels, map.texels.data(), c));
+            }
+            for (int64_t c = 0; c < 3; ++c)
+                view_.colour.data()[3 * (row + x) + c] += left_[static_cast<size_t>(x)] * colour[c];
+        }
     }
 
 private:

@@ -17,7 +17,8 @@ public:
     virtual ~Backend() = default;
 
     /// A coarse grid of zeros. Nodes that at most two cameras see are free, the rates of others are in proportion to
-    /// how many see them, and nodes nearer to a camera than `near` are transparent for good.
+    /// how many see them, and nodes nearer to a camera than `near` are transparent for good. The environment, where
+    /// there is one, begins grey.
     virtual void begin_coarse(const GridShape& grid, const StepConstants& constants) = 0;
     /// [nodes] of the coarse grid.
     virtual std::vector<float> coarse_density() = 0;
@@ -26,7 +27,8 @@ public:
     virtual std::vector<uint8_t> coarse_seen() = 0;
 
     /// A fine grid where `occupied` [nodes] is not 0, with densities [nodes] (empty: zeros) and features of zeros;
-    /// pixels are drawn from those whose rays meet it.
+    /// pixels are drawn from those whose rays meet it, or from all that are known where an environment is learned,
+    /// which goes on from where it is, on texels of its own.
     virtual void begin_fine(const GridShape& grid, const StepConstants& constants, const std::vector<uint8_t>& occupied,
                             const std::vector<float>& network) = 0;
     /// The fine grid on other nodes, moments and rates as at the start. Nodes are occupied where the nearest old one is
@@ -43,7 +45,7 @@ public:
     /// Times of the parts of steps; runs `count` steps for it. Empty where parts are not timed.
     virtual std::vector<StepPart> profile(int count) = 0;
 
-    /// Bricks, densities, features and network of the fine grid.
+    /// Bricks, densities, features and network of the fine grid, and the environment.
     virtual void pack(Field& field) = 0;
     virtual int64_t peak_bytes() const = 0;
 };

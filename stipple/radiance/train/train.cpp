@@ -54,6 +54,19 @@ Box<float> box_of_cameras(const Scene& scene) {
     return box;
 }
 
+// A map of the background comes near to most colours at once. The first haze of what is there then gains little, and
+// from the published opacity of 1e-6 on, entropy of the published weight keeps it from growing for hundreds of steps or
+// for good.
+constexpr float kLearnedEntropy = 0.1f;
+constexpr int kCoarseEnvironment = 16;
+
+/// Opacity of a coarse voxel at the start.
+float coarse_start(const TrainOptions& options) {
+    constexpr float kBeforeAMap = 1e-4f;
+    return options.background == Background::learned ? std::max(options.coarse.alpha_init, kBeforeAMap)
+                                                     : options.coarse.alpha_init;
+}
+
 StepConstants constants_of(const StageOptions& stage, const TrainOptions& options, const Scene& scene,
                            const GridShape& grid, float shift, uint64_t stream) {
     StepConstants c;
@@ -73,6 +86,15 @@ StepConstants constants_of(const StageOptions& stage, const TrainOptions& option
     c.rate_density = stage.lrate_density;
     c.rate_features = stage.lrate_features;
     c.rate_network = stage.lrate_network;
+    c.rate_environment = stage.lrate_environment;
+    if (options.background == Background::learned) {
+        const bool is_coarse = &stage == &options.coarse;
+        // A map of many texels can show every photograph as it is, without anything before it, where few look in the
+        // same direction. Few texels leave something for the grid to explain.
+        c.environment_side =
+            is_coarse ? std::min(kCoarseEnvironment, options.environment_side) : options.environment_side;
+        if (is_coarse) c.weight_entropy *= kLearnedEntropy;
+    }
     c.decay = std::pow(0.1, 1.0 / (stage.lrate_decay * 1000.0));
     return c;
 }
@@ -181,7 +203,7 @@ public:
         part = {};
         const GridShape grid = grid_of(box, options_.coarse.num_voxels);
         const StepConstants constants =
-            constants_of(options_.coarse, options_, scene_, grid, shift_of(options_.coarse.alpha_init), 0);
+            constants_of(options_.coarse, options_, scene_, grid, shift_of(coarse_start(options_)), 0);
         backend_.begin_coarse(grid, constants);
         result_.times.coarse_setup = part.seconds();
         part = {};
@@ -277,6 +299,13 @@ void require_trainable(const Scene& scene, const TrainOptions& options) {
     int64_t pixels = 0;
     for (const Photograph& photo : scene.train) pixels += photo.pixels.width() * photo.pixels.height();
     STIPPLE_REQUIRE(pixels < (int64_t{1} << 32), "{} pixels: at most 2^32 are supported; reduce the images", pixels);
+    if (options.background == Background::learned) {
+        STIPPLE_REQUIRE(scene.alpha_is_unknown || !scene.has_alpha,
+                        "background learned: these pictures have transparency, behind which there is nothing");
+        STIPPLE_REQUIRE(options.environment_side >= kLeastEnvironment && options.environment_side <= kMostEnvironment,
+                        "environment_side {}: {} to {} are possible", options.environment_side, kLeastEnvironment,
+                        kMostEnvironment);
+    }
     STIPPLE_REQUIRE(scene.box || scene.far > scene.near, "neither a box nor near and far depths are known");
     for (const StageOptions* stage : {&options.coarse, &options.fine}) {
         STIPPLE_REQUIRE(stage->N_iters >= 0 && stage->N_rand > 0, "N_iters {} and N_rand {}", stage->N_iters,
@@ -300,7 +329,9 @@ int64_t estimate_bytes(const Scene& scene, const TrainOptions& options) {
     const int64_t nodes = static_cast<int64_t>(side * side * side);
     const int64_t samples = static_cast<int64_t>(std::sqrt(3.0) * side / options.fine.stepsize) + 2;
     const int64_t rays = options.fine.N_rand;
-    return pixels * 8 + nodes * of_node + rays * samples * 10 + rays * 128 * 68;
+    const int64_t texels = options.background == Background::learned ? options.environment_side : 0;
+    const int64_t environment = 3 * texels * texels * (3 * int64_t{sizeof(float)} + gradient);
+    return pixels * 8 + nodes * of_node + environment + rays * samples * 10 + rays * 128 * 68;
 }
 
 TrainResult train(const Scene& scene, const TrainOptions& options, Device device,
