@@ -38,6 +38,11 @@ struct TrainOptions {
     bool half_network = true;    // CUDA: the colour network on tensor cores; else in single precision
     int profile_steps = 0;       // CUDA: so many more steps at the end, timed part by part
     bool jitter = false;         // rays begin within their first step
+    /// Nodes of the fine grid that were freed become occupied again where one of the 27 about them is opaque. Only
+    /// nodes that were occupied when their grid began, or when it last grew, can come back: these have a density, also
+    /// while they are free, and so have all about them. It changes while they are free by rays that pass at occupied
+    /// nodes beside them. Else nodes are freed for good, as published.
+    bool occupancy_returns = false;
 };
 
 TrainOptions parity_options(int64_t side);  // 160 or 256 as published: side^3 voxels

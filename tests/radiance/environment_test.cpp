@@ -58,9 +58,9 @@ TEST(EnvironmentMap, WeightsAreThoseOfAMean) {
     for (const int side : {2, 3, 64, 1024}) {
         for (uint64_t i = 0; i < 500; ++i) expect_mean(random_direction(i), side);
         for (int k = 0; k < 27; ++k)  // poles and folds
-            expect_mean({static_cast<float>(k / 9 - 1), static_cast<float>(k / 3 % 3 - 1),
-                         static_cast<float>(k % 3 - 1)},
-                        side);
+            expect_mean(
+                {static_cast<float>(k / 9 - 1), static_cast<float>(k / 3 % 3 - 1), static_cast<float>(k % 3 - 1)},
+                side);
         const float nan = std::numeric_limits<float>::quiet_NaN();
         expect_mean({nan, nan, nan}, side);
     }
@@ -77,8 +77,8 @@ TEST(EnvironmentMap, HasNoSeams) {
         if (i % 4 == 2) a.x = 0, a.z = -std::fabs(a.z);
         if (i % 4 == 3) a = unit(Vec3f{0.01f * a.x, 0.01f * a.y, -1});
         const Vec3f b = a + random_direction(2 * i + 1) * 1e-4f;
-        const float difference = interpolate(texels_of(a, side), values.data(), 0) -
-                                 interpolate(texels_of(b, side), values.data(), 0);
+        const float difference =
+            interpolate(texels_of(a, side), values.data(), 0) - interpolate(texels_of(b, side), values.data(), 0);
         EXPECT_LT(std::fabs(difference), 1e-4f * 8 * side) << a.x << " " << a.y << " " << a.z;
     }
 }
@@ -94,7 +94,8 @@ TEST(EnvironmentMap, OnOtherTexelsIsTheSameMap) {
     for (int x = 4; x < 28; ++x)
         for (int y = 4; y < 28; ++y)
             for (int c = 0; c < 3; ++c)
-                EXPECT_NEAR(more.texels[static_cast<size_t>(3 * (32 * x + y) + c)], (c + 1) * ((x + 0.5) / 4 - 0.5), 1e-3);
+                EXPECT_NEAR(more.texels[static_cast<size_t>(3 * (32 * x + y) + c)], (c + 1) * ((x + 0.5) / 4 - 0.5),
+                            1e-3);
 }
 
 // ---- training

@@ -46,7 +46,7 @@ const TrainKey<TrainOptions> kTrainKeys[] = {{"bbox_thres", &TrainOptions::bbox_
                                              {"half_network", &TrainOptions::half_network},
                                              {"profile_steps", &TrainOptions::profile_steps},
                                              {"jitter", &TrainOptions::jitter},
-                                             {"profile_steps", &TrainOptions::profile_steps}};
+                                             {"occupancy_returns", &TrainOptions::occupancy_returns}};
 
 [[noreturn]] void refuse(const std::string& key, const std::string& value, const char* expected) {
     throw Error(ErrorCode::bad_argument, fmt::format("--set {}: expected {}, got {}", key, expected, in_quotes(value)));

@@ -9,6 +9,7 @@
 #include "stipple/core/half.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
+#include "stipple/radiance/cpu/occupancy.h"
 #include "stipple/radiance/cpu/step.h"
 #include "stipple/radiance/march/opacity.h"
 #include "stipple/radiance/march/skip.h"
@@ -41,7 +42,8 @@ struct Structure {
     GridShape shape;
     BrickTable numbers;
     std::vector<uint64_t> occupied;
-    std::vector<uint8_t> free = {};  // BrickGrid::free
+    std::vector<uint8_t> free = {};    // BrickGrid::free
+    std::vector<uint64_t> built = {};  // nodes that were occupied when the fine grid was built
 
     BrickGrid view() const {
         BrickGrid grid;
@@ -242,23 +244,9 @@ public:
     }
 
     void refresh_occupancy() override {
-        const BrickGrid grid = structure_.view();
         const StepConstants& c = memory_.constants;
-        const std::vector<uint64_t> before = structure_.occupied;
-        structure_.each_node([&](int64_t brick, int place, size_t i, Node n) {
-            if (!(before[static_cast<size_t>(brick)] >> place & 1)) return;
-            float most = memory_.density.value[i];
-            for (int k = 0; k < 27; ++k) {
-                const Node other = {n.x + k / 9 - 1, n.y + k / 3 % 3 - 1, n.z + k % 3 - 1};
-                if (!is_within(grid.view, other)) continue;
-                const int32_t b = grid.brick_of(other.x, other.y, other.z);
-                if (b < 0) continue;
-                const int64_t j = int64_t{b} * kBrickNodes + BrickGrid::place(other.x, other.y, other.z);
-                most = std::max(most, memory_.density.value[static_cast<size_t>(j)]);
-            }
-            if (opacity(most + c.shift, c.voxel_ratio) > c.threshold) return;
-            structure_.occupied[static_cast<size_t>(brick)] &= ~(uint64_t{1} << place);
-        });
+        structure_.occupied = cpu::still_occupied(structure_.view(), structure_.numbers, memory_.density.value, c,
+                                                  c.occupancy_returns ? structure_.built : structure_.occupied);
         structure_.find_free();
         memory_.bricks = structure_.view();
     }
@@ -313,6 +301,7 @@ private:
                         "nothing opaque was found in the scene's box: check cameras, box, near and far");
         }
         set_occupied(occupied);
+        structure_.built = structure_.occupied;
         structure_.find_free();
     }
 

@@ -166,7 +166,9 @@ public:
         const StepConstants& c = is_fine_ ? fine_.constants : coarse_.constants;
         const float* density = is_fine_ ? density_.get() : reinterpret_cast<const float*>(coarse_value_.get());
         launch_refresh(structure_.view(), structure_.place.get(), structure_.numbers.stored(), density,
-                       is_fine_ ? 1 : 4, c.shift, c.voxel_ratio, c.threshold, structure_.occupied.get(), stream_);
+                       is_fine_ ? 1 : 4, c.shift, c.voxel_ratio, c.threshold,
+                       (c.occupancy_returns ? structure_.built : structure_.occupied).get(), structure_.occupied.get(),
+                       stream_);
         structure_.find_free(stream_);
     }
 
@@ -304,6 +306,7 @@ private:
         features_ = DeviceArray<float>(meter_, structure_.nodes() * kFeatures);
         launch_fill(structure_.view(), structure_.place.get(), structure_.numbers.stored(), occupied.get(), dense, old,
                     old_features, density_.get(), features_.get(), structure_.occupied.get(), stream_);
+        structure_.keep_built(stream_);
         structure_.find_free(stream_);
         STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
     }

@@ -1,6 +1,5 @@
-#include "stipple/radiance/cuda/environment.cuh"
-
 #include "stipple/core/cuda/check.h"
+#include "stipple/radiance/cuda/environment.cuh"
 
 namespace stipple::radiance::cuda {
 namespace {

@@ -44,8 +44,8 @@ void launch_optimise_environment(const EnvironmentMemory& map, const StepState* 
 /// The map's memory; none of it for a side of 0.
 class EnvironmentArrays {
 public:
-    /// Grey, or on from the map that is there, on other texels. gradient_bytes: of a number. The stream has nothing to do
-    /// with the map any more.
+    /// Grey, or on from the map that is there, on other texels. gradient_bytes: of a number. The stream has nothing to
+    /// do with the map any more.
     void begin(MemoryMeter& meter, int32_t side, int64_t gradient_bytes, cudaStream_t stream, bool go_on = false) {
         const Environment before = go_on ? download() : Environment{};
         side_ = side;

@@ -18,7 +18,7 @@ struct Structure {
     GridShape shape;
     BrickTable numbers;
     DeviceArray<int32_t> table, place;
-    DeviceArray<uint64_t> occupied;
+    DeviceArray<uint64_t> occupied, built;  // built: nodes that were occupied when the fine grid was
     DeviceArray<uint8_t> free, scratch;
 
     Structure() = default;
@@ -28,6 +28,7 @@ struct Structure {
           table(meter, numbers.table),
           place(meter, numbers.place),
           occupied(meter, numbers.stored()),
+          built(meter, numbers.stored()),
           free(meter, table.count()),
           scratch(meter, table.count()) {}
 
@@ -44,6 +45,10 @@ struct Structure {
     }
     /// After every change of `occupied`. The table stays where it is, so that recorded steps see it.
     void find_free(cudaStream_t stream) const { launch_free_bricks(view(), free.get(), scratch.get(), stream); }
+    void keep_built(cudaStream_t stream) const {
+        STIPPLE_CHECK_CUDA(cudaMemcpyAsync(built.get(), occupied.get(), static_cast<size_t>(occupied.bytes()),
+                                           cudaMemcpyDeviceToDevice, stream));
+    }
     int64_t nodes() const { return int64_t{numbers.stored()} * kBrickNodes; }
 };
 

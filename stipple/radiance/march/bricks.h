@@ -61,6 +61,22 @@ STIPPLE_HD Corners corners_of(const BrickGrid& grid, Vec3f node) {
     return corners;
 }
 
+/// The largest of the densities of the 27 nodes about a stored node, itself among them; `stride` numbers apart. Nodes
+/// that are not stored have none.
+STIPPLE_HD float densest_about(const BrickGrid& grid, int32_t x, int32_t y, int32_t z, const float* density,
+                               int stride) {
+    float most = density[(int64_t{grid.brick_of(x, y, z)} * kBrickNodes + BrickGrid::place(x, y, z)) * stride];
+    for (int k = 0; k < 27; ++k) {
+        const int32_t nx = x + k / 9 - 1, ny = y + k / 3 % 3 - 1, nz = z + k % 3 - 1;
+        const int32_t* size = grid.view.size;
+        if (nx < 0 || ny < 0 || nz < 0 || nx >= size[0] || ny >= size[1] || nz >= size[2]) continue;
+        const int32_t brick = grid.brick_of(nx, ny, nz);
+        if (brick < 0) continue;
+        most = fmaxf(most, density[(int64_t{brick} * kBrickNodes + BrickGrid::place(nx, ny, nz)) * stride]);
+    }
+    return most;
+}
+
 /// Trilinear value of stored nodes; those that are not stored count as 0.
 STIPPLE_HD float interpolate(const Corners& corners, const float* values) {
     float sum = 0;

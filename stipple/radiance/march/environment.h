@@ -69,7 +69,8 @@ STIPPLE_HD Vec3f direction_of_texel(int32_t x, int32_t y, int32_t side) {
 /// One channel before its sigmoid.
 STIPPLE_HD float interpolate(const Texels& texels, const float* values, int channel) {
     float sum = 0;
-    for (int corner = 0; corner < 4; ++corner) sum += texels.weight[corner] * values[3 * texels.texel[corner] + channel];
+    for (int corner = 0; corner < 4; ++corner)
+        sum += texels.weight[corner] * values[3 * texels.texel[corner] + channel];
     return sum;
 }
 

@@ -35,7 +35,8 @@ public:
     /// and one of the 27 about them is opaque by the constants of before.
     virtual void grow(const GridShape& grid, const StepConstants& constants) = 0;
 
-    /// Nodes about which all 27 are transparent become free.
+    /// Nodes about which all 27 are transparent become free. With occupancy_returns (constants), other nodes that were
+    /// occupied in begin_fine or the last grow become occupied again.
     virtual void refresh_occupancy() = 0;
     virtual void steps(int64_t count) = 0;
 

@@ -20,6 +20,7 @@ struct StepConstants {
     float rate_density = 0, rate_features = 0, rate_network = 0, rate_environment = 0;
     int32_t environment_side = 0;  // 0: the background is not learned
     double decay = 1;
+    bool occupancy_returns = false;
 };
 
 /// The colour network's numbers in one row: weight1 with bias1 as its last column [kHidden, kNetworkInputs], weight2,

@@ -95,6 +95,8 @@ StepConstants constants_of(const StageOptions& stage, const TrainOptions& option
             is_coarse ? std::min(kCoarseEnvironment, options.environment_side) : options.environment_side;
         if (is_coarse) c.weight_entropy *= kLearnedEntropy;
     }
+    // Coarse nodes are free where too few cameras look, not because nothing is there.
+    c.occupancy_returns = options.occupancy_returns && &stage == &options.fine;
     c.decay = std::pow(0.1, 1.0 / (stage.lrate_decay * 1000.0));
     return c;
 }
@@ -264,6 +266,7 @@ private:
                 grid = grid_of(box_, stage.num_voxels >> (stage.pg_scale.size() - 1 - i));
                 shift_ -= 1;
                 constants = constants_of(stage, options_, scene_, grid, shift_, 1);
+                if (options_.occupancy_returns) backend_.refresh_occupancy();
                 backend_.grow(grid, constants);
             }
             int64_t until = std::min<int64_t>(stage.N_iters, (done / kReportEvery + 1) * kReportEvery);
