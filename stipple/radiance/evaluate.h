@@ -19,7 +19,8 @@ struct ViewScores {
     double psnr = 0, ssim = 0, seconds = 0;  // means over the views
 };
 
-/// A photograph as floats in 0 to 1 [height, width, 3], composited on the background (random: black).
+/// A photograph as floats in 0 to 1 [height, width, 3], composited on the background (random and
+/// learned: black).
 Array<float, 3> composited(const Photograph& photograph, Background background);
 
 /// Of a render of the photograph's camera. With `alpha_is_unknown` (Scene) transparent pixels count as right.

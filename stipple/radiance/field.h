@@ -7,7 +7,8 @@
 //
 //   opacity of a step  a = 1 - exp(-s softplus(density + density_shift)),  s = step * voxel_ratio
 //   colour             sigmoid(network(features, view direction encoded)), or sigmoid(features) without a network
-//   pixel              sum of T_i a_i c_i + T_end background, front to back
+//   pixel              sum of T_i a_i c_i + T_end background, front to back; the background is a colour, or one by
+//                      direction (Environment)
 
 #include <array>
 #include <cstdint>
@@ -48,6 +49,14 @@ struct ColourNetwork {
     std::vector<float> weight3, bias3;  // [3, kHidden]
 };
 
+/// What is seen behind the box, as if it were far away: an octahedral map of directions (march/environment.h). A colour
+/// is the sigmoid of what is interpolated between four texels. Nothing is known of directions that no photograph had.
+struct Environment {
+    int32_t side = 0;           // texels of an edge; 0: there is none
+    std::vector<float> texels;  // [side, side, 3]
+};
+inline constexpr int kLeastEnvironment = 2, kMostEnvironment = 1024;  // texels of an edge
+
 /// All of a field but its grids: packed (Field) and dense (field/dense_field.h) ones have it in common.
 struct FieldSettings {
     GridShape grid;
@@ -57,6 +66,7 @@ struct FieldSettings {
     float least_weight = 1e-4f;  // opacities and weights up to it are skipped
     float near = 0;              // depth at which rays begin
     Background background = Background::white;
+    Environment environment;  // there where the background is learned
     std::array<double, 3> origin = {};
     ColourNetwork network;  // all of it empty: colour is sigmoid(the first three features)
 
@@ -78,13 +88,14 @@ inline constexpr int kMostNodes = 2048;                      // of a grid along 
 inline constexpr int64_t kMostGridNodes = int64_t{1} << 29;  // of a grid
 
 /// What is wrong with a field, in words that name the tensor or the number; empty where nothing is. Sizes, brick
-/// numbers (each exactly once) and that every value is finite.
+/// numbers (each exactly once), that every value is finite, and an environment where the background is learned and
+/// nowhere else.
 std::string fault_of(const Field& field);
 
-/// One safetensors file: tensors by the names above, `network.weight1` and so on, `cameras` [n, 18] (width, height, fx,
-/// fy, cx, cy, to_world); everything else is text in the metadata. Loading checks all that fault_of does;
-/// Error{bad_file} with the tensor's or the number's name otherwise. Saving throws Error{bad_argument} for a field with
-/// a fault.
+/// One safetensors file: tensors by the names above, `network.weight1` and so on, `environment` [side, side, 3] where
+/// there is one, `cameras` [n, 18] (width, height, fx, fy, cx, cy, to_world); everything else is text in the metadata.
+/// Loading checks all that fault_of does; Error{bad_file} with the tensor's or the number's name otherwise. Saving
+/// throws Error{bad_argument} for a field with a fault.
 void save_field(const std::string& path, const Field& field, Overwrite overwrite);
 Field load_field(const std::string& path);
 

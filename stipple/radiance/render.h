@@ -7,7 +7,8 @@
 
 namespace stipple::radiance {
 
-/// Of one camera, on the CPU. Colour is composited on the field's background (random: black), not clipped or rounded.
+/// Of one camera, on the CPU. Colour is composited on the field's background (random: black, learned: by the pixel's
+/// direction), not clipped or rounded.
 struct RenderedView {
     Array<float, 3> colour;  // [height, width, 3]
     Array<float, 3> alpha;   // [height, width, 1]

@@ -32,8 +32,9 @@ struct Photograph {
     Camera camera;
 };
 
-/// What pixels without alpha show: a colour that the field does not have to explain.
-enum class Background { white, black, random };
+/// What pixels without alpha show: a colour that the field does not have to explain. learned: photographs show all
+/// there is, and what lies behind the box is a map of colours by direction that is learned with the field.
+enum class Background { white, black, random, learned };
 
 /// Depths between which Blender scenes lie by the published protocol [Mildenhall et al. 2020].
 inline constexpr float kBlenderNear = 2, kBlenderFar = 6;

@@ -17,9 +17,10 @@ struct StageOptions {
     int N_rand = 8192;            // rays of a step
     int64_t num_voxels = 0;       // of the finished grid
     int64_t num_voxels_base = 0;  // opacities are counted in voxels of a grid of so many
-    float alpha_init = 0;         // opacity of a voxel at the start
+    float alpha_init = 0;  // opacity of a voxel at the start; coarse: at least 1e-4 where the background is learned
     float lrate_density = 0.1f, lrate_features = 0.1f, lrate_network = 1e-3f;
-    int lrate_decay = 20;  // in thousands of steps to a tenth
+    float lrate_environment = 0.1f;  // where the background is learned
+    int lrate_decay = 20;            // in thousands of steps to a tenth
     float weight_entropy_last = 0, weight_rgbper = 0;
     float weight_tv_density = 0, weight_tv_features = 0;
     float fast_color_thres = 0;  // opacities and weights up to it are skipped
@@ -33,11 +34,17 @@ struct TrainOptions {
     float bbox_thres = 1e-3f;  // opacity of a voxel that counts as occupied after the coarse stage
     float world_bound_scale = 1.05f;
     Background background = Background::white;
+    int environment_side = 128;  // texels of an edge of the map where the background is learned; at most 16 at first
     uint64_t seed = 0;
     bool deterministic = false;  // the same bits in every run, for some time more
     bool half_network = true;    // CUDA: the colour network on tensor cores; else in single precision
     int profile_steps = 0;       // CUDA: so many more steps at the end, timed part by part
     bool jitter = false;         // rays begin within their first step
+    /// Nodes of the fine grid that were freed become occupied again where one of the 27 about them is opaque. Only
+    /// nodes that were occupied when their grid began, or when it last grew, can come back: these have a density, also
+    /// while they are free, and so have all about them. It changes while they are free by rays that pass at occupied
+    /// nodes beside them. Else nodes are freed for good, as published.
+    bool occupancy_returns = false;
 };
 
 TrainOptions parity_options(int64_t side);  // 160 or 256 as published: side^3 voxels
@@ -97,7 +104,8 @@ struct TrainResult {
 /// is several times what most scenes need.
 int64_t estimate_bytes(const Scene& scene, const TrainOptions& options);
 
-/// `report` may be empty. Throws Error{bad_argument} for a scene without views, Error{out_of_memory} with the estimate.
+/// `report` may be empty. Throws Error{bad_argument} for a scene without views and for a background that is to be
+/// learned from pictures whose transparency shows it, Error{out_of_memory} with the estimate.
 ///
 /// With a run folder, a training that was killed and goes on ends in the same bits as one that was not: on the CPU, and
 /// on a GPU with options.deterministic. SIGINT and SIGTERM save a checkpoint and become Error{interrupted} and

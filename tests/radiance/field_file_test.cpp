@@ -37,6 +37,8 @@ void expect_equal(const Field& a, const Field& b) {
     EXPECT_EQ(a.least_weight, b.least_weight);
     EXPECT_EQ(a.near, b.near);
     EXPECT_EQ(a.background, b.background);
+    EXPECT_EQ(a.environment.side, b.environment.side);
+    EXPECT_EQ(a.environment.texels, b.environment.texels);
     EXPECT_EQ(a.origin, b.origin);
     EXPECT_EQ(a.notes, b.notes);
     EXPECT_EQ(a.brick, b.brick);
@@ -70,6 +72,12 @@ TEST(FieldFile, ReadsWhatItWrote) {
     save_field(folder / "a.field", plain, Overwrite::allow);
     expect_equal(load_field(folder / "a.field"), plain);
 
+    Field learned = field;
+    learned.background = Background::learned;
+    learned.environment = {4, std::vector<float>(4 * 4 * 3, 0.25f)};
+    save_field(folder / "learned.field", learned, Overwrite::refuse);
+    expect_equal(load_field(folder / "learned.field"), learned);
+
     const Field nothing = pack(test::empty_field({5, 6, 7}, {{0, 0, 0}, {1, 1, 1}}));
     EXPECT_EQ(nothing.stored_bricks(), 0);
     save_field(folder / "nothing.field", nothing, Overwrite::refuse);
@@ -101,6 +109,16 @@ TEST(FieldFile, RefusesToSaveWhatItWouldNotLoad) {
     refused("occupied: ", [](Field& f) { f.occupied.pop_back(); });
     refused("network.bias2: 0 values", [](Field& f) { f.network.bias2.clear(); });
     refused("network.weight3: a value", [](Field& f) { f.network.weight3[7] = kNan; });
+    refused("environment: none", [](Field& f) { f.background = Background::learned; });
+    refused("environment: the background", [](Field& f) { f.environment = {2, std::vector<float>(12)}; });
+    refused("environment: 11 values", [](Field& f) {
+        f.background = Background::learned;
+        f.environment = {2, std::vector<float>(11)};
+    });
+    refused("environment: a value", [](Field& f) {
+        f.background = Background::learned;
+        f.environment = {2, std::vector<float>(12, kNan)};
+    });
     refused("camera 2", [](Field& f) { f.cameras[2].fx = 0; });
     refused("camera 1", [](Field& f) { f.cameras[1].width = 0; });
     refused("camera 0", [](Field& f) { f.cameras[0].to_world[11] = kNan; });
@@ -155,6 +173,36 @@ TEST_F(HostileField, Numbers) {
     }
     good_.metadata.erase("stipple.kind");
     expect_refused("something else");
+}
+
+TEST_F(HostileField, Environments) {
+    const auto add = [&](std::vector<int64_t> shape, DType dtype = DType::f32) {
+        int64_t bytes = 4;
+        for (const int64_t extent : shape) bytes *= extent;
+        io::Tensor tensor{"environment", dtype, std::move(shape), Buffer(bytes)};
+        if (bytes > 0) std::memset(tensor.data.data(), 0, static_cast<size_t>(bytes));
+        good_.tensors.push_back(std::move(tensor));
+        good_.metadata["background"] = "learned";
+    };
+    good_.metadata["background"] = "learned";
+    expect_refused("environment: none");
+    for (const std::vector<int64_t>& shape : {std::vector<int64_t>{4, 4}, {4, 4, 4}, {3, 4, 4, 1}}) {
+        add(shape);
+        expect_refused("tensor 'environment'");
+    }
+    add({4, 4, 3}, DType::i32);
+    expect_refused("tensor 'environment'");
+    for (const std::vector<int64_t>& shape : {std::vector<int64_t>{4, 5, 3}, {0, 0, 3}, {1, 1, 3}, {1025, 1025, 3}}) {
+        add(shape);
+        expect_refused("environment: ");
+    }
+    add({4, 4, 3});
+    const float nan = kNan;
+    std::memcpy(good_.tensors.back().data.data(), &nan, sizeof nan);
+    expect_refused("environment: a value");
+    add({4, 4, 3});
+    good_.metadata["background"] = "white";
+    expect_refused("environment: the background");
 }
 
 TEST_F(HostileField, BrickNumbers) {

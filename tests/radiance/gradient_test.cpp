@@ -6,6 +6,7 @@
 
 #include "stipple/core/rng.h"
 #include "stipple/radiance/cpu/step.h"
+#include "stipple/radiance/march/environment.h"
 #include "stipple/radiance/march/opacity.h"
 #include "tests/support/analytic_scene.h"
 
@@ -24,7 +25,7 @@ struct SmallStep {
     std::vector<uint64_t> occupied;
     cpu::StepMemory memory;
 
-    explicit SmallStep(int channels) {
+    explicit SmallStep(int channels, int environment_side = 0) {
         for (const Photograph& photo : scene.train) {
             cameras.push_back(view_of(photo.camera));
             const auto count = static_cast<size_t>(photo.pixels.width() * photo.pixels.height());
@@ -55,7 +56,11 @@ struct SmallStep {
         c.shift = -2;
         c.weight_entropy = 0.05f;
         c.weight_rgbper = 0.3f;
-        c.rate_density = c.rate_features = c.rate_network = 0.01f;
+        c.rate_density = c.rate_features = c.rate_network = c.rate_environment = 0.01f;
+        c.environment_side = environment_side;
+        if (environment_side > 0) c.draw.background = Background::learned;
+        fill(memory.environment.value, static_cast<size_t>(3 * environment_side * environment_side), 4, 1);
+        memory.environment.reset_moments();
         reset_rates(memory.state);
         const auto nodes = static_cast<size_t>(count) * kBrickNodes;
         fill(memory.density.value, nodes, 1, 1);
@@ -75,13 +80,14 @@ struct SmallStep {
 };
 
 struct Values {
-    std::vector<double> density, features, network;
+    std::vector<double> density, features, network, environment;
 };
 
 Values values_of(const cpu::StepMemory& m) {
     return {{m.density.value.begin(), m.density.value.end()},
             {m.features.value.begin(), m.features.value.end()},
-            {m.network.value.begin(), m.network.value.end()}};
+            {m.network.value.begin(), m.network.value.end()},
+            {m.environment.value.begin(), m.environment.value.end()}};
 }
 
 /// The colour of features seen along a unit direction.
@@ -157,7 +163,16 @@ double loss_of(const SmallStep& step, const Values& v, std::vector<double>& fixe
             ++sample;
         }
         for (int k = 0; k < 3; ++k) {
-            const double difference = pixel[k] + left * drawn.background[k] - drawn.colour[k];
+            double background = drawn.background[k];
+            if (c.environment_side > 0) {
+                const Texels texels = texels_of(d, c.environment_side);
+                double sum = 0;
+                for (int corner = 0; corner < 4; ++corner)
+                    sum += double{texels.weight[corner]} *
+                           v.environment[static_cast<size_t>(3 * texels.texel[corner] + k)];
+                background = sigmoid(sum);
+            }
+            const double difference = pixel[k] + left * background - drawn.colour[k];
             loss += difference * difference / (3.0 * c.rays);
         }
         double slope = 0;
@@ -207,6 +222,35 @@ TEST(RadianceGradient, OfACoarseStepIsThatOfItsLoss) {
     Values v = values_of(step.memory);
     compare(step, v, v.density, real_gradients(step.memory.density.gradient), 7, "density");
     compare(step, v, v.features, real_gradients(step.memory.features.gradient), 23, "colours");
+}
+
+TEST(RadianceGradient, OfAnEnvironmentIsThatOfTheLoss) {
+    for (const int channels : {3, kFeatures}) {
+        SmallStep step(channels, 4);
+        cpu::compute_gradients(step.memory);
+        Values v = values_of(step.memory);
+        compare(step, v, v.environment, real_gradients(step.memory.environment.gradient), 1, "environment");
+        // What is left behind the last sample is worth as much as the map's colour.
+        compare(step, v, v.density, real_gradients(step.memory.density.gradient), 29, "density");
+    }
+}
+
+TEST(RadianceGradient, TexelsWithoutOneStayBitForBit) {
+    SmallStep step(kFeatures, 64);
+    cpu::compute_gradients(step.memory);
+    const std::vector<int64_t> gradient = step.memory.environment.gradient;
+    step.memory.density.reset_moments();
+    step.memory.features.reset_moments();
+    step.memory.environment.reset_moments();
+    const std::vector<float> before = step.memory.environment.value;
+    cpu::run_step(step.memory);
+    int64_t moved = 0;
+    for (size_t i = 0; i < before.size(); ++i) {
+        EXPECT_EQ(step.memory.environment.value[i] != before[i], gradient[i] != 0) << i;
+        moved += gradient[i] != 0;
+    }
+    EXPECT_GT(moved, 0);
+    EXPECT_LT(moved, static_cast<int64_t>(before.size()) / 2);
 }
 
 TEST(RadianceGradient, NodesWithoutOneStayBitForBit) {

@@ -38,6 +38,31 @@ inline Vec3d oracle_colour(const radiance::DenseField& field, const double* feat
     return {squash(out[0]), squash(out[1]), squash(out[2])};
 }
 
+/// The colour of an octahedral map: what lies beyond an edge of the square is found by turning it half a turn about
+/// the middle of this edge.
+inline Vec3d oracle_environment(const radiance::Environment& map, Vec3d direction) {
+    const double sum = std::abs(direction.x) + std::abs(direction.y) + std::abs(direction.z);
+    double u = direction.x / sum, v = direction.y / sum;
+    if (direction.z < 0) {
+        const double x = u, y = v;
+        u = std::copysign(1 - std::abs(y), x), v = std::copysign(1 - std::abs(x), y);
+    }
+    const double side = map.side;
+    const double s = std::floor((u + 1) / 2 * side - 0.5), t = std::floor((v + 1) / 2 * side - 0.5);
+    const double fs = (u + 1) / 2 * side - 0.5 - s, ft = (v + 1) / 2 * side - 0.5 - t;
+    double raw[3] = {};
+    for (int corner = 0; corner < 4; ++corner) {
+        double x = (2 * (s + (corner >> 1) + 0.5) / side) - 1, y = (2 * (t + (corner & 1) + 0.5) / side) - 1;
+        if (std::abs(x) > 1) x = std::copysign(2, x) - x, y = -y;
+        if (std::abs(y) > 1) y = std::copysign(2, y) - y, x = -x;
+        const auto i = static_cast<size_t>((x + 1) / 2 * side), j = static_cast<size_t>((y + 1) / 2 * side);
+        for (size_t c = 0; c < 3; ++c)
+            raw[c] += (corner >> 1 ? fs : 1 - fs) * (corner & 1 ? ft : 1 - ft) *
+                      static_cast<double>(map.texels[3 * (i * static_cast<size_t>(map.side) + j) + c]);
+    }
+    return {1 / (1 + std::exp(-raw[0])), 1 / (1 + std::exp(-raw[1])), 1 / (1 + std::exp(-raw[2]))};
+}
+
 /// A ray's first sample is on the face of the box where it enters: rounding decides whether it is inside. `with_first`
 /// decides it here.
 inline OraclePixel oracle_pixel(const radiance::DenseField& field, const radiance::Camera& camera, int px, int py,
@@ -108,6 +133,8 @@ inline OraclePixel oracle_pixel(const radiance::DenseField& field, const radianc
         pixel.normal = pixel.normal - weight * unit(gradient);
     }
     if (field.background == Background::white) pixel.colour = pixel.colour + Vec3d{left, left, left};
+    if (field.background == Background::learned)
+        pixel.colour = pixel.colour + left * oracle_environment(field.environment, ray);
     pixel.alpha = 1 - left;
     pixel.normal = unit(pixel.normal);
     return pixel;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "stipple/core/parallel.h"
+#include "stipple/core/rng.h"
 #include "tests/radiance/render_oracle.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/radiance_fields.h"
@@ -52,6 +53,17 @@ TEST(RenderField, IsLikeTheOracleOnRandomFields) {
         for (const Vec3d eye : {Vec3d{3, 1, 0.7}, Vec3d{-1.5, -2.5, 2}, Vec3d{0.1, 0.2, 4}})
             expect_like_oracle(dense, test::camera_at(eye, {0, 0, 0.3}, 23, 14, 20));
     }
+}
+
+TEST(RenderField, ALearnedBackgroundIsLikeTheOracle) {
+    DenseField dense = test::random_field({13, 17, 11}, {{-1, -0.75f, -0.5f}, {1, 1, 1.25f}}, 0.6f, 3);
+    dense.background = Background::learned;
+    dense.environment.side = 7;
+    const Rng rng(4, 4);
+    for (uint64_t i = 0; i < 7 * 7 * 3; ++i) dense.environment.texels.push_back(6 * rng.uniform(i) - 3);
+    // Along the axes and the folds of the map too.
+    for (const Vec3d eye : {Vec3d{3, 1, 0.7}, Vec3d{-1.5, -2.5, -2}, Vec3d{0.1, 0.2, 4}, Vec3d{-3, 0.1, 0.3}})
+        expect_like_oracle(dense, test::camera_at(eye, {0, 0, 0.3}, 23, 14, 9));
 }
 
 TEST(RenderField, EmptyFieldIsItsBackground) {

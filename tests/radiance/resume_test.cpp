@@ -127,6 +127,19 @@ TEST_F(RadianceResume, PhotographsWithUnknownPixels) {
     }
 }
 
+TEST_F(RadianceResume, LearnedBackgroundAndNodesThatComeBack) {
+    scene.alpha_is_unknown = true;
+    options.background = Background::learned;
+    options.environment_side = 20;
+    options.occupancy_returns = true;
+    const std::string expected = uninterrupted();
+    for (const int64_t step : {5, 14, 20}) {
+        const std::string name = fmt::format("run-{}", step);
+        begin(name, step);
+        EXPECT_TRUE(bytes_of(resume(name).field) == expected) << "after step " << step;
+    }
+}
+
 TEST_F(RadianceResume, KilledWhileSaving) {
     const std::string expected = uninterrupted();
     // Each place of saving, in the first, a middle and the last checkpoint.

@@ -39,8 +39,9 @@ Result run_radiance_info(const RadianceInfoOptions& options, const Common& commo
 Description describe_field(const std::string& path, const radiance::Field& field) {
     const radiance::FieldSummary summary = radiance::summarise(field);
     const radiance::GridShape& grid = field.grid;
-    constexpr const char* kBackgroundNames[] = {"white", "black", "random"};
+    constexpr const char* kBackgroundNames[] = {"white", "black", "random", "learned"};
     const char* background = kBackgroundNames[static_cast<int>(field.background)];
+    const int32_t side = field.environment.side;
     Description description;
     description.summary = fmt::format("{} x {} x {} nodes", grid.size[0], grid.size[1], grid.size[2]);
     auto& pairs = description.pairs;
@@ -55,7 +56,7 @@ Description describe_field(const std::string& path, const radiance::Field& field
                                grouped(summary.bricks),
                                100 * static_cast<double>(summary.occupied_nodes) / static_cast<double>(summary.nodes))},
         {"colour", field.network.weight1.empty() ? "of the nodes alone" : "by a network, with the view"},
-        {"background", background},
+        {"background", side > 0 ? fmt::format("learned, {} x {} by direction", side, side) : background},
         {"cameras", field.cameras.empty() ? "none" : grouped(static_cast<int64_t>(field.cameras.size()))},
         {"size", bytes_text(summary.packed_bytes)},
         {"memory", fmt::format("{} to render it on the CPU", bytes_text(summary.render_bytes))}};
@@ -72,6 +73,7 @@ Description describe_field(const std::string& path, const radiance::Field& field
                           {"voxel", grid.voxel},
                           {"near", field.near},
                           {"background", background},
+                          {"environment_side", side},
                           {"bricks", summary.bricks},
                           {"stored_bricks", summary.stored_bricks},
                           {"occupied_nodes", summary.occupied_nodes},

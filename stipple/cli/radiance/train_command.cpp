@@ -16,12 +16,13 @@ std::string mode_of(const RadianceTrainOptions& options, Device device) {
     return device.type == DeviceType::cuda ? "fast" : "small";
 }
 
-/// White where pictures have transparency, as the papers have it; black for photographs, which show all there is.
+/// White where pictures have transparency, as the papers have it; photographs show all there is, also behind the box.
 radiance::Background background_of(const RadianceTrainOptions& options, const radiance::Scene& scene) {
     if (options.background == "white") return radiance::Background::white;
     if (options.background == "random") return radiance::Background::random;
     if (options.background == "black") return radiance::Background::black;
-    return scene.has_alpha && !scene.alpha_is_unknown ? radiance::Background::white : radiance::Background::black;
+    if (options.background == "learned") return radiance::Background::learned;
+    return scene.has_alpha && !scene.alpha_is_unknown ? radiance::Background::white : radiance::Background::learned;
 }
 
 /// How it was trained, for who finds the file. Nothing that another run of the same training would say differently.
@@ -181,9 +182,10 @@ Command add_radiance_train(Arguments& group, Common& common) {
         .one_of({"auto", "fast", "quality", "parity", "small"})
         .text("auto|fast|quality|parity|small");
     app.option("--voxels", options->voxels, "Along an edge of a cube with as many; 0: by the mode").from_zero();
-    app.option("--background", options->background, "Behind everything; auto: white where pictures are transparent")
-        .one_of({"auto", "white", "black", "random"})
-        .text("auto|white|black|random");
+    app.option("--background", options->background,
+               "Behind everything; auto: white where pictures are transparent, else learned by direction")
+        .one_of({"auto", "white", "black", "random", "learned"})
+        .text("auto|white|black|random|learned");
     app.option("--set", options->settings, "Options of training: fine.N_iters=5000").text("KEY=VALUE...");
     app.flag("--deterministic", options->deterministic, "The same bits in every run, for some time more");
     app.option("--checkpoints", options->checkpoints, "New run folder: checkpoints, metrics, test views").text("DIR");

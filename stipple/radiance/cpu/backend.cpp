@@ -9,9 +9,12 @@
 #include "stipple/core/half.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
+#include "stipple/radiance/cpu/occupancy.h"
 #include "stipple/radiance/cpu/step.h"
 #include "stipple/radiance/march/opacity.h"
+#include "stipple/radiance/march/skip.h"
 #include "stipple/radiance/train/brick_table.h"
+#include "stipple/radiance/train/environment_map.h"
 #include "stipple/radiance/train/visibility.h"
 
 namespace stipple::radiance {
@@ -39,6 +42,8 @@ struct Structure {
     GridShape shape;
     BrickTable numbers;
     std::vector<uint64_t> occupied;
+    std::vector<uint8_t> free = {};    // BrickGrid::free
+    std::vector<uint64_t> built = {};  // nodes that were occupied when the fine grid was built
 
     BrickGrid view() const {
         BrickGrid grid;
@@ -47,8 +52,11 @@ struct Structure {
         for (size_t axis = 0; axis < 3; ++axis) grid.bricks[axis] = count[axis];
         grid.table = numbers.table.data();
         grid.occupied = occupied.data();
+        grid.free = free.empty() ? nullptr : free.data();
         return grid;
     }
+    /// After every change of `occupied`; views of before are not valid any more.
+    void find_free() { free = free_bricks(shape, numbers.table, occupied); }
     size_t nodes() const { return numbers.place.size() * kBrickNodes; }
 
     /// body(brick, place, number of the stored node, node), side by side over bricks.
@@ -88,6 +96,8 @@ public:
         structure_.occupied.assign(wanted.size(), 0);
         memory_ = {};
         memory_.channels = 3;
+        const int64_t side = constants.environment_side;
+        memory_.environment.value.assign(static_cast<size_t>(side * side * 3), 0);
         memory_.density.value.resize(structure_.nodes());
         memory_.features.value.resize(structure_.nodes() * 3);
         memory_.density_rate.resize(structure_.nodes());
@@ -104,6 +114,7 @@ public:
         const float most = *std::max_element(memory_.density_rate.begin(), memory_.density_rate.end());
         STIPPLE_REQUIRE(most > 2, "no place is seen by more than {} of the cameras", most);
         for (float& rate : memory_.density_rate) rate *= 1 / most;
+        structure_.find_free();
         memory_.pool = {nullptr, first_.back(), true};
         if (only_opaque_) {
             list_pixels(constants, true);
@@ -135,11 +146,13 @@ public:
                 const auto place = static_cast<int32_t>(pixel - first_[static_cast<size_t>(photo)]);
                 const Ray ray = camera_ray(camera, place % camera.width, place / camera.width);
                 const March march = march_through(ray, bricks.view.low, bricks.view.high, c.near, c.step);
+                const SampleRange inside = samples_inside(bricks.view, march);
+                const Vec3f per_node = samples_per_node(bricks.view, march);
                 float left = 1;
-                for (int k = 0; k < march.samples && left >= kLeastTransmittance; ++k) {
-                    const Vec3f p = march.at(k);
-                    if (!is_inside(bricks.view, p)) continue;
-                    const Vec3f node = to_nodes(bricks.view, p);
+                for (int32_t k = inside.begin; left >= kLeastTransmittance; ++k) {
+                    k = next_sample(bricks, march, per_node, k, inside.end);
+                    if (k >= inside.end) break;
+                    const Vec3f node = to_nodes(bricks.view, march.at(k));
                     if (!is_occupied(bricks, node)) continue;
                     const Corners corners = corners_of(bricks, node);
                     const float alpha =
@@ -164,13 +177,16 @@ public:
 
     void begin_fine(const GridShape& grid, const StepConstants& constants, const std::vector<uint8_t>& occupied,
                     const std::vector<float>& network) override {
+        Environment environment = {memory_.constants.environment_side, std::move(memory_.environment.value)};
+        if (environment.side > 0) environment = resampled(environment, constants.environment_side);
         memory_ = {};
+        memory_.environment.value = std::move(environment.texels);
         memory_.network.value = network;
         structure_ = {};
         build(grid, occupied);
         memory_.density.value.assign(structure_.nodes(), 0);
         memory_.features.value.assign(structure_.nodes() * kFeatures, 0);
-        list_pixels(constants, false);
+        list_pixels(constants, constants.environment_side > 0);
         begin_resolution(constants);
         reset_rates(memory_.state);
     }
@@ -228,23 +244,11 @@ public:
     }
 
     void refresh_occupancy() override {
-        const BrickGrid grid = structure_.view();
         const StepConstants& c = memory_.constants;
-        const std::vector<uint64_t> before = structure_.occupied;
-        structure_.each_node([&](int64_t brick, int place, size_t i, Node n) {
-            if (!(before[static_cast<size_t>(brick)] >> place & 1)) return;
-            float most = memory_.density.value[i];
-            for (int k = 0; k < 27; ++k) {
-                const Node other = {n.x + k / 9 - 1, n.y + k / 3 % 3 - 1, n.z + k % 3 - 1};
-                if (!is_within(grid.view, other)) continue;
-                const int32_t b = grid.brick_of(other.x, other.y, other.z);
-                if (b < 0) continue;
-                const int64_t j = int64_t{b} * kBrickNodes + BrickGrid::place(other.x, other.y, other.z);
-                most = std::max(most, memory_.density.value[static_cast<size_t>(j)]);
-            }
-            if (opacity(most + c.shift, c.voxel_ratio) > c.threshold) return;
-            structure_.occupied[static_cast<size_t>(brick)] &= ~(uint64_t{1} << place);
-        });
+        structure_.occupied = cpu::still_occupied(structure_.view(), structure_.numbers, memory_.density.value, c,
+                                                  c.occupancy_returns ? structure_.built : structure_.occupied);
+        structure_.find_free();
+        memory_.bricks = structure_.view();
     }
 
     int64_t steps(int64_t count) override {
@@ -279,6 +283,7 @@ public:
             }
         }
         unpack_network(memory_.network.value, field.network);
+        field.environment = {memory_.constants.environment_side, memory_.environment.value};
     }
 
     TrainState save() override {
@@ -294,18 +299,27 @@ public:
         state.density = numbers(memory_.density);
         state.features = numbers(memory_.features);
         if (state.is_fine) state.network = numbers(memory_.network);
+        if (state.is_fine) state.built = structure_.built;
+        state.environment = numbers(memory_.environment);
         state.density_rate = memory_.density_rate;
         if (memory_.pool.list) state.pixels = pixel_bits(list_, first_.back());
         return state;
     }
 
     void restore(TrainState state, const StepConstants& constants) override {
-        structure_ = {state.grid, bricks_at(state.grid, std::move(state.place)), std::move(state.occupied)};
+        require_environment(state, constants);
+        structure_ = {state.grid,
+                      bricks_at(state.grid, std::move(state.place)),
+                      std::move(state.occupied),
+                      {},
+                      std::move(state.built)};
+        structure_.find_free();
         memory_ = {};
         memory_.channels = state.is_fine ? kFeatures : 3;
         const std::pair<cpu::Values*, MovedNumbers*> all[] = {{&memory_.density, &state.density},
                                                               {&memory_.features, &state.features},
-                                                              {&memory_.network, &state.network}};
+                                                              {&memory_.network, &state.network},
+                                                              {&memory_.environment, &state.environment}};
         for (const auto& [to, from] : all) to->value = std::move(from->value);
         memory_.density_rate = std::move(state.density_rate);
         list_ = pixel_list(state.pixels);
@@ -333,6 +347,8 @@ private:
                         "nothing opaque was found in the scene's box: check cameras, box, near and far");
         }
         set_occupied(occupied);
+        structure_.built = structure_.occupied;
+        structure_.find_free();
     }
 
     void set_occupied(const std::vector<uint8_t>& occupied) {
@@ -375,6 +391,7 @@ private:
         memory_.density.reset_moments();
         memory_.features.reset_moments();
         memory_.network.reset_moments();
+        memory_.environment.reset_moments();
         const auto numbers = static_cast<int64_t>(memory_.density.value.size() + memory_.features.value.size());
         peak_bytes_ = std::max(peak_bytes_, numbers * 20 + static_cast<int64_t>(pixels_.size()));
     }

@@ -5,7 +5,9 @@
 
 #include "stipple/core/parallel.h"
 #include "stipple/radiance/cpu/network.h"
+#include "stipple/radiance/march/environment.h"
 #include "stipple/radiance/march/opacity.h"
+#include "stipple/radiance/march/skip.h"
 
 namespace stipple::radiance::cpu {
 namespace {
@@ -29,6 +31,7 @@ struct ChunkRay {
     DrawnRay drawn;
     size_t first = 0, end = 0;  // samples
     float left = 1;
+    Texels behind = {};  // where the background is learned
 };
 
 struct Chunk {
@@ -45,17 +48,24 @@ void march_ray(const StepMemory& m, Chunk& chunk, int32_t r) {
     const GridView& view = m.bricks.view;
     ChunkRay ray;
     ray.drawn = draw_ray(m.photos, m.pool, c.draw, m.state.step, c.rays, r);
+    if (c.environment_side > 0) {
+        ray.behind = texels_of(ray.drawn.ray.direction, c.environment_side);
+        for (int k = 0; k < 3; ++k)
+            ray.drawn.background[k] = sigmoid(interpolate(ray.behind, m.environment.value.data(), k));
+    }
     ray.first = chunk.samples.size();
     const March march = march_through(ray.drawn.ray, view.low, view.high, c.near, c.step, ray.drawn.offset);
     const Vec3f d = ray.drawn.ray.direction;
     float code[kViewCode];
     encode_view(d * (1 / std::sqrt(dot(d, d))), code);
     code[kViewInputs] = 1;
-    for (int i = 0; i < march.samples; ++i) {
-        const Vec3f p = march.at(i);
-        if (!is_inside(view, p)) continue;
-        ++chunk.counts.in_box;
-        const Vec3f node = to_nodes(view, p);
+    const SampleRange inside = samples_inside(view, march);
+    chunk.counts.in_box += inside.end - inside.begin;
+    const Vec3f per_node = samples_per_node(view, march);
+    for (int32_t i = inside.begin;; ++i) {
+        i = next_sample(m.bricks, march, per_node, i, inside.end);
+        if (i >= inside.end) break;
+        const Vec3f node = to_nodes(view, march.at(i));
         if (!is_occupied(m.bricks, node)) continue;
         ++chunk.counts.in_mask;
         Sample sample;
@@ -101,6 +111,11 @@ void go_back(StepMemory& m, Chunk& chunk, const ChunkRay& ray, std::vector<float
         chunk.squared_error += double{difference} * difference;
         slope[k] = 2.0f / 3.0f * per_ray * difference;
         to_end += slope[k] * ray.drawn.background[k];
+    }
+    for (int k = 0; c.environment_side > 0 && k < 12; ++k) {
+        const float colour = ray.drawn.background[k % 3];
+        add_gradient(m.environment.gradient, int64_t{3} * ray.behind.texel[k / 3] + k % 3,
+                     ray.behind.weight[k / 3] * (slope[k % 3] * ray.left * colour * (1 - colour)));
     }
     end_entropy(ray.left, entropy_slope);
     to_end += c.weight_entropy * per_ray * entropy_slope;
@@ -274,6 +289,9 @@ void run_step(StepMemory& m) {
     for (size_t i = 0; fine && i < kNetworkNumbers; ++i) {
         adam(m.network.value[i], m.network.mean[i], m.network.square[i], m.network_gradient[i], c.rate_network * rate);
     }
+    parallel_for(static_cast<int64_t>(m.environment.value.size()), 4096, [&](int64_t begin, int64_t end) {
+        update(m.environment, begin, end, c.rate_environment * rate, true, nullptr);
+    });
     m.state.rays += c.rays;
     advance(m.state, c.decay);
 }

@@ -37,6 +37,7 @@ struct StepMemory {
     std::vector<float> density_rate;  // [nodes] of the coarse stage; empty: 1
     std::vector<uint8_t> touched;     // [bricks]
     Values network;
+    Values environment;  // [constants.environment_side squared, 3]
     SampleCounts counts;
     std::vector<ChunkSums> sums;
     std::vector<float> network_gradient;  // [kNetworkNumbers]

@@ -4,18 +4,6 @@
 #include "stipple/radiance/cuda/colour.cuh"
 
 namespace stipple::radiance::cuda {
-namespace {
-
-/// The most samples that a ray has in the box.
-int32_t most_samples(const GridShape& grid, float step) {
-    double square = 0;
-    for (int axis = 0; axis < 3; ++axis) square += double{grid.box.extent(axis)} * grid.box.extent(axis);
-    const double most = std::ceil(std::sqrt(square) / step) + 2;
-    STIPPLE_REQUIRE(most < 65535, "rays of {} samples are too long", most);
-    return static_cast<int32_t>(most);
-}
-
-}  // namespace
 
 CudaBackend::CudaBackend(const Scene& scene, const TrainOptions& options, Device device) : options_(options) {
     meter_.device = device.index;
@@ -45,12 +33,14 @@ void CudaBackend::begin_coarse(const GridShape& grid, const StepConstants& const
     launch_coarse_nodes(structure_.view(), structure_.place.get(), structure_.numbers.stored(), cameras_.get(),
                         static_cast<int>(cameras_.count()), constants.near, coarse_rate_.get(), coarse_value_.get(),
                         structure_.occupied.get(), stream_);
+    structure_.find_free(stream_);
     STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
     const std::vector<float> counts = coarse_rate_.download();
     const float most = *std::max_element(counts.begin(), counts.end());
     STIPPLE_REQUIRE(most > 2, "no place is seen by more than {} of the cameras", most);
     launch_scale(coarse_rate_.get(), coarse_rate_.count(), 1 / most, stream_);
     if (only_opaque_) list_pixels(constants, true);
+    environment_.begin(meter_, constants.environment_side, gradient_bytes(), stream_);
     begin_coarse_steps(constants);
     begin_state();
 }
@@ -76,6 +66,7 @@ void CudaBackend::begin_coarse_steps(const StepConstants& constants) {
     if (only_opaque_) coarse_.pool = {list_.get(), static_cast<uint32_t>(list_.count()), true};
     coarse_.state = state_.get();
     coarse_.bricks = structure_.view();
+    coarse_.environment = environment_.memory();
     coarse_.value = coarse_value_.get();
     coarse_.mean = coarse_mean_.get();
     coarse_.square = coarse_square_.get();
@@ -127,7 +118,8 @@ void CudaBackend::begin_fine(const GridShape& grid, const StepConstants& constan
     const DeviceArray<uint8_t> dense_occupied(meter_, occupied);
     build(grid, dense_occupied, nullptr, BrickGrid{}, nullptr);
     make_network(network);
-    list_pixels(constants, false);
+    environment_.begin(meter_, constants.environment_side, gradient_bytes(), stream_, true);
+    list_pixels(constants, constants.environment_side > 0);
     begin_resolution(constants);
     begin_state();
 }
@@ -174,7 +166,10 @@ void CudaBackend::refresh_occupancy() {
     const StepConstants& c = is_fine_ ? fine_.constants : coarse_.constants;
     const float* density = is_fine_ ? density_.get() : reinterpret_cast<const float*>(coarse_value_.get());
     launch_refresh(structure_.view(), structure_.place.get(), structure_.numbers.stored(), density, is_fine_ ? 1 : 4,
-                   c.shift, c.voxel_ratio, c.threshold, structure_.occupied.get(), stream_);
+                   c.shift, c.voxel_ratio, c.threshold,
+                   (c.occupancy_returns ? structure_.built : structure_.occupied).get(), structure_.occupied.get(),
+                   stream_);
+    structure_.find_free(stream_);
 }
 
 int64_t CudaBackend::steps(int64_t count) {
@@ -276,6 +271,8 @@ void CudaBackend::build(const GridShape& grid, const DeviceArray<uint8_t>& occup
     features_ = DeviceArray<float>(meter_, structure_.nodes() * kFeatures);
     launch_fill(structure_.view(), structure_.place.get(), structure_.numbers.stored(), occupied.get(), dense, old,
                 old_features, density_.get(), features_.get(), structure_.occupied.get(), stream_);
+    structure_.keep_built(stream_);
+    structure_.find_free(stream_);
     STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
 }
 
@@ -342,6 +339,8 @@ void CudaBackend::begin_resolution(const StepConstants& constants) {
     gradient_.clear(stream_);
     features_gradient_.clear(stream_);
     touched_.clear(stream_);
+    environment_.reset_moments(stream_);
+    fine_.environment = environment_.memory();
     make_samples(constants, most_samples(structure_.shape, constants.step), true);
 
     fine_.constants = constants;

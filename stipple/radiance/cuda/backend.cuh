@@ -1,40 +1,14 @@
 #pragma once
 // The memory of training on a GPU. Nothing of a step waits for the host. Included by .cu files only.
 
+#include "stipple/radiance/cuda/environment.cuh"
 #include "stipple/radiance/cuda/memory.cuh"
 #include "stipple/radiance/cuda/recorded_step.cuh"
 #include "stipple/radiance/cuda/setup.cuh"
+#include "stipple/radiance/cuda/structure.cuh"
 #include "stipple/radiance/train/backend.h"
-#include "stipple/radiance/train/brick_table.h"
 
 namespace stipple::radiance::cuda {
-
-/// Bricks and which of their nodes are occupied.
-struct Structure {
-    GridShape shape;
-    BrickTable numbers;
-    DeviceArray<int32_t> table, place;
-    DeviceArray<uint64_t> occupied;
-
-    Structure() = default;
-    Structure(MemoryMeter& meter, const GridShape& grid, BrickTable bricks)
-        : shape(grid),
-          numbers(std::move(bricks)),
-          table(meter, numbers.table),
-          place(meter, numbers.place),
-          occupied(meter, numbers.stored()) {}
-
-    BrickGrid view() const {
-        BrickGrid grid;
-        grid.view = view_of(shape);
-        const std::array<int32_t, 3> count = shape.bricks();
-        for (size_t axis = 0; axis < 3; ++axis) grid.bricks[axis] = count[axis];
-        grid.table = table.get();
-        grid.occupied = occupied.get();
-        return grid;
-    }
-    int64_t nodes() const { return int64_t{numbers.stored()} * kBrickNodes; }
-};
 
 class CudaBackend : public Backend {
 public:
@@ -114,6 +88,7 @@ private:
     DeviceArray<uint8_t> gradient_, features_gradient_, touched_;
     DeviceArray<float> network_value_, network_mean_, network_square_, network_partial_;
     DeviceArray<__half> network_half_;
+    EnvironmentArrays environment_;
     FineStep fine_;
 };
 

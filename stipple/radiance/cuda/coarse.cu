@@ -1,6 +1,7 @@
 // A step of the coarse stage in one kernel: nodes carry their colour, so a warp takes a ray there and back.
 
 #include "stipple/core/cuda/check.h"
+#include "stipple/radiance/cuda/environment.cuh"
 #include "stipple/radiance/cuda/march.cuh"
 
 namespace stipple::radiance::cuda {
@@ -23,7 +24,7 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) coarse_kernel(const __grid_c
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const int r = static_cast<int>(blockIdx.x) * kRayWarps + static_cast<int>(threadIdx.x) / kWarp;
     if (r >= c.rays) return;
-    const DrawnRay drawn = draw_ray(step.photos, step.pool, c.draw, step.state->step, c.rays, r);
+    DrawnRay drawn = draw_ray(step.photos, step.pool, c.draw, step.state->step, c.rays, r);
     const GridView& view = step.bricks.view;
     const March march = march_through(drawn.ray, view.low, view.high, c.near, c.step, drawn.offset);
     const int64_t base = int64_t{r} * step.capacity;
@@ -52,6 +53,7 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) coarse_kernel(const __grid_c
             samples += __popc(s.opaque_lanes);
         });
     const float transmittance = counts.left;
+    look_behind(step.environment.value, step.environment.side, drawn.ray.direction, drawn.background);
 
     const float per_ray = 1.0f / static_cast<float>(c.rays);
     float slope[3], squared_error = 0, to_end = 0;
@@ -63,6 +65,7 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) coarse_kernel(const __grid_c
         slope[k] = 2.0f / 3.0f * per_ray * difference;
         to_end += slope[k] * drawn.background[k];
     }
+    add_behind<kFixed>(step.environment, drawn.ray.direction, slope, transmittance, drawn.background, lane);
     float entropy_slope = 0;
     end_entropy(transmittance, entropy_slope);
     to_end += c.weight_entropy * per_ray * entropy_slope;
@@ -169,6 +172,7 @@ void launch_coarse_step(const CoarseStep& step, bool fixed, cudaStream_t stream)
     (fixed ? coarse_kernel<true> : coarse_kernel<false>)<<<blocks, kWarp * kRayWarps, 0, stream>>>(step);
     (fixed ? coarse_adam_kernel<true> : coarse_adam_kernel<false>)<<<node_blocks, 256, 0, stream>>>(step);
     STIPPLE_CHECK_CUDA(cudaGetLastError());
+    launch_optimise_environment(step.environment, step.state, step.constants.rate_environment, fixed, stream);
     launch_advance(step.state, step.error_of, step.constants.rays, step.constants.decay, stream);
 }
 

@@ -1,6 +1,7 @@
 // From the colours of samples to pixels and losses, and back to the gradients of colours and densities.
 
 #include "stipple/core/cuda/check.h"
+#include "stipple/radiance/cuda/environment.cuh"
 #include "stipple/radiance/cuda/march.cuh"
 
 namespace stipple::radiance::cuda {
@@ -36,6 +37,7 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) composite_kernel(const __gri
         slope[k] = 2.0f / 3.0f * per_ray * difference;
         to_end += slope[k] * record.background[k];
     }
+    add_behind<kFixed>(step.environment, record.direction, slope, record.left, record.background, lane);
     float entropy_slope = 0;
     end_entropy(record.left, entropy_slope);
     to_end += c.weight_entropy * per_ray * entropy_slope;

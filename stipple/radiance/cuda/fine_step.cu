@@ -1,4 +1,4 @@
-#include "stipple/radiance/cuda/step.cuh"
+#include "stipple/radiance/cuda/environment.cuh"
 
 namespace stipple::radiance::cuda {
 
@@ -33,6 +33,10 @@ void launch_fine_step(const FineStep& step, bool fixed, bool half_network, int m
     done("Adam of grids");
     launch_optimise_network(step, stream);
     done("Adam of network");
+    if (step.environment.side > 0) {
+        launch_optimise_environment(step.environment, step.state, step.constants.rate_environment, fixed, stream);
+        done("Adam of environment");
+    }
     launch_advance(step.state, step.samples.error_of, step.constants.rays, step.constants.decay, stream);
     done("advance");
 }

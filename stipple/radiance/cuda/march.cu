@@ -1,6 +1,7 @@
 // Rays of a step: where they are opaque, how much of each sample is seen, and the features of what is seen.
 
 #include "stipple/core/cuda/check.h"
+#include "stipple/radiance/cuda/environment.cuh"
 #include "stipple/radiance/cuda/march.cuh"
 
 namespace stipple::radiance::cuda {
@@ -12,7 +13,7 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) march_kernel(const __grid_co
     const int r = static_cast<int>(blockIdx.x) * kRayWarps + static_cast<int>(threadIdx.x) / kWarp;
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     if (r >= c.rays) return;
-    const DrawnRay drawn = draw_ray(step.photos, step.pool, c.draw, step.state->step, c.rays, r);
+    DrawnRay drawn = draw_ray(step.photos, step.pool, c.draw, step.state->step, c.rays, r);
     const BrickGrid& bricks = step.grids.bricks;
     const March march = march_through(drawn.ray, bricks.view.low, bricks.view.high, c.near, c.step, drawn.offset);
     const Vec3f d = drawn.ray.direction;
@@ -34,8 +35,10 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) march_kernel(const __grid_co
             kept += __popc(s.kept_lanes);
         });
     if (lane != 0) return;
+    look_behind(step.environment.value, step.environment.side, d, drawn.background);
     RayRecord& record = step.samples.rays[r];
     record.march = march;
+    record.direction = d;
     for (int k = 0; k < 3; ++k) {
         record.colour[k] = drawn.colour[k];
         record.background[k] = drawn.background[k];

@@ -6,10 +6,10 @@
 
 #include "stipple/core/half.h"
 #include "stipple/radiance/cuda/colour.cuh"
+#include "stipple/radiance/cuda/environment.cuh"
 #include "stipple/radiance/cuda/march.cuh"
-#include "stipple/radiance/cuda/memory.cuh"
+#include "stipple/radiance/cuda/structure.cuh"
 #include "stipple/radiance/render/view_renderer.h"
-#include "stipple/radiance/train/brick_table.h"
 
 namespace stipple::radiance::cuda {
 namespace {
@@ -20,9 +20,10 @@ struct RenderStep {
     int32_t rays = 0;
     float near = 0, step = 0, background = 0;
     MarchRule rule = {};
-    bool geometry = false, has_network = true;
-    FineStep fine;            // samples, grids and network of it
-    float* pixels = nullptr;  // [pixels, 3]
+    bool geometry = false, colour = true, has_network = true;
+    EnvironmentView environment;  // side 0: the background is the same everywhere
+    FineStep fine;                // samples, grids and network of it
+    float* pixels = nullptr;      // [pixels, 3]
     float *alpha = nullptr, *depth = nullptr, *normal = nullptr;
     int32_t* overflow = nullptr;
 };
@@ -63,7 +64,7 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) view_kernel(const __grid_con
         bricks, march, step.rule, lane, [&](const Corners& corners) { return density_of(corners, density); },
         [&](const LaneSample& s) {
             const float weight = s.before * s.opacity;
-            if (s.kept) {
+            if (s.kept && step.colour) {
                 const int64_t place = base + kept + rank_of(s.kept_lanes, lane);
                 to.index[place] = static_cast<uint16_t>(s.index);
                 to.weight[place] = weight;
@@ -124,9 +125,12 @@ __global__ void __launch_bounds__(kWarp* kRayWarps) pixel_kernel(const __grid_co
         }
         sum[0] += colour.w * colour.x, sum[1] += colour.w * colour.y, sum[2] += colour.w * colour.z;
     }
-    for (int k = 0; k < 3; ++k) sum[k] = warp_sum(sum[k]) + s.rays[r].left * step.background;
-    if (lane < 3)
-        step.pixels[3 * int64_t{step.first_pixel + r} + lane] = lane == 0 ? sum[0] : lane == 1 ? sum[1] : sum[2];
+    float behind[3] = {step.background, step.background, step.background};
+    const int pixel = step.first_pixel + r;
+    look_behind(step.environment.texels, step.environment.side,
+                camera_ray(step.camera, pixel % step.camera.width, pixel / step.camera.width).direction, behind);
+    for (int k = 0; k < 3; ++k) sum[k] = warp_sum(sum[k]) + s.rays[r].left * behind[k];
+    if (lane < 3) step.pixels[3 * int64_t{pixel} + lane] = lane == 0 ? sum[0] : lane == 1 ? sum[1] : sum[2];
 }
 
 class CudaRenderer : public ViewRenderer {
@@ -168,7 +172,7 @@ public:
                                           cudaMemcpyDeviceToHost));
             return to;
         };
-        view.colour = take(pixels_, 3);
+        if (options.colour) view.colour = take(pixels_, 3);
         view.alpha = take(alpha_, 1);
         if (options.geometry) {
             view.depth = take(depth_, 1);
@@ -202,10 +206,12 @@ private:
         require_stored_neighbours(field);
         table_ = DeviceArray<int32_t>(meter_, field.brick);
         occupied_ = DeviceArray<uint64_t>(meter_, field.occupied);
+        free_ = DeviceArray<uint8_t>(meter_, free_bricks(field.grid, field.brick, field.occupied));
         density_ = DeviceArray<float>(meter_, field.density);
         std::vector<float> features(field.features.size());
         std::transform(field.features.begin(), field.features.end(), features.begin(), half_to_float);
         features_ = DeviceArray<float>(meter_, features);
+        environment_ = DeviceArray<float>(meter_, field.environment.texels);
         has_network_ = !field.network.weight1.empty();
         if (has_network_) {
             network_ = DeviceArray<float>(meter_, pack_network(field.network));
@@ -220,13 +226,7 @@ private:
     }
 
     void make_samples(int64_t rays) {
-        double square = 0;
-        for (int axis = 0; axis < 3; ++axis) {
-            square += double{settings_.grid.box.extent(axis)} * settings_.grid.box.extent(axis);
-        }
-        const double most = std::ceil(std::sqrt(square) / (settings_.step * settings_.grid.voxel)) + 2;
-        STIPPLE_REQUIRE(most < 65535, "rays of {} samples are too long", most);
-        capacity_ = static_cast<int32_t>(most);
+        capacity_ = most_samples(settings_.grid, settings_.step * settings_.grid.voxel);
         rays = std::max<int64_t>(rays, kRayWarps);
         // Few rays at a time need no more room than their samples.
         const int64_t kept = std::max<int64_t>(kRays * kKeptPerRay, std::min<int64_t>(rays, 1024) * capacity_);
@@ -249,8 +249,10 @@ private:
         step.near = settings_.near;
         step.step = settings_.step * settings_.grid.voxel;
         step.background = settings_.background == Background::white ? 1.0f : 0.0f;
+        step.environment = {environment_.get(), settings_.environment.side};
         step.rule = {settings_.density_shift, settings_.step * settings_.voxel_ratio, settings_.least_weight};
         step.geometry = options.geometry;
+        step.colour = options.colour;
         step.has_network = has_network_;
         step.pixels = pixels_.get();
         step.alpha = alpha_.get();
@@ -277,6 +279,7 @@ private:
         for (size_t axis = 0; axis < 3; ++axis) bricks.bricks[axis] = size[axis];
         bricks.table = table_.get();
         bricks.occupied = occupied_.get();
+        bricks.free = free_.get();
         fine.grids.density = density_.get();
         fine.grids.features = features_.get();
         fine.network.value = network_.get();
@@ -289,6 +292,8 @@ private:
             step.rays = fine.constants.rays = std::min(count - first, static_cast<int32_t>(rays_.count()));
             const int blocks = (step.rays + kRayWarps - 1) / kRayWarps;
             view_kernel<<<blocks, kWarp * kRayWarps, 0, stream_>>>(step);
+            STIPPLE_CHECK_CUDA(cudaGetLastError());
+            if (!options.colour) continue;
             launch_place(s, step.rays, stream_);
             launch_gather(fine, stream_);
             if (has_network_ && half_network_) launch_colour_forward(fine, multiprocessors_, stream_);
@@ -314,7 +319,8 @@ private:
     int32_t capacity_ = 0;
     DeviceArray<int32_t> table_, kept_of_, first_of_, kept_ray_, counts_;
     DeviceArray<uint64_t> occupied_;
-    DeviceArray<float> density_, features_, network_, view_, weight_, kept_features_;
+    DeviceArray<uint8_t> free_;
+    DeviceArray<float> density_, features_, network_, environment_, view_, weight_, kept_features_;
     DeviceArray<__half> halves_;
     DeviceArray<RayRecord> rays_;
     DeviceArray<uint16_t> index_;

@@ -139,21 +139,12 @@ __global__ void __launch_bounds__(kBrickNodes)
 
 __global__ void __launch_bounds__(kBrickNodes)
     refresh_kernel(BrickGrid bricks, const int32_t* places, const float* density, int stride, float shift, float length,
-                   float threshold, uint64_t* occupied) {
+                   float threshold, const uint64_t* candidates, uint64_t* occupied) {
     const int brick = static_cast<int>(blockIdx.x), place = static_cast<int>(threadIdx.x);
-    bool bit = occupied[brick] >> place & 1;
+    bool bit = candidates[brick] >> place & 1;
     if (bit) {
         const Node n = node_of(bricks, places[brick], place);
-        float most = density[(int64_t{brick} * kBrickNodes + place) * stride];
-        for (int k = 0; k < 27; ++k) {
-            const Node other = {n.x + k / 9 - 1, n.y + k / 3 % 3 - 1, n.z + k % 3 - 1};
-            if (!is_within(bricks.view, other)) continue;
-            const int32_t b = bricks.brick_of(other.x, other.y, other.z);
-            if (b < 0) continue;
-            const int64_t j = int64_t{b} * kBrickNodes + BrickGrid::place(other.x, other.y, other.z);
-            most = fmaxf(most, density[j * stride]);
-        }
-        bit = opacity(most + shift, length) > threshold;
+        bit = opacity(densest_about(bricks, n.x, n.y, n.z, density, stride) + shift, length) > threshold;
     }
     __syncthreads();
     store_bits(occupied, brick, bit);
@@ -256,9 +247,10 @@ void launch_fill(const BrickGrid& bricks, const int32_t* place, int32_t stored, 
 }
 
 void launch_refresh(const BrickGrid& bricks, const int32_t* place, int32_t stored, const float* density, int stride,
-                    float shift, float length, float threshold, uint64_t* occupied, cudaStream_t stream) {
+                    float shift, float length, float threshold, const uint64_t* candidates, uint64_t* occupied,
+                    cudaStream_t stream) {
     refresh_kernel<<<stored, kBrickNodes, 0, stream>>>(bricks, place, density, stride, shift, length, threshold,
-                                                       occupied);
+                                                       candidates, occupied);
     STIPPLE_CHECK_CUDA(cudaGetLastError());
 }
 

@@ -30,8 +30,10 @@ void launch_fill(const BrickGrid& bricks, const int32_t* place, int32_t stored, 
                  const float* dense, const BrickGrid& old, const float* old_features, float* density, float* features,
                  uint64_t* bits, cudaStream_t stream);
 
+/// Of the candidates, which may be `occupied` itself, those about which one of the 27 nodes is opaque.
 void launch_refresh(const BrickGrid& bricks, const int32_t* place, int32_t stored, const float* density, int stride,
-                    float shift, float length, float threshold, uint64_t* occupied, cudaStream_t stream);
+                    float shift, float length, float threshold, const uint64_t* candidates, uint64_t* occupied,
+                    cudaStream_t stream);
 
 /// A bit for each pixel whose ray meets an occupied node, and the number of them for every kPixelBlock pixels.
 constexpr int kPixelBlock = 256;

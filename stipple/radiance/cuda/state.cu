@@ -31,7 +31,7 @@ void CudaBackend::pack(Field& field) {
     field.brick = seen.table;
     field.occupied.clear();
     for (const int32_t place : seen.place) {
-        // Occupied nodes only become fewer: what is near them is stored.
+        // Nodes are occupied that were so when the grid was built, or fewer: what is near them is stored.
         const int32_t brick = structure_.numbers.table[static_cast<size_t>(place)];
         chosen.push_back(brick);
         field.occupied.push_back(bits[static_cast<size_t>(brick)]);
@@ -50,6 +50,7 @@ void CudaBackend::pack(Field& field) {
             cudaMemcpy(field.features.data(), features.get(), field.features.size() * 2, cudaMemcpyDeviceToHost));
     }
     unpack_network(network_value_.download(), field.network);
+    field.environment = environment_.download();
 }
 
 TrainState CudaBackend::save() {
@@ -60,8 +61,10 @@ TrainState CudaBackend::save() {
     state.step = read_state();
     state.place = structure_.numbers.place;
     state.occupied = structure_.occupied.download();
+    state.environment = environment_.save();
     if (is_fine_) {
         state.counts = last_samples();
+        state.built = structure_.built.download();
         state.density = {density_.download(), density_mean_.download(), density_square_.download()};
         state.features = {features_.download(), features_mean_.download(), features_square_.download()};
         state.network = {network_value_.download(), network_mean_.download(), network_square_.download()};
@@ -76,9 +79,13 @@ TrainState CudaBackend::save() {
 }
 
 void CudaBackend::restore(TrainState state, const StepConstants& constants) {
+    require_environment(state, constants);
     recorded_.reset();
     structure_ = Structure(meter_, state.grid, bricks_at(state.grid, std::move(state.place)));
     structure_.occupied.upload(state.occupied);
+    if (state.is_fine) structure_.built.upload(state.built);
+    structure_.find_free(stream_);
+    environment_.begin(meter_, constants.environment_side, gradient_bytes(), stream_);
     if (!state.pixels.empty()) list_ = DeviceArray<uint32_t>(meter_, pixel_list(state.pixels));
     if (state.is_fine) {
         density_ = DeviceArray<float>(meter_, state.density.value);
@@ -101,6 +108,8 @@ void CudaBackend::restore(TrainState state, const StepConstants& constants) {
         coarse_rate_.upload(state.density_rate);
         begin_coarse_steps(constants);
     }
+    STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+    environment_.restore(state.environment);
     write_state(state.step);
 }
 

@@ -18,6 +18,7 @@ constexpr unsigned kAll = 0xffffffffu;
 /// What later kernels need of a ray.
 struct RayRecord {
     March march;
+    Vec3f direction;  // as it was drawn
     float colour[3], background[3];
     float left;       // what is seen behind the last sample
     int32_t samples;  // opaque ones, up to the last that is seen
@@ -59,6 +60,13 @@ struct NetworkMemory {
     int32_t blocks = 0;
 };
 
+/// Of a background that is learned.
+struct EnvironmentMemory {
+    float *value = nullptr, *mean = nullptr, *square = nullptr;  // [side, side, 3]
+    void* gradient = nullptr;
+    int32_t side = 0;  // 0: there is none
+};
+
 struct FineStep {
     StepConstants constants;
     Photos photos;
@@ -67,6 +75,7 @@ struct FineStep {
     Samples samples;
     Grids grids;
     NetworkMemory network;
+    EnvironmentMemory environment;
     float gradient_scale = 1;
     const int32_t* brick_place = nullptr;  // [stored bricks] in the table of all bricks; for total variation
 };
@@ -78,6 +87,7 @@ struct CoarseStep {
     PixelPool pool;
     StepState* state = nullptr;
     BrickGrid bricks;
+    EnvironmentMemory environment;
     float4 *value = nullptr, *mean = nullptr, *square = nullptr;
     void* gradient = nullptr;
     const float* rate = nullptr;  // [nodes] of densities

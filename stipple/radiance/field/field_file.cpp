@@ -17,7 +17,7 @@ constexpr const char* kKind = "stipple.kind";
 constexpr const char* kKindField = "radiance field 1";
 constexpr std::string_view kNote = "note.";
 constexpr int kCameraNumbers = 18;
-constexpr const char* kBackgrounds[] = {"white", "black", "random"};
+constexpr const char* kBackgrounds[] = {"white", "black", "random", "learned"};
 
 using Shape = std::vector<int64_t>;
 
@@ -106,6 +106,22 @@ std::string camera_fault(const Camera& camera) {
     if (camera.width < 1 || camera.height < 1 || camera.width > 65535 || camera.height > 65535)
         return fmt::format("a picture of {} x {}", camera.width, camera.height);
     if (!(camera.fx > 0) || !(camera.fy > 0)) return fmt::format("focal lengths {} and {}", camera.fx, camera.fy);
+    return {};
+}
+
+std::string environment_fault(const FieldSettings& field) {
+    const Environment& map = field.environment;
+    const bool wanted = field.background == Background::learned;
+    if (!wanted && map.side == 0 && map.texels.empty()) return {};
+    if (wanted != (map.side > 0))
+        return wanted ? "environment: none, and the background is learned"
+                      : "environment: the background is not learned";
+    if (map.side < kLeastEnvironment || map.side > kMostEnvironment)
+        return fmt::format("environment: {} texels along an edge; {} to {} are possible", map.side, kLeastEnvironment,
+                           kMostEnvironment);
+    if (map.texels.size() != elements({map.side, map.side, 3}))
+        return fmt::format("environment: {} values for {} x {} texels", map.texels.size(), map.side, map.side);
+    if (!all_finite(map.texels)) return "environment: a value is not finite";
     return {};
 }
 
@@ -232,7 +248,7 @@ Field field_of(const io::TensorFile& file) {
     const auto background = file.metadata.find("background");
     if (background == file.metadata.end()) fail("no 'background' in the metadata");
     bool is_known = false;
-    for (int i = 0; i < 3; ++i)
+    for (int i = 0; i < 4; ++i)
         if (background->second == kBackgrounds[i]) field.background = static_cast<Background>(i), is_known = true;
     if (!is_known) fail(fmt::format("background: {} is none", io::in_quotes(background->second)));
     for (const auto& [key, value] : file.metadata)
@@ -249,6 +265,12 @@ Field field_of(const io::TensorFile& file) {
     for (const NetworkPart& part : network_parts())
         if (has_network)
             field.network.*part.values = values_of<float>(tensor_in(file, part.name, DType::f32, part.shape));
+    if (const io::Tensor* map = tensor_in(file, "environment", DType::f32, {-1, -1, 3}, true)) {
+        if (map->shape[0] != map->shape[1] || map->shape[0] < kLeastEnvironment || map->shape[0] > kMostEnvironment)
+            fail(fmt::format("environment: {} x {} texels; a square of {} to {} is possible", map->shape[0],
+                             map->shape[1], kLeastEnvironment, kMostEnvironment));
+        field.environment = {static_cast<int32_t>(map->shape[0]), values_of<float>(map)};
+    }
     field.cameras = cameras_of(values_of<float>(tensor_in(file, "cameras", DType::f32, {-1, kCameraNumbers}, true)));
     if (const std::string fault = fault_of(field); !fault.empty()) fail(fault);
     return field;
@@ -270,6 +292,7 @@ std::string fault_of(const Field& field) {
     for (double v : field.origin)
         if (!std::isfinite(v)) return "origin: not finite";
     if (std::string fault = brick_fault(field); !fault.empty()) return fault;
+    if (std::string fault = environment_fault(field); !fault.empty()) return fault;
     bool is_empty = true;
     for (const NetworkPart& part : network_parts()) is_empty = is_empty && (field.network.*part.values).empty();
     for (const NetworkPart& part : network_parts()) {
@@ -308,6 +331,8 @@ void save_field(const std::string& path, const Field& field, Overwrite overwrite
     for (const NetworkPart& part : network_parts())
         if (!(field.network.*part.values).empty())
             file.tensors.push_back(tensor_of(part.name, DType::f32, part.shape, field.network.*part.values));
+    if (const int64_t side = field.environment.side; side > 0)
+        file.tensors.push_back(tensor_of("environment", DType::f32, {side, side, 3}, field.environment.texels));
     const auto cameras = static_cast<int64_t>(field.cameras.size());
     if (cameras > 0)
         file.tensors.push_back(

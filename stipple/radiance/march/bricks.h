@@ -5,12 +5,17 @@
 
 namespace stipple::radiance {
 
+inline constexpr int kMostFree = 15;  // bricks that BrickGrid::free counts to
+
 /// Numbers of stored nodes: those of brick b are b * kBrickNodes and the next, z fastest.
 struct BrickGrid {
     GridView view;
     int32_t bricks[3] = {};
     const int32_t* table = nullptr;      // [bricks], z fastest; -1: not stored
     const uint64_t* occupied = nullptr;  // [stored bricks] a bit for each node
+    // [bricks] to the nearest brick with an occupied node, along the axis where that is farthest, at most kMostFree; 0:
+    // the brick has one itself. Null: not known, and nothing is skipped (march/skip.h).
+    const uint8_t* free = nullptr;
 
     STIPPLE_HD int32_t brick_of(int32_t x, int32_t y, int32_t z) const {
         return table[((x / kBrick) * bricks[1] + y / kBrick) * bricks[2] + z / kBrick];
@@ -54,6 +59,22 @@ STIPPLE_HD Corners corners_of(const BrickGrid& grid, Vec3f node) {
         corners.weight[c] = (c >> 2 ? fx : 1 - fx) * (c >> 1 & 1 ? fy : 1 - fy) * (c & 1 ? fz : 1 - fz);
     }
     return corners;
+}
+
+/// The largest of the densities of the 27 nodes about a stored node, itself among them; `stride` numbers apart. Nodes
+/// that are not stored have none.
+STIPPLE_HD float densest_about(const BrickGrid& grid, int32_t x, int32_t y, int32_t z, const float* density,
+                               int stride) {
+    float most = density[(int64_t{grid.brick_of(x, y, z)} * kBrickNodes + BrickGrid::place(x, y, z)) * stride];
+    for (int k = 0; k < 27; ++k) {
+        const int32_t nx = x + k / 9 - 1, ny = y + k / 3 % 3 - 1, nz = z + k % 3 - 1;
+        const int32_t* size = grid.view.size;
+        if (nx < 0 || ny < 0 || nz < 0 || nx >= size[0] || ny >= size[1] || nz >= size[2]) continue;
+        const int32_t brick = grid.brick_of(nx, ny, nz);
+        if (brick < 0) continue;
+        most = fmaxf(most, density[(int64_t{brick} * kBrickNodes + BrickGrid::place(nx, ny, nz)) * stride]);
+    }
+    return most;
 }
 
 /// Trilinear value of stored nodes; those that are not stored count as 0.

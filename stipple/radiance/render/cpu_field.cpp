@@ -4,38 +4,9 @@
 
 #include "stipple/core/half.h"
 #include "stipple/radiance/field/dense_field.h"
+#include "stipple/radiance/train/brick_table.h"
 
 namespace stipple::radiance {
-
-FreeSpace::FreeSpace(const GridShape& grid, const std::vector<uint32_t>& occupied) {
-    for (size_t axis = 0; axis < 3; ++axis) size_[axis] = (grid.size[axis] + kSide - 1) / kSide;
-    const auto at = [&](int x, int y, int z) -> uint8_t& {
-        return distance_[static_cast<size_t>((int64_t{x} * size_[1] + y) * size_[2] + z)];
-    };
-    distance_.assign(static_cast<size_t>(int64_t{size_[0]} * size_[1] * size_[2]), 255);
-    for (int x = 0; x < grid.size[0]; ++x)
-        for (int y = 0; y < grid.size[1]; ++y)
-            for (int z = 0; z < grid.size[2]; ++z)
-                if (bit_of(occupied.data(), grid.index(x, y, z))) at(x / kSide, y / kSide, z / kSide) = 0;
-    // Two sweeps over the neighbours before and after give the exact distance of this norm.
-    const auto relax = [&](int x, int y, int z, int sign) {
-        int best = at(x, y, z);
-        for (int neighbour = 0; neighbour < 13; ++neighbour) {  // the 13 that come first in a cube of 27
-            const int nx = x + sign * (neighbour / 9 - 1), ny = y + sign * (neighbour / 3 % 3 - 1),
-                      nz = z + sign * (neighbour % 3 - 1);
-            if (nx >= 0 && ny >= 0 && nz >= 0 && nx < size_[0] && ny < size_[1] && nz < size_[2])
-                best = std::min(best, at(nx, ny, nz) + 1);
-        }
-        at(x, y, z) = static_cast<uint8_t>(best);
-    };
-    for (int x = 0; x < size_[0]; ++x)
-        for (int y = 0; y < size_[1]; ++y)
-            for (int z = 0; z < size_[2]; ++z) relax(x, y, z, 1);
-    for (int x = size_[0]; x-- > 0;)
-        for (int y = size_[1]; y-- > 0;)
-            for (int z = size_[2]; z-- > 0;) relax(x, y, z, -1);
-    for (uint8_t& d : distance_) d = std::max<uint8_t>(d, 1);
-}
 
 CpuField::CpuField(const Field& field)
     : settings(field),
@@ -45,9 +16,20 @@ CpuField::CpuField(const Field& field)
       density(unpack_density(field)),
       occupied(unpack_occupied(field)),
       features(field.features.size()),
-      free_space(field.grid, occupied),
+      brick_bits(field.occupied),
+      free(free_bricks(field.grid, brick, brick_bits)),
       colour(field.network) {
     std::transform(field.features.begin(), field.features.end(), features.begin(), half_to_float);
+}
+
+BrickGrid CpuField::brick_grid() const {
+    BrickGrid view;
+    view.view = grid;
+    for (size_t axis = 0; axis < 3; ++axis) view.bricks[axis] = bricks[axis];
+    view.table = brick.data();
+    view.occupied = brick_bits.data();
+    view.free = free.data();
+    return view;
 }
 
 Vec3f CpuField::gradient_at(const Cell& cell) const {

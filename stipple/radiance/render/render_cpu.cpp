@@ -3,6 +3,8 @@
 
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
+#include "stipple/radiance/march/environment.h"
+#include "stipple/radiance/march/opacity.h"
 #include "stipple/radiance/render/cpu_field.h"
 #include "stipple/radiance/render/view_renderer.h"
 
@@ -16,7 +18,12 @@ constexpr size_t kBatch = 512;  // samples that the colour network sees together
 class RowRenderer {
 public:
     RowRenderer(const CpuField& field, const CameraView& camera, RenderedView& view, const RenderOptions& options)
-        : field_(field), camera_(camera), view_(view), geometry_(options.geometry), colour_(options.colour) {
+        : field_(field),
+          bricks_(field.brick_grid()),
+          camera_(camera),
+          view_(view),
+          geometry_(options.geometry),
+          colour_(options.colour) {
         view_parts_.resize(field.colour.has_network() ? static_cast<size_t>(camera.width) * kHidden : 0);
         left_.resize(static_cast<size_t>(camera.width));
         features_.reserve(kBatch * kFeatures);
@@ -26,9 +33,18 @@ public:
         const auto row = static_cast<int64_t>(y) * camera_.width;
         for (int x = 0; x < camera_.width; ++x) march(x, y, row + x);
         flush();
-        if (!colour_ || field_.settings.background != Background::white) return;
-        for (int64_t x = 0; x < camera_.width; ++x)
-            for (int64_t c = 0; c < 3; ++c) view_.colour.data()[3 * (row + x) + c] += left_[static_cast<size_t>(x)];
+        const Background background = field_.settings.background;
+        if (!colour_ || background == Background::black || background == Background::random) return;
+        const Environment& map = field_.settings.environment;
+        for (int x = 0; x < camera_.width; ++x) {
+            float colour[3] = {1, 1, 1};
+            if (background == Background::learned) {
+                const Texels texels = texels_of(camera_ray(camera_, x, y).direction, map.side);
+                for (int c = 0; c < 3; ++c) colour[c] = sigmoid(interpolate(texels, map.texels.data(), c));
+            }
+            for (int64_t c = 0; c < 3; ++c)
+                view_.colour.data()[3 * (row + x) + c] += left_[static_cast<size_t>(x)] * colour[c];
+        }
     }
 
 private:
@@ -43,22 +59,16 @@ private:
         const Ray ray = camera_ray(camera_, x, y);
         const March samples =
             march_through(ray, grid.low, grid.high, settings.near, settings.step * settings.grid.voxel);
-        const float fastest =
-            std::max({std::fabs(samples.advance.x * grid.per_unit.x), std::fabs(samples.advance.y * grid.per_unit.y),
-                      std::fabs(samples.advance.z * grid.per_unit.z)});
+        const SampleRange inside = samples_inside(grid, samples);
+        const Vec3f per_node = samples_per_node(grid, samples);
         const float* view_part = nullptr;
         float left = 1, depth = std::numeric_limits<float>::infinity();
         Vec3f normal;
-        for (int32_t i = 0; i < samples.samples && left >= kLeastTransmittance; ++i) {
-            const Vec3f at = samples.at(i);
-            if (!is_inside(grid, at)) continue;
-            const Vec3f node = to_nodes(grid, at);
-            if (!bit_of(field_.occupied.data(), nearest_node(grid, node))) {
-                // A hundredth of a node for the rounding of positions.
-                const float free = static_cast<float>(field_.free_space.nodes_about(grid, node)) - 0.01f;
-                if (free > fastest) i += static_cast<int32_t>(std::fmin(free / fastest, 65535.0f)) - 1;
-                continue;
-            }
+        for (int32_t i = inside.begin; left >= kLeastTransmittance; ++i) {
+            i = next_sample(bricks_, samples, per_node, i, inside.end);
+            if (i >= inside.end) break;
+            const Vec3f node = to_nodes(grid, samples.at(i));
+            if (!is_occupied(bricks_, node)) continue;
             const Cell cell = cell_of(grid, node);
             const float alpha = field_.opacity_of(field_.density_at(cell), settings.step);
             if (!(alpha > settings.least_weight)) continue;
@@ -111,6 +121,7 @@ private:
     }
 
     const CpuField& field_;
+    const BrickGrid bricks_;
     const CameraView& camera_;
     RenderedView& view_;
     const bool geometry_, colour_;

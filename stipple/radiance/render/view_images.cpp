@@ -57,8 +57,9 @@ FieldSummary summarise(const Field& field) {
     const ColourNetwork& n = field.network;
     const size_t network =
         n.weight1.size() + n.bias1.size() + n.weight2.size() + n.bias2.size() + n.weight3.size() + n.bias3.size();
-    summary.packed_bytes = static_cast<int64_t>(4 * field.brick.size() + 8 * field.occupied.size() +
-                                                4 * field.density.size() + 2 * field.features.size() + 4 * network);
+    summary.packed_bytes =
+        static_cast<int64_t>(4 * field.brick.size() + 8 * field.occupied.size() + 4 * field.density.size() +
+                             2 * field.features.size() + 4 * network + 4 * field.environment.texels.size());
     // Densities and bits of all nodes, the features of stored ones in single precision (render/cpu_field.h).
     summary.render_bytes = summary.nodes * 4 + summary.nodes / 8 +
                            static_cast<int64_t>(4 * field.brick.size() + 4 * field.features.size() + 4 * network);

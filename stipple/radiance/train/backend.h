@@ -16,7 +16,8 @@ public:
     virtual ~Backend() = default;
 
     /// A coarse grid of zeros. Nodes that at most two cameras see are free, the rates of others are in proportion to
-    /// how many see them, and nodes nearer to a camera than `near` are transparent for good.
+    /// how many see them, and nodes nearer to a camera than `near` are transparent for good. The environment, where
+    /// there is one, begins grey.
     virtual void begin_coarse(const GridShape& grid, const StepConstants& constants) = 0;
     /// [nodes] of the coarse grid.
     virtual std::vector<float> coarse_density() = 0;
@@ -25,14 +26,16 @@ public:
     virtual std::vector<uint8_t> coarse_seen() = 0;
 
     /// A fine grid where `occupied` [nodes] is not 0, with densities [nodes] (empty: zeros) and features of zeros;
-    /// pixels are drawn from those whose rays meet it.
+    /// pixels are drawn from those whose rays meet it, or from all that are known where an environment is learned,
+    /// which goes on from where it is, on texels of its own.
     virtual void begin_fine(const GridShape& grid, const StepConstants& constants, const std::vector<uint8_t>& occupied,
                             const std::vector<float>& network) = 0;
     /// The fine grid on other nodes, moments and rates as at the start. Nodes are occupied where the nearest old one is
     /// and one of the 27 about them is opaque by the constants of before.
     virtual void grow(const GridShape& grid, const StepConstants& constants) = 0;
 
-    /// Nodes about which all 27 are transparent become free.
+    /// Nodes about which all 27 are transparent become free. With occupancy_returns (constants), other nodes that were
+    /// occupied in begin_fine or the last grow become occupied again.
     virtual void refresh_occupancy() = 0;
     /// Returns how many were made: fewer where the process was asked to stop, but one at least, since what happens
     /// before a step must not happen twice.
@@ -44,7 +47,7 @@ public:
     /// Times of the parts of steps; runs `count` steps for it. Empty where parts are not timed.
     virtual std::vector<StepPart> profile(int count) = 0;
 
-    /// Bricks, densities, features and network of the fine grid.
+    /// Bricks, densities, features and network of the fine grid, and the environment.
     virtual void pack(Field& field) = 0;
 
     /// All that the steps after it depend on, but for photographs and constants. Changes nothing.

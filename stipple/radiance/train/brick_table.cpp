@@ -1,6 +1,9 @@
 #include "stipple/radiance/train/brick_table.h"
 
+#include <algorithm>
+
 #include "stipple/core/error.h"
+#include "stipple/radiance/march/bricks.h"
 
 namespace stipple::radiance {
 
@@ -64,6 +67,36 @@ std::vector<uint8_t> bricks_near(const GridShape& grid, const BrickTable& bricks
         }
     }
     return wanted;
+}
+
+std::vector<uint8_t> free_bricks(const GridShape& grid, std::span<const int32_t> table,
+                                 std::span<const uint64_t> occupied) {
+    const std::array<int32_t, 3> size = grid.bricks();
+    std::vector<uint8_t> free(table.size(), kMostFree);
+    for (size_t i = 0; i < table.size(); ++i) {
+        if (table[i] >= 0 && occupied[static_cast<size_t>(table[i])] != 0) free[i] = 0;
+    }
+    const auto at = [&](int x, int y, int z) -> uint8_t& {
+        return free[static_cast<size_t>((int64_t{x} * size[1] + y) * size[2] + z)];
+    };
+    // Two sweeps over the neighbours before and after give the exact distance of this norm.
+    const auto relax = [&](int x, int y, int z, int sign) {
+        int best = at(x, y, z);
+        for (int neighbour = 0; neighbour < 13; ++neighbour) {  // the 13 that come first in a cube of 27
+            const int nx = x + sign * (neighbour / 9 - 1), ny = y + sign * (neighbour / 3 % 3 - 1),
+                      nz = z + sign * (neighbour % 3 - 1);
+            if (nx >= 0 && ny >= 0 && nz >= 0 && nx < size[0] && ny < size[1] && nz < size[2])
+                best = std::min(best, at(nx, ny, nz) + 1);
+        }
+        at(x, y, z) = static_cast<uint8_t>(best);
+    };
+    for (int x = 0; x < size[0]; ++x)
+        for (int y = 0; y < size[1]; ++y)
+            for (int z = 0; z < size[2]; ++z) relax(x, y, z, 1);
+    for (int x = size[0]; x-- > 0;)
+        for (int y = size[1]; y-- > 0;)
+            for (int z = size[2]; z-- > 0;) relax(x, y, z, -1);
+    return free;
 }
 
 }  // namespace stipple::radiance

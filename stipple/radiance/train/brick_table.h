@@ -25,4 +25,8 @@ BrickTable bricks_at(const GridShape& grid, std::vector<int32_t> place);
 /// Bricks within one node of an occupied one. occupied: [stored bricks of `bricks`] a bit per node.
 std::vector<uint8_t> bricks_near(const GridShape& grid, const BrickTable& bricks, std::span<const uint64_t> occupied);
 
+/// BrickGrid::free for the grid's bricks [bricks x, y, z], of which those with a number in `table` are stored.
+std::vector<uint8_t> free_bricks(const GridShape& grid, std::span<const int32_t> table,
+                                 std::span<const uint64_t> occupied);
+
 }  // namespace stipple::radiance

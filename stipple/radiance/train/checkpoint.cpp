@@ -108,6 +108,7 @@ void visit_arrays(Visit&& visit, State& s) {
     const int64_t channels = s.is_fine ? kFeatures : 3;
     visit("place", DType::i32, 1, s.place);
     visit("occupied", DType::u64, 1, s.occupied);
+    visit("built", DType::u64, 1, s.built);
     visit("density", DType::f32, kBrickNodes, s.density.value);
     visit("density.mean", DType::f32, kBrickNodes, s.density.mean);
     visit("density.square", DType::f32, kBrickNodes, s.density.square);
@@ -117,6 +118,9 @@ void visit_arrays(Visit&& visit, State& s) {
     visit("network", DType::f32, 1, s.network.value);
     visit("network.mean", DType::f32, 1, s.network.mean);
     visit("network.square", DType::f32, 1, s.network.square);
+    visit("environment", DType::f32, 3, s.environment.value);
+    visit("environment.mean", DType::f32, 3, s.environment.mean);
+    visit("environment.square", DType::f32, 3, s.environment.square);
     visit("density_rate", DType::f32, kBrickNodes, s.density_rate);
     visit("pixels", DType::u8, 1, s.pixels);
 }

@@ -17,8 +17,10 @@ struct StepConstants {
     float voxel_ratio = 1;           // of a voxel, likewise
     float shift = 0, threshold = 0;  // of densities; of opacities and weights
     float weight_entropy = 0, weight_rgbper = 0, weight_tv_density = 0, weight_tv_features = 0;
-    float rate_density = 0, rate_features = 0, rate_network = 0;
+    float rate_density = 0, rate_features = 0, rate_network = 0, rate_environment = 0;
+    int32_t environment_side = 0;  // 0: the background is not learned
     double decay = 1;
+    bool occupancy_returns = false;
 };
 
 /// The colour network's numbers in one row: weight1 with bias1 as its last column [kHidden, kNetworkInputs], weight2,

@@ -60,9 +60,9 @@ struct PixelPool {
 
 struct DrawnRay {
     Ray ray;
-    float colour[3];  // of the photograph, on the background
-    float background[3];
-    float offset = 0;  // of the first sample, in steps
+    float colour[3];      // of the photograph, on the background
+    float background[3];  // 0 where it is learned: the caller has the map
+    float offset = 0;     // of the first sample, in steps
 };
 
 struct DrawRules {
@@ -91,7 +91,8 @@ STIPPLE_HD DrawnRay draw_ray(const Photos& photos, const PixelPool& pool, const 
     DrawnRay drawn;
     drawn.ray = camera_ray(camera, place % camera.width, place / camera.width);
     const uint8_t* rgba = photos.pixels + int64_t{pixel} * 4;
-    const float alpha = static_cast<float>(rgba[3]) / 255.0f;
+    // Where the background is learned a pixel shows what is there; it is transparent by what is not known of it.
+    const float alpha = rules.background == Background::learned ? 1.0f : static_cast<float>(rgba[3]) / 255.0f;
     for (int c = 0; c < 3; ++c) {
         drawn.background[c] = rules.background == Background::white ? 1.0f : 0.0f;
         if (rules.background == Background::random) {

@@ -13,7 +13,18 @@ float voxel_of(const Box<float>& box, int64_t voxels) {
     return static_cast<float>(std::cbrt(volume / static_cast<double>(voxels)));
 }
 
+// A map of the background comes near to most colours at once. The first haze of what is there then gains little, and
+// from the published opacity of 1e-6 on, entropy of the published weight keeps it from growing for hundreds of steps or
+// for good.
+constexpr float kLearnedEntropy = 0.1f, kLearnedStart = 1e-4f;
+constexpr int kCoarseEnvironment = 16;
+
 }  // namespace
+
+float coarse_start(const TrainOptions& options) {
+    return options.background == Background::learned ? std::max(options.coarse.alpha_init, kLearnedStart)
+                                                     : options.coarse.alpha_init;
+}
 
 GridShape grid_of(const Box<float>& box, int64_t voxels) {
     GridShape grid;
@@ -63,6 +74,17 @@ StepConstants constants_of(const StageOptions& stage, const TrainOptions& option
     c.rate_density = stage.lrate_density;
     c.rate_features = stage.lrate_features;
     c.rate_network = stage.lrate_network;
+    c.rate_environment = stage.lrate_environment;
+    const bool is_coarse = &stage == &options.coarse;
+    if (options.background == Background::learned) {
+        // A map of many texels can show every photograph as it is, without anything before it, where few look in the
+        // same direction. Few texels leave something for the grid to explain.
+        c.environment_side =
+            is_coarse ? std::min(kCoarseEnvironment, options.environment_side) : options.environment_side;
+        if (is_coarse) c.weight_entropy *= kLearnedEntropy;
+    }
+    // Coarse nodes are free where too few cameras look, not because nothing is there.
+    c.occupancy_returns = options.occupancy_returns && !is_coarse;
     c.decay = std::pow(0.1, 1.0 / (stage.lrate_decay * 1000.0));
     return c;
 }

@@ -12,7 +12,10 @@ GridShape grid_of(const Box<float>& box, int64_t voxels);
 /// Where the cameras look, between near and far.
 Box<float> box_of_cameras(const Scene& scene);
 
-/// Of steps on the grid; `stream` tells the random numbers of the stages apart.
+/// Opacity of a coarse voxel at the start.
+float coarse_start(const TrainOptions& options);
+
+/// Of steps on the grid; `stage` is one of the options' own, `stream` tells the random numbers of the stages apart.
 StepConstants constants_of(const StageOptions& stage, const TrainOptions& options, const Scene& scene,
                            const GridShape& grid, float shift, uint64_t stream);
 

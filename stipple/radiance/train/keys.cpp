@@ -31,6 +31,7 @@ const TrainKey<StageOptions> kStageKeys[] = {{"N_iters", &StageOptions::N_iters}
                                              {"lrate_density", &StageOptions::lrate_density},
                                              {"lrate_features", &StageOptions::lrate_features},
                                              {"lrate_network", &StageOptions::lrate_network},
+                                             {"lrate_environment", &StageOptions::lrate_environment},
                                              {"lrate_decay", &StageOptions::lrate_decay},
                                              {"weight_entropy_last", &StageOptions::weight_entropy_last},
                                              {"weight_rgbper", &StageOptions::weight_rgbper},
@@ -42,14 +43,16 @@ const TrainKey<StageOptions> kStageKeys[] = {{"N_iters", &StageOptions::N_iters}
                                              {"refresh", &StageOptions::refresh}};
 const TrainKey<TrainOptions> kTrainKeys[] = {{"bbox_thres", &TrainOptions::bbox_thres},
                                              {"world_bound_scale", &TrainOptions::world_bound_scale},
+                                             {"environment_side", &TrainOptions::environment_side},
                                              {"half_network", &TrainOptions::half_network},
                                              {"profile_steps", &TrainOptions::profile_steps},
-                                             {"jitter", &TrainOptions::jitter}};
+                                             {"jitter", &TrainOptions::jitter},
+                                             {"occupancy_returns", &TrainOptions::occupancy_returns}};
 // Of a run, beside those: the command line has options of its own for them.
 constexpr const char* kBackground = "background";
 constexpr const char* kSeed = "seed";
 constexpr const char* kDeterministic = "deterministic";
-constexpr const char* kBackgrounds[] = {"white", "black", "random"};
+constexpr const char* kBackgrounds[] = {"white", "black", "random", "learned"};
 
 [[noreturn]] void refuse(const std::string& key, const std::string& value, const char* expected) {
     throw Error(ErrorCode::bad_argument, fmt::format("{}: expected {}, got {}", key, expected, in_quotes(value)));

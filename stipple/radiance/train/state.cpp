@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "stipple/core/error.h"
+
 namespace stipple::radiance {
 namespace {
 
@@ -57,6 +59,10 @@ std::string fault_of(const TrainState& state, int64_t pixels) {
     if (std::string fault = size_fault("features", state.features, nodes * channels); !fault.empty()) return fault;
     if (std::string fault = size_fault("network", state.network, state.is_fine ? kNetworkNumbers : 0); !fault.empty())
         return fault;
+    if (state.built.size() != (state.is_fine ? stored : 0)) return fmt::format("built: {} bricks", state.built.size());
+    if (std::string fault = size_fault("environment", state.environment, state.environment.value.size());
+        !fault.empty())
+        return fault;
     if (state.density_rate.size() != (state.is_fine ? 0 : nodes))
         return fmt::format("density_rate: {} numbers", state.density_rate.size());
     if (state.pixels.empty()) return state.is_fine ? "pixels: none" : "";
@@ -68,9 +74,17 @@ std::string fault_of(const TrainState& state, int64_t pixels) {
     return "pixels: none";
 }
 
+void require_environment(const TrainState& state, const StepConstants& constants) {
+    const size_t side = static_cast<size_t>(constants.environment_side), texels = state.environment.value.size() / 3;
+    if (state.environment.value.size() != 3 * side * side)
+        throw Error(ErrorCode::bad_file, fmt::format("environment: {} texels, not {} x {}", texels, side, side));
+}
+
 std::string not_finite_in(const TrainState& state) {
-    const std::pair<const char*, const MovedNumbers*> all[] = {
-        {"density", &state.density}, {"features", &state.features}, {"network", &state.network}};
+    const std::pair<const char*, const MovedNumbers*> all[] = {{"density", &state.density},
+                                                               {"features", &state.features},
+                                                               {"network", &state.network},
+                                                               {"environment", &state.environment}};
     for (const auto& [name, numbers] : all)
         if (!is_finite(numbers->value) || !is_finite(numbers->mean) || !is_finite(numbers->square)) return name;
     return std::isfinite(state.step.squared_error) ? "" : "squared_error";

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "stipple/core/half.h"
@@ -57,6 +58,8 @@ void pack_coarse(const TrainState& state, Field& field) {
         field.features[i / 3 * kFeatures + i % 3] =
             float_to_half(std::clamp(state.features.value[i], -65504.0f, 65504.0f));
     field.network = {};
+    const double texels = static_cast<double>(state.environment.value.size() / 3);
+    field.environment = {static_cast<int32_t>(std::lround(std::sqrt(texels))), state.environment.value};
 }
 
 }  // namespace stipple::radiance

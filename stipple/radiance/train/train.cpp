@@ -77,7 +77,7 @@ public:
         part = {};
         const GridShape grid = saved ? saved->state.grid : grid_of(box, options_.coarse.num_voxels);
         const StepConstants constants =
-            constants_of(options_.coarse, options_, scene_, grid, shift_of(options_.coarse.alpha_init), 0);
+            constants_of(options_.coarse, options_, scene_, grid, shift_of(coarse_start(options_)), 0);
         stage_ = {"coarse", &options_.coarse, 0, grid, constants, saved ? saved->state.step.step : 0};
         if (saved) {
             backend_.restore(std::move(saved->state), constants);
@@ -228,6 +228,7 @@ private:
             if (options.pg_scale[i] != next) continue;
             const GridShape grid = grid_of(stage_.grid.box, options.num_voxels >> (options.pg_scale.size() - 1 - i));
             set_fine(grid, stage_.constants.shift - 1, stage_.done);
+            if (options_.occupancy_returns) backend_.refresh_occupancy();
             backend_.grow(grid, stage_.constants);
         }
     }
@@ -316,6 +317,13 @@ void require_trainable(const Scene& scene, const TrainOptions& options) {
     int64_t pixels = 0;
     for (const Photograph& photo : scene.train) pixels += photo.pixels.width() * photo.pixels.height();
     STIPPLE_REQUIRE(pixels < (int64_t{1} << 32), "{} pixels: at most 2^32 are supported; reduce the images", pixels);
+    if (options.background == Background::learned) {
+        STIPPLE_REQUIRE(scene.alpha_is_unknown || !scene.has_alpha,
+                        "background learned: these pictures have transparency, behind which there is nothing");
+        STIPPLE_REQUIRE(options.environment_side >= kLeastEnvironment && options.environment_side <= kMostEnvironment,
+                        "environment_side {}: {} to {} are possible", options.environment_side, kLeastEnvironment,
+                        kMostEnvironment);
+    }
     STIPPLE_REQUIRE(scene.box || scene.far > scene.near, "neither a box nor near and far depths are known");
     for (const StageOptions* stage : {&options.coarse, &options.fine}) {
         STIPPLE_REQUIRE(stage->N_iters >= 0 && stage->N_rand > 0, "N_iters {} and N_rand {}", stage->N_iters,
@@ -339,7 +347,9 @@ int64_t estimate_bytes(const Scene& scene, const TrainOptions& options) {
     const int64_t nodes = static_cast<int64_t>(side * side * side);
     const int64_t samples = static_cast<int64_t>(std::sqrt(3.0) * side / options.fine.stepsize) + 2;
     const int64_t rays = options.fine.N_rand;
-    return pixels * 8 + nodes * of_node + rays * samples * 10 + rays * 128 * 68;
+    const int64_t texels = options.background == Background::learned ? options.environment_side : 0;
+    const int64_t environment = 3 * texels * texels * (3 * int64_t{sizeof(float)} + gradient);
+    return pixels * 8 + nodes * of_node + environment + rays * samples * 10 + rays * 128 * 68;
 }
 
 TrainResult train(const Scene& scene, const TrainOptions& options, Device device,

@@ -1,7 +1,7 @@
 #pragma once
 // Which cameras see a place, on CPU and CUDA.
 
-#include "stipple/radiance/march/ray.h"
+#include "stipple/radiance/march/skip.h"
 
 namespace stipple::radiance {
 
@@ -33,14 +33,16 @@ STIPPLE_HD bool is_near_camera(Vec3f p, const CameraView* cameras, int count, fl
 }
 
 /// Whether the ray of a pixel meets an occupied node.
-template <class Bricks>
-STIPPLE_HD bool meets_occupied(const Bricks& bricks, const CameraView& camera, int x, int y, float near, float step) {
+STIPPLE_HD bool meets_occupied(const BrickGrid& bricks, const CameraView& camera, int x, int y, float near,
+                               float step) {
     const March march = march_through(camera_ray(camera, x, y), bricks.view.low, bricks.view.high, near, step);
-    for (int i = 0; i < march.samples; ++i) {
-        const Vec3f p = march.at(i);
-        if (is_inside(bricks.view, p) && is_occupied(bricks, to_nodes(bricks.view, p))) return true;
+    const SampleRange inside = samples_inside(bricks.view, march);
+    const Vec3f per_node = samples_per_node(bricks.view, march);
+    for (int32_t i = inside.begin;; ++i) {
+        i = next_sample(bricks, march, per_node, i, inside.end);
+        if (i >= inside.end) return false;
+        if (is_occupied(bricks, to_nodes(bricks.view, march.at(i)))) return true;
     }
-    return false;
 }
 
 }  // namespace stipple::radiance
