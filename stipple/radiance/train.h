@@ -2,7 +2,9 @@
 // Training of voxel radiance fields: coarse geometry first, then a fine grid that grows [Sun et al. 2022].
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "stipple/radiance/field.h"
 
@@ -26,6 +28,21 @@ struct StageOptions {
     int refresh = 1000;          // steps between looks at which nodes are opaque, the first after half of it
 };
 
+/// How a fine step is computed on CUDA. All but `final` are there to be compared with it (`stipple study radiance`):
+/// each is the one before with some operations joined, from one kernel and one array for every operation to what
+/// stipple does. They follow the same rules and take the same draws.
+enum class StepPath {
+    reference,        // every operation by itself, dense grids, single precision
+    fused_adam,       // Adam and its mask in one
+    fused_rendering,  // positions, mask, densities, opacities, weights in one, there and back
+    per_ray_weights,  // gradients of weights along each ray, without atomics
+    final
+};
+inline constexpr int kStepPaths = 5;
+
+const char* name_of(StepPath path);  // "reference", "fused_adam" and so on
+std::optional<StepPath> step_path_by_name(std::string_view name);
+
 struct TrainOptions {
     StageOptions coarse, fine;
     float bbox_thres = 1e-3f;  // opacity of a voxel that counts as occupied after the coarse stage
@@ -36,6 +53,7 @@ struct TrainOptions {
     bool half_network = true;    // CUDA: the colour network on tensor cores; else in single precision
     int profile_steps = 0;       // CUDA: so many more steps at the end, timed part by part
     bool jitter = false;         // rays begin within their first step
+    StepPath path = StepPath::final;
 };
 
 TrainOptions parity_options(int64_t side);  // 160 or 256 as published: side^3 voxels
@@ -77,7 +95,8 @@ struct TrainResult {
 /// is several times what most scenes need.
 int64_t estimate_bytes(const Scene& scene, const TrainOptions& options);
 
-/// `report` may be empty. Throws Error{bad_argument} for a scene without views, Error{out_of_memory} with the estimate.
+/// `report` may be empty. Throws Error{bad_argument} for a scene without views, and for other paths than `final` on a
+/// CPU; Error{out_of_memory} with the estimate.
 TrainResult train(const Scene& scene, const TrainOptions& options, Device device,
                   const std::function<void(const TrainStep&)>& report = {});
 

@@ -17,7 +17,8 @@ using radiance::TrainOptions;
 template <class Options>
 struct TrainKey {
     const char* name;
-    std::variant<int Options::*, int64_t Options::*, float Options::*, bool Options::*, std::vector<int> Options::*>
+    std::variant<int Options::*, int64_t Options::*, float Options::*, bool Options::*, std::vector<int> Options::*,
+                 radiance::StepPath Options::*>
         member;
 };
 
@@ -44,7 +45,7 @@ const TrainKey<TrainOptions> kTrainKeys[] = {{"bbox_thres", &TrainOptions::bbox_
                                              {"half_network", &TrainOptions::half_network},
                                              {"profile_steps", &TrainOptions::profile_steps},
                                              {"jitter", &TrainOptions::jitter},
-                                             {"profile_steps", &TrainOptions::profile_steps}};
+                                             {"path", &TrainOptions::path}};
 
 [[noreturn]] void refuse(const std::string& key, const std::string& value, const char* expected) {
     throw Error(ErrorCode::bad_argument, fmt::format("--set {}: expected {}, got {}", key, expected, in_quotes(value)));
@@ -80,6 +81,12 @@ void assign(const std::string& key, const std::string& value, std::vector<int>& 
         assign(key, value.substr(at, end - at), to.emplace_back());
         at = end + 1;
     }
+}
+
+void assign(const std::string& key, const std::string& value, radiance::StepPath& to) {
+    const std::optional<radiance::StepPath> path = radiance::step_path_by_name(value);
+    if (!path) refuse(key, value, "reference, fused_adam, fused_rendering, per_ray_weights or final");
+    to = *path;
 }
 
 template <class Options, size_t n>
