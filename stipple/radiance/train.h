@@ -79,10 +79,11 @@ struct TrainTimes {
     double in_box = 0, in_mask = 0, opaque = 0, kept = 0;  // samples of a fine step, mean of the last ones
 };
 
-/// A part of a training step.
+/// A part of a training step. Bytes and operations are counted by formula (cuda/step_bytes.h); 0: not counted.
 struct StepPart {
     std::string name;
     double milliseconds = 0;
+    double bytes = 0, operations = 0;
 };
 
 struct TrainResult {
@@ -90,6 +91,9 @@ struct TrainResult {
     TrainTimes times;
     std::vector<StepPart> profile;  // of the last steps, where it was asked for
 };
+
+/// White where pictures have transparency, as the papers have it; black for photographs, which show all there is.
+Background usual_background(const Scene& scene);
 
 /// Bytes of device memory that train will use at most: as much as if every brick of the last grid were stored, which
 /// is several times what most scenes need.

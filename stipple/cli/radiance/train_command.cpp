@@ -42,12 +42,11 @@ radiance::TrainOptions train_options(const RadianceTrainOptions& given, const st
     return options;
 }
 
-/// White where pictures have transparency, as the papers have it; black for photographs, which show all there is.
 radiance::Background background_of(const RadianceTrainOptions& options, const radiance::Scene& scene) {
     if (options.background == "white") return radiance::Background::white;
     if (options.background == "random") return radiance::Background::random;
     if (options.background == "black") return radiance::Background::black;
-    return scene.has_alpha && !scene.alpha_is_unknown ? radiance::Background::white : radiance::Background::black;
+    return radiance::usual_background(scene);
 }
 
 std::string scene_text(const radiance::Scene& scene, Json& fields) {

@@ -20,6 +20,10 @@ std::optional<StepPath> step_path_by_name(std::string_view name) {
     return std::nullopt;
 }
 
+Background usual_background(const Scene& scene) {
+    return scene.has_alpha && !scene.alpha_is_unknown ? Background::white : Background::black;
+}
+
 TrainOptions parity_options(int64_t side) {
     TrainOptions options;
     StageOptions& coarse = options.coarse;
