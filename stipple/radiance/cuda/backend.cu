@@ -4,6 +4,7 @@
 #include "stipple/radiance/cuda/memory.cuh"
 #include "stipple/radiance/cuda/recorded_step.cuh"
 #include "stipple/radiance/cuda/setup.cuh"
+#include "stipple/radiance/cuda/step_counts.cuh"
 #include "stipple/radiance/train/backend.h"
 #include "stipple/radiance/train/brick_table.h"
 
@@ -257,6 +258,8 @@ public:
             }
         }
         for (const cudaEvent_t event : events) cudaEventDestroy(event);
+        count_traffic(
+            count_step(fine_, options_.deterministic, half_network_, multiprocessors_, meter_.device, stream_), parts);
         return parts;
     }
 
