@@ -71,6 +71,8 @@ TEST_F(CliRadianceStudy, TrainsStoresAndGoesOn) {
     // With other settings it is another field.
     const LaunchResult other = study({"--data", ball, "--seeds", "2", "--set", "fine.stepsize=0.6"});
     EXPECT_EQ(other.exit_code, 3) << other.err;
+    const LaunchResult reduced = study({"--data", ball, "--seeds", "2", "--reduce", "2"});
+    EXPECT_EQ(reduced.exit_code, 3) << reduced.err;
 }
 
 TEST_F(CliRadianceStudy, MistakesAreToldBeforeAnythingIsTrained) {

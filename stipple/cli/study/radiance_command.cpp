@@ -101,6 +101,7 @@ study::RadiancePlan plan_of_radiance(const RadianceStudyArguments& arguments, co
     plan.folder = arguments.output;
     plan.again = common.overwrite;
     plan.profile_steps = static_cast<int>(arguments.profile_steps);
+    plan.load_settings = fmt::format("reduce={} test_every={}", arguments.scene.reduce, arguments.scene.test_every);
     plan.load = [&common, scene = arguments.scene](const std::string& folder) {
         SceneArguments one = scene;
         one.folder = folder;

@@ -215,7 +215,8 @@ std::vector<RadianceRow> run_radiance_study(const RadiancePlan& plan) {
         std::optional<radiance::Scene> scene;
         for (RadianceRow& row : runs_of(plan, source)) {
             check_interrupted();
-            row.settings = fmt::format("{} {} {}", settings_text(plan.options(row.voxels)), source.folder, device);
+            row.settings = fmt::format("{} {} {} {}", settings_text(plan.options(row.voxels)), source.folder,
+                                       plan.load_settings, device);
             const auto kept =
                 std::find_if(stored.begin(), stored.end(), [&](const auto& r) { return is_same_run(r, row); });
             if (kept != stored.end() && kept->settings == row.settings) {

@@ -25,6 +25,7 @@ struct RadiancePlan {
 
     std::function<radiance::TrainOptions(int64_t voxels)> options;
     std::function<radiance::Scene(const std::string& folder)> load;  // with test photographs
+    std::string load_settings = {};                                  // what load does to them, in words
     std::function<void(int64_t steps)> advance = {};                 // so many more of radiance_steps() are done
     std::function<void(const std::string& line)> report = {};        // a field is done
 };
