@@ -42,6 +42,8 @@ inline constexpr int kStepPaths = 5;
 
 const char* name_of(StepPath path);  // "reference", "fused_adam" and so on
 std::optional<StepPath> step_path_by_name(std::string_view name);
+/// Throws Error{bad_argument} for other paths than `final` on a CPU.
+void require_path(StepPath path, Device device);
 
 struct TrainOptions {
     StageOptions coarse, fine;

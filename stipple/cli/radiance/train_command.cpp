@@ -138,6 +138,7 @@ Result run_radiance_train(const RadianceTrainOptions& options, const Common& com
     const Device device = parse_device(common.device);
     const std::string mode = mode_of(options, device);
     radiance::TrainOptions training = train_options(options, mode, common);
+    radiance::require_path(training.path, device);
     require_writable(options.output, common.overwrite_mode());
     Result result;
     result.fields["inputs"] = Json::array({options.scene.folder});

@@ -20,6 +20,11 @@ std::optional<StepPath> step_path_by_name(std::string_view name) {
     return std::nullopt;
 }
 
+void require_path(StepPath path, Device device) {
+    STIPPLE_REQUIRE(path == StepPath::final || device.type != DeviceType::cpu,
+                    "path={}: the step-by-step paths are there on CUDA alone", name_of(path));
+}
+
 Background usual_background(const Scene& scene) {
     return scene.has_alpha && !scene.alpha_is_unknown ? Background::white : Background::black;
 }

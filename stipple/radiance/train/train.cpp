@@ -312,8 +312,7 @@ TrainResult train(const Scene& scene, const TrainOptions& options, Device device
                   const std::function<void(const TrainStep&)>& report) {
     require_trainable(scene, options);
     const bool is_final = options.path == StepPath::final;
-    STIPPLE_REQUIRE(is_final || device.type != DeviceType::cpu,
-                    "the step-by-step paths are there on CUDA alone: use path=final on a CPU");
+    require_path(options.path, device);
     std::unique_ptr<Backend> backend;
     switch (device.type) {
         case DeviceType::cpu: backend = make_cpu_backend(scene); break;

@@ -54,6 +54,7 @@ struct Parameters {
 template <class E, class T>
 T* room(E& executor, typename E::template Array<T>& array, int64_t n) {
     if (array.count() < n || !array.get()) {
+        if (array.get()) executor.wait();  // what is queued may still use it
         array = {};
         array = executor.template make<T>(n + n / 4 + 1);
     }
