@@ -165,6 +165,7 @@ TEST_P(RadianceStepPathsCuda, LearnAndTellTheirParts) {
     options.coarse.N_iters = 150;
     options.fine.N_iters = 200;
     options.fine.pg_scale = {50, 100};
+    options.fine.refresh = 200;
     options.bbox_thres = 1e-3f;
     options.profile_steps = 5;
     double expected = 0;
