@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "stipple/core/run_folder.h"
 #include "stipple/radiance/field.h"
@@ -29,6 +30,23 @@ struct StageOptions {
     int refresh = 1000;          // steps between looks at which nodes are opaque, the first after half of it
 };
 
+/// How a fine step is computed on CUDA. All but `final` are there to be compared with it (`stipple study radiance`):
+/// each is the one before with some operations joined, from one kernel and one array for every operation to what
+/// stipple does. They follow the same rules and take the same draws.
+enum class StepPath {
+    reference,        // every operation by itself, dense grids, single precision
+    fused_adam,       // Adam and its mask in one
+    fused_rendering,  // positions, mask, densities, opacities, weights in one, there and back
+    per_ray_weights,  // gradients of weights along each ray, without atomics
+    final
+};
+inline constexpr int kStepPaths = 5;
+
+const char* name_of(StepPath path);  // "reference", "fused_adam" and so on
+std::optional<StepPath> step_path_by_name(std::string_view name);
+/// Throws Error{bad_argument} for other paths than `final` on a CPU.
+void require_path(StepPath path, Device device);
+
 struct TrainOptions {
     StageOptions coarse, fine;
     float bbox_thres = 1e-3f;  // opacity of a voxel that counts as occupied after the coarse stage
@@ -45,6 +63,7 @@ struct TrainOptions {
     /// while they are free, and so have all about them. It changes while they are free by rays that pass at occupied
     /// nodes beside them. Else nodes are freed for good, as published.
     bool occupancy_returns = false;
+    StepPath path = StepPath::final;
 };
 
 TrainOptions parity_options(int64_t side);  // 160 or 256 as published: side^3 voxels
@@ -86,10 +105,11 @@ struct TrainTimes {
     double in_box = 0, in_mask = 0, opaque = 0, kept = 0;  // samples of a fine step, mean of the last ones
 };
 
-/// A part of a training step.
+/// A part of a training step. Bytes and operations are counted by formula (cuda/step_bytes.h); 0: not counted.
 struct StepPart {
     std::string name;
     double milliseconds = 0;
+    double bytes = 0, operations = 0;
 };
 
 struct TrainResult {
@@ -100,12 +120,16 @@ struct TrainResult {
     std::vector<std::string> warnings;
 };
 
+/// White where pictures have transparency, as the papers have it; photographs show all there is, also behind the box.
+Background usual_background(const Scene& scene);
+
 /// Bytes of device memory that train will use at most: as much as if every brick of the last grid were stored, which
 /// is several times what most scenes need.
 int64_t estimate_bytes(const Scene& scene, const TrainOptions& options);
 
-/// `report` may be empty. Throws Error{bad_argument} for a scene without views and for a background that is to be
-/// learned from pictures whose transparency shows it, Error{out_of_memory} with the estimate.
+/// `report` may be empty. Throws Error{bad_argument} for a scene without views, for a background that is to be learned
+/// from pictures whose transparency shows it, for other paths than `final` on a CPU or with a run folder;
+/// Error{out_of_memory} with the estimate.
 ///
 /// With a run folder, a training that was killed and goes on ends in the same bits as one that was not: on the CPU, and
 /// on a GPU with options.deterministic. SIGINT and SIGTERM save a checkpoint and become Error{interrupted} and

@@ -62,6 +62,17 @@ TEST_F(CliRadiance, InfoAndThePlainInfoSayTheSame) {
     EXPECT_TRUE(contains(stipple({"radiance", "info", field, "--table", "csv"}).out, "file,nodes,voxel"));
 }
 
+TEST_F(CliRadiance, PathsOfAStepAreForGpus) {
+    const auto train = [&](const char* path) {
+        return stipple({"radiance", "train", folder / "scene", "-o", folder / "x.field", "--device", "cpu", "--set",
+                        std::string("path=") + path});
+    };
+    scene();
+    expect_error(train("quick"), 2, "reference, fused_adam, fused_rendering, per_ray_weights or final");
+    expect_error(train("reference"), 2, "on CUDA alone");
+    EXPECT_FALSE(std::filesystem::exists(folder / "x.field"));
+}
+
 TEST_F(CliRadiance, ExportsPoints) {
     const std::string field = ball(), out = folder / "ball.ply";
     const LaunchResult result = stipple({"radiance", "export", field, "--points", "--count", "1000", "-o", out});

@@ -110,7 +110,7 @@ TEST(CliStructure, FoldersIncludeOnlyWhatIsBelowThem) {
         {"models", {"core", "io", "network"}},
         {"engine", {"core", "io", "models", "network", "ops"}},
         {"data", {"core", "io", "ops"}},
-        {"tasks", {"core", "data", "engine", "geometry", "io", "metrics", "models", "network", "ops"}},
+        {"tasks", {"core", "data", "engine", "geometry", "io", "metrics", "models", "network", "ops", "radiance"}},
         {"bench", {"core", "ops"}},
         {"learn",
          {"core", "data", "engine", "geometry", "io", "metrics", "models", "network", "ops", "picture", "tasks"}},

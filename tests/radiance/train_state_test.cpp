@@ -29,6 +29,7 @@ TrainState sound_state() {
     state.counts = {5, 4, 3, 2, 1};
     state.place = {1, 6};
     state.occupied = {1, ~uint64_t{0}};
+    state.built = {3, ~uint64_t{0}};
     float next = 0.1f;
     const auto fill = [&](MovedNumbers& numbers, size_t count) {
         for (std::vector<float>* part : {&numbers.value, &numbers.mean, &numbers.square}) {
@@ -39,6 +40,7 @@ TrainState sound_state() {
     fill(state.density, 128);
     fill(state.features, 128 * kFeatures);
     fill(state.network, kNetworkNumbers);
+    fill(state.environment, 3 * 2 * 2);
     const uint32_t list[] = {0, 9, kStatePixels - 1};
     state.pixels = pixel_bits(list, kStatePixels);
     return state;
@@ -77,6 +79,8 @@ TEST(RadianceTrainState, FaultsAreFound) {
     expect_fault("density", [](TrainState& s) { s.density.mean.pop_back(); });
     expect_fault("features", [](TrainState& s) { s.features.square.push_back(0); });
     expect_fault("network", [](TrainState& s) { s.network = {}; });
+    expect_fault("built", [](TrainState& s) { s.built.pop_back(); });
+    expect_fault("environment", [](TrainState& s) { s.environment.mean.pop_back(); });
     expect_fault("density_rate", [](TrainState& s) { s.density_rate = {1}; });
     expect_fault("pixels", [](TrainState& s) { s.pixels.pop_back(); });
     expect_fault("pixels", [](TrainState& s) { s.pixels = {}; });

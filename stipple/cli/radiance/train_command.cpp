@@ -16,13 +16,12 @@ std::string mode_of(const RadianceTrainOptions& options, Device device) {
     return device.type == DeviceType::cuda ? "fast" : "small";
 }
 
-/// White where pictures have transparency, as the papers have it; photographs show all there is, also behind the box.
 radiance::Background background_of(const RadianceTrainOptions& options, const radiance::Scene& scene) {
     if (options.background == "white") return radiance::Background::white;
     if (options.background == "random") return radiance::Background::random;
     if (options.background == "black") return radiance::Background::black;
     if (options.background == "learned") return radiance::Background::learned;
-    return scene.has_alpha && !scene.alpha_is_unknown ? radiance::Background::white : radiance::Background::learned;
+    return radiance::usual_background(scene);
 }
 
 /// How it was trained, for who finds the file. Nothing that another run of the same training would say differently.
@@ -53,6 +52,7 @@ Plan new_training(const RadianceTrainOptions& given, const Common& common) {
     Plan plan = {given, parse_device(common.device), {}, {}, {}};
     plan.mode = mode_of(given, plan.device);
     plan.training = train_options(given, plan.mode, common);
+    radiance::require_path(plan.training.path, plan.device);
     return plan;
 }
 

@@ -41,7 +41,9 @@ void take(const TomlItem& item, T& to) {
     to = static_cast<T>(number);
 }
 
-void set_option(radiance::TrainOptions& options, const std::string& assignment) {
+}  // namespace
+
+void set_train_option(radiance::TrainOptions& options, const std::string& assignment) {
     const size_t equals = assignment.find('=');
     STIPPLE_REQUIRE(equals != std::string::npos, "--set {}: expected KEY=VALUE", in_quotes(assignment));
     try {
@@ -50,8 +52,6 @@ void set_option(radiance::TrainOptions& options, const std::string& assignment) 
         throw Error(error.code(), "--set " + error.message(), error.hint());
     }
 }
-
-}  // namespace
 
 radiance::TrainOptions train_options(const RadianceTrainOptions& given, const std::string& mode, const Common& common) {
     radiance::TrainOptions options;
@@ -65,7 +65,7 @@ radiance::TrainOptions train_options(const RadianceTrainOptions& given, const st
         options = mode == "fast" ? radiance::fast_options() : radiance::quality_options();
         if (given.voxels > 0) options.fine.num_voxels = given.voxels * given.voxels * given.voxels;
     }
-    for (const std::string& assignment : given.settings) set_option(options, assignment);
+    for (const std::string& assignment : given.settings) set_train_option(options, assignment);
     options.seed = common.seed;
     options.deterministic = given.deterministic;
     return options;

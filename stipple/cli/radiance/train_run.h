@@ -21,6 +21,9 @@ struct RadianceTrainOptions {
     bool has_run() const { return !checkpoints.empty() || !resume.empty(); }
 };
 
+/// KEY=VALUE of --set.
+void set_train_option(radiance::TrainOptions& options, const std::string& assignment);
+
 /// The options of training: the mode's, then --voxels, then --set. The background is the scene's matter.
 radiance::TrainOptions train_options(const RadianceTrainOptions& given, const std::string& mode, const Common& common);
 

@@ -13,6 +13,7 @@ Command add_studies(Arguments& root, Common& common) {
     group.commands.push_back(add_study_real(app, common));
     group.commands.push_back(add_study_cost(app, common));
     group.commands.push_back(add_study_diagrams(app, common));
+    group.commands.push_back(add_study_radiance(app, common));
     group.commands.push_back(add_precision_elsewhere(app, common));
     return group;
 }

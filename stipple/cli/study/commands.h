@@ -14,6 +14,7 @@ std::vector<Command> add_sweep_studies(Arguments& group, Common& common);
 Command add_study_real(Arguments& group, Common& common);
 Command add_study_cost(Arguments& group, Common& common);
 Command add_study_diagrams(Arguments& group, Common& common);
+Command add_study_radiance(Arguments& group, Common& common);
 
 /// A plan over the shapes of a folder, the first `shapes` or all for 0, without methods and conditions. What reading
 /// meshes warns of goes into the result, which must outlive the plan.
@@ -38,6 +39,9 @@ void require_study_folder(const std::string& path, const Common& common);
 /// Writes table.csv, table.tex and index.html into the folder, with the figures' names, and tells it. The first table
 /// is the one of the files, and the text of the result.
 void write_report(const std::string& folder, const study::Report& report, const Common& common, Result& result);
+/// A file beside those: written, and told.
+void add_text(const std::string& folder, const std::string& name, const std::string& text, const Common& common,
+              Result& result);
 /// A picture of the report: written, told, and listed with its caption.
 void add_figure(const std::string& folder, const std::string& name, const std::string& caption,
                 const std::function<Image()>& draw, const Common& common, study::Report& report, Result& result);

@@ -110,10 +110,7 @@ void write_report(const std::string& folder, const study::Report& report, const 
         {"index.html", study::to_page(report)},
     };
     if (!common.dry_run) study::make_folders(folder);
-    for (const auto& [file, text] : files) {
-        if (!common.dry_run) study::write_text(folder + "/" + file, text);
-        tell_written(folder + "/" + file, file + std::string_view(file).rfind('.') + 1, common, result);
-    }
+    for (const auto& [file, text] : files) add_text(folder, file, text, common, result);
     const std::string shown = format_table(shown_table(table, common.table), common.table);
     result.text = common.table.empty() ? shown + "\n" + result.text : shown;
     Json rows = Json::array();
@@ -129,6 +126,13 @@ void write_report(const std::string& folder, const study::Report& report, const 
     result.fields["notes"] = report.paragraphs;
     if (common.table.empty())
         for (const std::string& paragraph : report.paragraphs) result.text += paragraph + "\n";
+}
+
+void add_text(const std::string& folder, const std::string& name, const std::string& text, const Common& common,
+              Result& result) {
+    const std::string path = folder + "/" + name;
+    if (!common.dry_run) study::write_text(path, text);
+    tell_written(path, path.c_str() + path.rfind('.') + 1, common, result);
 }
 
 void add_figure(const std::string& folder, const std::string& name, const std::string& caption,

@@ -2,6 +2,7 @@
 
 #include "stipple/radiance/cuda/backend.cuh"
 #include "stipple/radiance/cuda/colour.cuh"
+#include "stipple/radiance/cuda/step_counts.cuh"
 
 namespace stipple::radiance::cuda {
 
@@ -230,6 +231,8 @@ std::vector<StepPart> CudaBackend::profile(int count) {
         }
     }
     for (const cudaEvent_t event : events) cudaEventDestroy(event);
+    count_traffic(count_step(fine_, options_.deterministic, half_network_, multiprocessors_, meter_.device, stream_),
+                  parts);
     return parts;
 }
 

@@ -57,9 +57,16 @@ public:
     virtual int64_t peak_bytes() const = 0;
 };
 
+/// The whole of training, by a backend's answers.
+TrainResult train_on(Backend& backend, const Scene& scene, const TrainOptions& options, Device device,
+                     const std::function<void(const TrainStep&)>& report = {}, const TrainRun& run = {});
+
 std::unique_ptr<Backend> make_cpu_backend(const Scene& scene);
 namespace cuda {
 void make_backend(const Scene& scene, const TrainOptions& options, Device device, std::unique_ptr<Backend>& to);
-}
+/// For paths other than `final`: the fine stage step by step (cuda/reference).
+void make_reference_backend(const Scene& scene, const TrainOptions& options, Device device,
+                            std::unique_ptr<Backend>& to);
+}  // namespace cuda
 
 }  // namespace stipple::radiance

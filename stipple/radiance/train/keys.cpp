@@ -18,7 +18,8 @@ namespace {
 template <class Options>
 struct TrainKey {
     const char* name;
-    std::variant<int Options::*, int64_t Options::*, float Options::*, bool Options::*, std::vector<int> Options::*>
+    std::variant<int Options::*, int64_t Options::*, float Options::*, bool Options::*, std::vector<int> Options::*,
+                 StepPath Options::*>
         member;
 };
 
@@ -47,7 +48,8 @@ const TrainKey<TrainOptions> kTrainKeys[] = {{"bbox_thres", &TrainOptions::bbox_
                                              {"half_network", &TrainOptions::half_network},
                                              {"profile_steps", &TrainOptions::profile_steps},
                                              {"jitter", &TrainOptions::jitter},
-                                             {"occupancy_returns", &TrainOptions::occupancy_returns}};
+                                             {"occupancy_returns", &TrainOptions::occupancy_returns},
+                                             {"path", &TrainOptions::path}};
 // Of a run, beside those: the command line has options of its own for them.
 constexpr const char* kBackground = "background";
 constexpr const char* kSeed = "seed";
@@ -89,6 +91,11 @@ void assign(const std::string& key, const std::string& value, std::vector<int>& 
         at = end + 1;
     }
 }
+void assign(const std::string& key, const std::string& value, StepPath& to) {
+    const std::optional<StepPath> path = step_path_by_name(value);
+    if (!path) refuse(key, value, "reference, fused_adam, fused_rendering, per_ray_weights or final");
+    to = *path;
+}
 
 template <class Options, size_t n>
 bool set_by_name(const TrainKey<Options> (&keys)[n], Options& options, const std::string& name, const std::string& key,
@@ -127,6 +134,10 @@ std::string text_of(const std::vector<int>& numbers) {
     return "[" + text + "]";
 }
 
+std::string text_of(StepPath path) {
+    return toml_string(name_of(path));
+}
+
 template <class Options, size_t n>
 std::string lines_of(const TrainKey<Options> (&keys)[n], const Options& options) {
     std::string text;
@@ -139,12 +150,12 @@ std::string lines_of(const TrainKey<Options> (&keys)[n], const Options& options)
 /// One of the three that have no key of their own; false where it is none of them.
 bool set_of_run(TrainOptions& options, const std::string& key, const std::string& value) {
     if (key == kBackground) {
-        for (int i = 0; i < 3; ++i)
+        for (size_t i = 0; i < std::size(kBackgrounds); ++i)
             if (value == kBackgrounds[i]) {
                 options.background = static_cast<Background>(i);
                 return true;
             }
-        refuse(key, value, "white, black or random");
+        refuse(key, value, "white, black, random or learned");
     } else if (key == kSeed) {
         uint64_t seed = 0;
         const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seed);

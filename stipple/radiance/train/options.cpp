@@ -2,6 +2,33 @@
 
 namespace stipple::radiance {
 
+const char* name_of(StepPath path) {
+    switch (path) {
+        case StepPath::reference: return "reference";
+        case StepPath::fused_adam: return "fused_adam";
+        case StepPath::fused_rendering: return "fused_rendering";
+        case StepPath::per_ray_weights: return "per_ray_weights";
+        case StepPath::final: return "final";
+    }
+    return "";
+}
+
+std::optional<StepPath> step_path_by_name(std::string_view name) {
+    for (int i = 0; i < kStepPaths; ++i) {
+        if (name == name_of(static_cast<StepPath>(i))) return static_cast<StepPath>(i);
+    }
+    return std::nullopt;
+}
+
+void require_path(StepPath path, Device device) {
+    STIPPLE_REQUIRE(path == StepPath::final || device.type != DeviceType::cpu,
+                    "path={}: the step-by-step paths are there on CUDA alone", name_of(path));
+}
+
+Background usual_background(const Scene& scene) {
+    return scene.has_alpha && !scene.alpha_is_unknown ? Background::white : Background::learned;
+}
+
 TrainOptions parity_options(int64_t side) {
     TrainOptions options;
     StageOptions& coarse = options.coarse;

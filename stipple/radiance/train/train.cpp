@@ -347,6 +347,11 @@ int64_t estimate_bytes(const Scene& scene, const TrainOptions& options) {
     const int64_t nodes = static_cast<int64_t>(side * side * side);
     const int64_t samples = static_cast<int64_t>(std::sqrt(3.0) * side / options.fine.stepsize) + 2;
     const int64_t rays = options.fine.N_rand;
+    if (options.path != StepPath::final) {
+        // Dense grids with masks; of all samples of a step five lists, of those with a colour the network's layers.
+        const int64_t of_dense = (1 + kFeatures) * (4 * int64_t{sizeof(float)} + 1 + (options.deterministic ? 8 : 0));
+        return pixels * 9 + nodes * of_dense + rays * samples * 140 + rays * 128 * 3000;
+    }
     const int64_t texels = options.background == Background::learned ? options.environment_side : 0;
     const int64_t environment = 3 * texels * texels * (3 * int64_t{sizeof(float)} + gradient);
     return pixels * 8 + nodes * of_node + environment + rays * samples * 10 + rays * 128 * 68;
@@ -355,12 +360,26 @@ int64_t estimate_bytes(const Scene& scene, const TrainOptions& options) {
 TrainResult train(const Scene& scene, const TrainOptions& options, Device device,
                   const std::function<void(const TrainStep&)>& report, const TrainRun& run) {
     require_trainable(scene, options);
+    require_path(options.path, device);
+    const bool is_final = options.path == StepPath::final;
+    STIPPLE_REQUIRE(is_final || !run.folder, "checkpoints are not part of the step-by-step paths: use path=final");
     std::unique_ptr<Backend> backend;
     switch (device.type) {
         case DeviceType::cpu: backend = make_cpu_backend(scene); break;
-        case DeviceType::cuda: STIPPLE_CUDA_CALL(cuda::make_backend, scene, options, device, backend); break;
+        case DeviceType::cuda:
+            if (is_final) {
+                STIPPLE_CUDA_CALL(cuda::make_backend, scene, options, device, backend);
+            } else {
+                STIPPLE_CUDA_CALL(cuda::make_reference_backend, scene, options, device, backend);
+            }
+            break;
     }
-    return Schedule(scene, options, device, *backend, report, run).run();
+    return train_on(*backend, scene, options, device, report, run);
+}
+
+TrainResult train_on(Backend& backend, const Scene& scene, const TrainOptions& options, Device device,
+                     const std::function<void(const TrainStep&)>& report, const TrainRun& run) {
+    return Schedule(scene, options, device, backend, report, run).run();
 }
 
 }  // namespace stipple::radiance

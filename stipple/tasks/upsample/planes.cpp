@@ -11,12 +11,12 @@
 namespace stipple::tasks {
 namespace {
 
-constexpr int64_t kNeighbours = 96;  // so many reach over two lines of a scanner or more
-constexpr float kFlat = 1e-2f;       // share of the variance
-constexpr int64_t kInLine = 8;       // nearest neighbours that tell whether points lie in lines
-constexpr double kOnLine = 0.75;     // of them: squares of variances over the square of their sum
-constexpr double kShare = 0.5;       // of the neighbours' mean distance from the plane, that points may have
-constexpr int64_t kGrain = 512;
+constexpr int64_t kPlaneNeighbours = 96;  // so many reach over two lines of a scanner or more
+constexpr float kFlat = 1e-2f;            // share of the variance
+constexpr int64_t kInLine = 8;            // nearest neighbours that tell whether points lie in lines
+constexpr double kOnLine = 0.75;          // of them: squares of variances over the square of their sum
+constexpr double kShare = 0.5;            // of the neighbours' mean distance from the plane, that points may have
+constexpr int64_t kPlaneGrain = 512;
 
 struct Plane {
     double centre[3] = {}, normal[3] = {};
@@ -63,19 +63,19 @@ Plane plane_of(View<const float, 2> inputs, const int32_t* near, int64_t k, cons
 }  // namespace
 
 void keep_to_planes(View<const float, 2> inputs, View<float, 2> points) {
-    const int64_t n = inputs.size(0), m = points.size(0), k = std::min(kNeighbours, n);
+    const int64_t n = inputs.size(0), m = points.size(0), k = std::min(kPlaneNeighbours, n);
     if (n < 3 || m == 0) return;
     const ops::PointIndex index(inputs);
     Array<int32_t, 2> near({n, k}), own({m, 1});
     ops::knn(index, inputs, near.view(), {});
     std::vector<uint8_t> on_line(static_cast<size_t>(n));
-    parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+    parallel_for(n, kPlaneGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
             on_line[static_cast<size_t>(i)] = is_on_line(inputs, near.data() + i * k, k);
     });
     // Some neighbourhoods of any cloud look like lines: most of them do in a sweep alone.
     std::vector<uint8_t> is_swept(static_cast<size_t>(n));
-    parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+    parallel_for(n, kPlaneGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             const int32_t* row = near.data() + i * k;
             int64_t lines = 0;
@@ -90,12 +90,12 @@ void keep_to_planes(View<const float, 2> inputs, View<float, 2> points) {
     geometry::estimate_normals(inputs, normals.view(), shares.view(), static_cast<int>(k));
     ops::knn(index, View<const float, 2>(points.data(), {m, 3}), own.view(), {});
     std::vector<Plane> planes(static_cast<size_t>(n));
-    parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+    parallel_for(n, kPlaneGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
             if (is_swept[static_cast<size_t>(i)] && shares.data()[i] < kFlat)  // not where it is NaN
                 planes[static_cast<size_t>(i)] = plane_of(inputs, near.data() + i * k, k, normals.data() + 3 * i);
     });
-    parallel_for(m, kGrain, [&](int64_t begin, int64_t end) {
+    parallel_for(m, kPlaneGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             const int32_t nearest = own.data()[i];
             if (nearest < 0) continue;

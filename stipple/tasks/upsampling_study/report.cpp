@@ -82,6 +82,27 @@ std::string to_latex(const ReportTable& table, std::string_view label) {
     return text + "    \\bottomrule\n  \\end{tabular}\n\\end{table}\n";
 }
 
+std::string to_markdown(const ReportTable& table) {
+    const auto cell = [](const std::string& text) {
+        std::string made;
+        for (const char c : text) made += c == '|' ? "\\|" : c == '\n' ? " " : std::string(1, c);
+        return " " + made + " |";
+    };
+    std::string head = "|", rule = "|", rows;
+    for (const Column& column : table.columns) {
+        if (!column.is_for_print) continue;
+        head += cell(column.title);
+        rule += column.is_number ? "---:|" : "---|";
+    }
+    for (const std::vector<Cell>& row : table.rows) {
+        rows += "|";
+        for (size_t c = 0; c < row.size(); ++c)
+            if (table.columns[c].is_for_print) rows += cell(row[c].text);
+        rows += "\n";
+    }
+    return table.caption + "\n\n" + head + "\n" + rule + "\n" + rows;
+}
+
 std::string html_text(std::string_view text) {
     std::string made;
     for (const char c : text) {

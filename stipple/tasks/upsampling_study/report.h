@@ -40,6 +40,9 @@ std::string latex_text(std::string_view text);
 /// A table environment with the rules of the package booktabs, to be put in with \input.
 std::string to_latex(const ReportTable& table, std::string_view label);
 
+/// For texts that hold tables between bars; the caption stands above.
+std::string to_markdown(const ReportTable& table);
+
 std::string html_text(std::string_view text);
 std::string to_html(const ReportTable& table);
 
