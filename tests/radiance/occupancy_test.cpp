@@ -152,8 +152,8 @@ TEST(Occupancy, ReturnsInTraining) {
     const Scene scene = test::analytic_scene(24, 12, 0, 0);
     double psnr[2] = {}, share[2] = {};
     for (const bool returns : {false, true}) {
-        const TrainResult result = train(scene, returning_options(returns), {},
-                                         [&](const TrainStep& step) { psnr[returns] = step.psnr; });
+        const TrainResult result =
+            train(scene, returning_options(returns), {}, [&](const TrainStep& step) { psnr[returns] = step.psnr; });
         share[returns] = occupied_share(result.field);
     }
     std::printf("for good: %.2f dB, %.1f %% occupied; returning: %.2f dB, %.1f %%\n", psnr[0], 100 * share[0], psnr[1],

@@ -213,7 +213,7 @@ Command add_radiance_train(Arguments& group, Common& common) {
     app.option("--set", options->settings, "Options of training: fine.N_iters=5000").text("KEY=VALUE...");
     app.flag("--deterministic", options->deterministic, "The same bits in every run, for some time more");
     add_scene_options(app, options->scene);
-    app.footer("Keys of coarse. and fine.: " + train_keys_text() +
+    app.footer(train_keys_text() +
                "\n\nExample:\n  stipple radiance train nerf_synthetic/lego -o lego.field\n"
                "  stipple radiance train garden/ --reduce 4 --mode small -o garden.field");
     return {&app, [options, &common] { return run_radiance_train(*options, common); }, {data, output}};

@@ -9,7 +9,7 @@ namespace stipple::cli {
 /// keys that are not there, naming the nearest, and for values that are no such number.
 void set_train_option(radiance::TrainOptions& options, const std::string& assignment);
 
-/// All keys, for the help: "N_iters, N_rand, ...".
+/// All keys, for the help: a line for those of stages, one for the others.
 std::string train_keys_text();
 
 }  // namespace stipple::cli
