@@ -13,7 +13,7 @@ namespace stipple::radiance {
 /// not there, naming the nearest, and for a value that is no such number: "fine.N_iters: expected a whole number".
 void set_train_option(TrainOptions& options, const std::string& key, const std::string& value);
 
-/// All keys, for the help: "N_iters, N_rand, ...".
+/// All keys, for the help: a line for those of stages, one for the others.
 std::string train_keys_text();
 
 /// All of the options as TOML: [train], [coarse] and [fine]. Numbers read back as the same bits.

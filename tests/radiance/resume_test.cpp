@@ -329,7 +329,8 @@ TEST(RadianceTrainKeys, OptionsReadBackAsTheSame) {
     EXPECT_EQ(train_options_from_toml(to_toml(options)).seed, UINT64_MAX);
     EXPECT_ERROR(train_options_from_toml("[train]\nseed = 1\n"), bad_config, "there is no ");
     EXPECT_ERROR(train_options_from_toml("[fine]\nN_iter = 1\n"), bad_config, "there is no key");
-    EXPECT_ERROR(train_options_from_toml("[train]\nbackground = \"blue\"\n"), bad_config, "white, black or random");
+    EXPECT_ERROR(train_options_from_toml("[train]\nbackground = \"blue\"\n"), bad_config,
+                 "white, black, random or learned");
 }
 
 TEST_F(RadianceResume, OnCuda) {

@@ -207,7 +207,7 @@ Command add_radiance_train(Arguments& group, Common& common) {
         .one_of({"stop", "warn"});
     app.flag("--strict", options->strict, "A damaged checkpoint is an error, not skipped");
     add_scene_options(app, options->scene);
-    app.footer("Keys of coarse. and fine.: " + radiance::train_keys_text() +
+    app.footer(radiance::train_keys_text() +
                "\n\nExample:\n  stipple radiance train nerf_synthetic/lego -o lego.field\n"
                "  stipple radiance train garden/ --reduce 4 --checkpoints runs/garden -o garden.field\n"
                "  stipple radiance train --resume runs/garden");

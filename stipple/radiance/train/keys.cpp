@@ -186,9 +186,10 @@ void set_train_option(TrainOptions& options, const std::string& key, const std::
 }
 
 std::string train_keys_text() {
-    std::string text;
-    for (const auto& key : kStageKeys) text += fmt::format("{}{}", text.empty() ? "" : ", ", key.name);
-    return text;
+    std::string stages, others;
+    for (const auto& key : kStageKeys) stages += fmt::format("{}{}", stages.empty() ? "" : ", ", key.name);
+    for (const auto& key : kTrainKeys) others += fmt::format("{}{}", others.empty() ? "" : ", ", key.name);
+    return fmt::format("Keys of coarse. and fine.: {}\nOther keys: {}", stages, others);
 }
 
 std::string to_toml(const TrainOptions& options) {

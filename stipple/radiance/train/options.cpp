@@ -43,6 +43,8 @@ TrainOptions parity_options(int64_t side) {
     fine.num_voxels = side * side * side;
     fine.num_voxels_base = 160 * 160 * 160;
     fine.alpha_init = 1e-2f;
+    // Adam moves every texel by as much as its rate however little is wrong; the coarse stage has come near already.
+    fine.lrate_environment = 0.02f;
     fine.weight_entropy_last = 0.001f;
     fine.weight_rgbper = 0.01f;
     fine.fast_color_thres = 1e-4f;
