@@ -50,6 +50,7 @@ void require_path(StepPath path, Device device);
 struct TrainOptions {
     StageOptions coarse, fine;
     float bbox_thres = 1e-3f;  // opacity of a voxel that counts as occupied after the coarse stage
+    float bbox_seen = 0.05f;   // and its weight in some pixel: what lies hidden stays as the first steps left it
     float world_bound_scale = 1.05f;
     Background background = Background::white;
     int environment_side = 128;  // texels of an edge of the map where the background is learned; at most 16 at first

@@ -13,7 +13,7 @@
 namespace stipple::radiance {
 namespace {
 
-constexpr double kGradientUnit = 1.0 / 1099511627776.0;  // 2^-40
+constexpr double kGradientUnit = 1.0 / kGradientOne;
 
 /// A grid of bricks, all stored and occupied, with random values.
 struct SmallStep {

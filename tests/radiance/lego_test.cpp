@@ -64,6 +64,7 @@ TEST(RadianceLego, PointsLieOnTheDepthSurface) {
     {
         const Scene scene = load_scene(*test::data_file("nerf_synthetic/lego"), scene_options);
         field = train(scene, parity_options(160), *device).field;
+        for (const Photograph& photograph : scene.train) field.cameras.push_back(photograph.camera);
     }
     PointsOptions options;
     options.count = 300'000;

@@ -171,7 +171,10 @@ TEST(OccupancyCuda, ReturnsAsOnTheCpu) {
     const Scene scene = test::analytic_scene(24, 12, 0, 0);
     double psnr[2] = {}, share[2] = {};
     for (const bool on_gpu : {false, true}) {
-        const TrainResult result = train(scene, returning_options(true), on_gpu ? *device : Device{},
+        TrainOptions options = returning_options(true);
+        options.deterministic = true;
+        options.half_network = false;
+        const TrainResult result = train(scene, options, on_gpu ? *device : Device{},
                                          [&](const TrainStep& step) { psnr[on_gpu] = step.psnr; });
         share[on_gpu] = occupied_share(result.field);
     }

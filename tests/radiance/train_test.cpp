@@ -112,7 +112,7 @@ TEST(RadianceTrainCuda, NodesWithoutAGradientStayBitForBit) {
     int64_t both = 0, cpu_alone = 0, gpu_alone = 0;
     for (size_t i = 0; i < by_cpu.size(); ++i) {
         both += by_cpu[i] && by_gpu[i];
-        cpu_alone += by_cpu[i] && !by_gpu[i];  // gradients below the 2^-40 that deterministic sums keep
+        cpu_alone += by_cpu[i] && !by_gpu[i];  // gradients below what deterministic sums keep
         gpu_alone += !by_cpu[i] && by_gpu[i];
     }
     std::printf("nodes changed by both %ld, CPU alone %ld, of %zu\n", both, cpu_alone, by_cpu.size());

@@ -133,7 +133,7 @@ public:
         return dense;
     }
 
-    std::vector<uint8_t> coarse_seen() override {
+    std::vector<uint8_t> coarse_seen(float least) override {
         const StepConstants& c = memory_.constants;
         const BrickGrid& bricks = memory_.bricks;
         std::vector<uint8_t> stored(structure_.nodes());
@@ -157,7 +157,7 @@ public:
                     const Corners corners = corners_of(bricks, node);
                     const float alpha =
                         opacity(interpolate(corners, memory_.density.value.data()) + c.shift, c.opacity_length);
-                    if (left * alpha > kSeenWeight) {
+                    if (left * alpha > least) {
                         for (const int32_t corner : corners.node) {
                             std::atomic_ref<uint8_t>(stored[static_cast<size_t>(corner)])
                                 .store(1, std::memory_order_relaxed);

@@ -13,7 +13,7 @@ namespace stipple::radiance::cpu {
 namespace {
 
 constexpr int64_t kRaysOfChunk = 64;
-constexpr double kFixedOne = 1099511627776.0;  // 2^40
+constexpr double kFixedOne = kGradientOne;
 
 void add_gradient(std::vector<int64_t>& gradient, int64_t i, float value) {
     std::atomic_ref<int64_t> sum(gradient[static_cast<size_t>(i)]);

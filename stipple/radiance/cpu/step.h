@@ -7,7 +7,7 @@
 
 namespace stipple::radiance::cpu {
 
-/// Values with their moments; gradients are integers of 2^-40, whose sums do not depend on their order.
+/// Values with their moments; gradients are integers (kGradientOne), whose sums do not depend on their order.
 struct Values {
     std::vector<float> value, mean, square;
     std::vector<int64_t> gradient;

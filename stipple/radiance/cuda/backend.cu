@@ -89,11 +89,11 @@ std::vector<float> CudaBackend::coarse_density() {
     return dense.download();
 }
 
-std::vector<uint8_t> CudaBackend::coarse_seen() {
+std::vector<uint8_t> CudaBackend::coarse_seen(float least) {
     DeviceArray<uint8_t> stored(meter_, structure_.nodes());
     stored.clear(stream_);
     const auto stride = static_cast<uint32_t>((int64_t{pixels_} + kSeenRays - 1) / kSeenRays);
-    launch_seen(coarse_, pixels_, stride, kSeenWeight, stored.get(), stream_);
+    launch_seen(coarse_, pixels_, stride, least, stored.get(), stream_);
     STIPPLE_CHECK_CUDA(cudaStreamSynchronize(stream_));
     const std::vector<uint8_t> of_bricks = stored.download();
     const GridShape& shape = structure_.shape;

@@ -17,7 +17,7 @@ public:
 
     void begin_coarse(const GridShape& grid, const StepConstants& constants) override;
     std::vector<float> coarse_density() override;
-    std::vector<uint8_t> coarse_seen() override;
+    std::vector<uint8_t> coarse_seen(float least) override;
     void begin_fine(const GridShape& grid, const StepConstants& constants, const std::vector<uint8_t>& occupied,
                     const std::vector<float>& network) override;
     void grow(const GridShape& grid, const StepConstants& constants) override;

@@ -43,7 +43,7 @@ struct Samples {
     int32_t* kept = nullptr;  // one number
 };
 
-/// Gradients are floats, or in deterministic training integers of 2^-40, whose sums do not depend on their order.
+/// Gradients are floats, or in deterministic training integers (kGradientOne), whose sums do not depend on their order.
 struct Grids {
     BrickGrid bricks;
     float *density = nullptr, *density_mean = nullptr, *density_square = nullptr;
@@ -98,13 +98,11 @@ struct CoarseStep {
     int32_t capacity = 0;
 };
 
-constexpr float kFixedOne = 1099511627776.0f;  // 2^40
-
 template <bool kFixed>
 __device__ inline void add_gradient(void* gradients, int64_t i, float value) {
     if constexpr (kFixed) {
         atomicAdd(static_cast<unsigned long long*>(gradients) + i,
-                  static_cast<unsigned long long>(__float2ll_rn(value * kFixedOne)));
+                  static_cast<unsigned long long>(__float2ll_rn(value * kGradientOne)));
     } else {
         atomicAdd(static_cast<float*>(gradients) + i, value);
     }
@@ -130,7 +128,7 @@ template <bool kFixed>
 __device__ inline float take_gradient(void* gradients, int64_t i) {
     if constexpr (kFixed) {
         long long& g = static_cast<long long*>(gradients)[i];
-        const float value = static_cast<float>(g) / kFixedOne;
+        const float value = static_cast<float>(g) / kGradientOne;
         if (g != 0) g = 0;
         return value;
     } else {

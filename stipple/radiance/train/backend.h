@@ -9,7 +9,6 @@
 namespace stipple::radiance {
 
 inline constexpr int64_t kSeenRays = 250000;
-inline constexpr float kSeenWeight = 0.05f;
 
 class Backend {
 public:
@@ -21,9 +20,9 @@ public:
     virtual void begin_coarse(const GridShape& grid, const StepConstants& constants) = 0;
     /// [nodes] of the coarse grid.
     virtual std::vector<float> coarse_density() = 0;
-    /// [nodes] not 0 for those beside a sample that a photograph sees, by kSeenRays rays spread over all of them. What
-    /// lies hidden behind surfaces stays as the first steps left it.
-    virtual std::vector<uint8_t> coarse_seen() = 0;
+    /// [nodes] not 0 for those beside a sample that has a weight above `least` in a pixel of a photograph, by kSeenRays
+    /// rays spread over all of them. What lies hidden behind surfaces stays as the first steps left it.
+    virtual std::vector<uint8_t> coarse_seen(float least) = 0;
 
     /// A fine grid where `occupied` [nodes] is not 0, with densities [nodes] (empty: zeros) and features of zeros;
     /// pixels are drawn from those whose rays meet it, or from all that are known where an environment is learned,

@@ -33,6 +33,10 @@ inline constexpr int kViewCode = kViewInputs + 1;  // with a 1 for the bias
 void unpack_network(const std::vector<float>& numbers, ColourNetwork& to);
 std::vector<float> pack_network(const ColourNetwork& network);
 
+/// Gradients of deterministic sums are integers of 1 / kGradientOne: whole numbers add up to the same in any order.
+/// Adam moves by signs, so that gradients far below what matters must not round to 0; sums up to 2^15 fit.
+inline constexpr float kGradientOne = 281474976710656.0f;  // 2^48
+
 /// Samples of the last step, over all its rays.
 struct SampleCounts {
     int64_t in_box = 0, in_mask = 0, opaque = 0, kept = 0, dropped_rays = 0;

@@ -43,6 +43,7 @@ const TrainKey<StageOptions> kStageKeys[] = {{"N_iters", &StageOptions::N_iters}
                                              {"stepsize", &StageOptions::stepsize},
                                              {"refresh", &StageOptions::refresh}};
 const TrainKey<TrainOptions> kTrainKeys[] = {{"bbox_thres", &TrainOptions::bbox_thres},
+                                             {"bbox_seen", &TrainOptions::bbox_seen},
                                              {"world_bound_scale", &TrainOptions::world_bound_scale},
                                              {"environment_side", &TrainOptions::environment_side},
                                              {"half_network", &TrainOptions::half_network},

@@ -90,7 +90,7 @@ public:
         if (log_ && !saved) save();
         if (!timed_loop(result_.times.coarse)) return std::move(result_);
         part = {};
-        begin_fine(grid, opacities(backend_.coarse_density(), constants), backend_.coarse_seen());
+        begin_fine(grid, opacities(backend_.coarse_density(), constants), backend_.coarse_seen(options_.bbox_seen));
         result_.times.fine_setup = part.seconds();
         fine();
         return std::move(result_);

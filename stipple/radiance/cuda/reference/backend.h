@@ -57,7 +57,7 @@ public:
         coarse_->begin_coarse(grid, constants);
     }
     std::vector<float> coarse_density() override { return coarse_->coarse_density(); }
-    std::vector<uint8_t> coarse_seen() override { return coarse_->coarse_seen(); }
+    std::vector<uint8_t> coarse_seen(float least) override { return coarse_->coarse_seen(least); }
 
     void begin_fine(const GridShape& grid, const StepConstants& constants, const std::vector<uint8_t>& occupied,
                     const std::vector<float>& network) override {

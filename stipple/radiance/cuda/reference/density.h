@@ -3,29 +3,28 @@
 
 #include "stipple/radiance/cuda/reference/samples.h"
 #include "stipple/radiance/march/opacity.h"
+#include "stipple/radiance/train/constants.h"
 
 namespace stipple::radiance::reference {
 
-/// Sums that many threads add to: floats, or in deterministic training integers of 2^-40, whose sums do not depend on
-/// their order.
+/// Sums that many threads add to: floats, or in deterministic training integers (kGradientOne), whose sums do not
+/// depend on their order.
 struct Sums {
     float* plain = nullptr;
     int64_t* fixed = nullptr;  // not null: these
 };
 
-inline constexpr float kOneOfSums = 1099511627776.0f;  // 2^40
-
 STIPPLE_HD void add_to(const Sums& sums, int64_t i, float value) {
 #ifdef __CUDA_ARCH__
     if (sums.fixed) {
         atomicAdd(reinterpret_cast<unsigned long long*>(sums.fixed) + i,
-                  static_cast<unsigned long long>(__float2ll_rn(value * kOneOfSums)));
+                  static_cast<unsigned long long>(__float2ll_rn(value * kGradientOne)));
     } else {
         atomicAdd(sums.plain + i, value);
     }
 #else
     if (sums.fixed) {
-        sums.fixed[i] += std::llrint(value * kOneOfSums);
+        sums.fixed[i] += std::llrint(value * kGradientOne);
     } else {
         sums.plain[i] += value;
     }
@@ -37,7 +36,7 @@ struct FromFixed {
     const int64_t* fixed;
     float* to;
 
-    STIPPLE_HD void operator()(int64_t i) const { to[i] = static_cast<float>(fixed[i]) / kOneOfSums; }
+    STIPPLE_HD void operator()(int64_t i) const { to[i] = static_cast<float>(fixed[i]) / kGradientOne; }
 };
 
 struct TrilinearDensity {
