@@ -14,13 +14,13 @@ namespace stipple::tasks {
 namespace {
 
 constexpr int kIterations = 8;
-constexpr int kSearchEvery = 4;      // iterations; neighbours hardly change in between
+constexpr int kSearchEvery = 4;           // iterations; neighbours hardly change in between
 constexpr int64_t kRelaxNeighbours = 19;  // the point itself and the first two rings of a honeycomb
-constexpr int64_t kRing = 6;         // neighbours whose mean distance is the local spacing
-constexpr int kSmoothings = 8;       // of the spacings; 0 and 24 were no better on held-out meshes
-constexpr float kReach = 2;          // of the repulsion, in spacings
-constexpr float kStep = 0.25f;       // in spacings, for the force of one neighbour at no distance
-constexpr float kFarthest = 0.5f;    // from where a point was at the start, in spacings
+constexpr int64_t kRing = 6;              // neighbours whose mean distance is the local spacing
+constexpr int kSmoothings = 8;            // of the spacings; 0 and 24 were no better on held-out meshes
+constexpr float kReach = 2;               // of the repulsion, in spacings
+constexpr float kStep = 0.25f;            // in spacings, for the force of one neighbour at no distance
+constexpr float kFarthest = 0.5f;         // from where a point was at the start, in spacings
 constexpr int kNormalNeighbours = 13;
 constexpr int64_t kRelaxGrain = 512;
 
