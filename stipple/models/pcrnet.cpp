@@ -66,10 +66,10 @@ PcrNetOptions pcrnet_options(const Config& config) {
 }
 
 Network pcrnet(const PcrNetOptions& options) {
-    STIPPLE_REQUIRE(options.iterations >= 1 && options.iterations <= 32,
-                    "pcrnet: iterations must be 1 to 32, got {}", options.iterations);
-    STIPPLE_REQUIRE(options.features >= 1 && options.features <= 65536,
-                    "pcrnet: features must be 1 to 65536, got {}", options.features);
+    STIPPLE_REQUIRE(options.iterations >= 1 && options.iterations <= 32, "pcrnet: iterations must be 1 to 32, got {}",
+                    options.iterations);
+    STIPPLE_REQUIRE(options.features >= 1 && options.features <= 65536, "pcrnet: features must be 1 to 65536, got {}",
+                    options.features);
     STIPPLE_REQUIRE(options.hidden >= 4 && options.hidden <= 65536 && options.hidden % 4 == 0,
                     "pcrnet: hidden must be a multiple of 4, 4 to 65536, got {}", options.hidden);
     const std::string encoder = "template.";

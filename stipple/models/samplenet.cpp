@@ -136,9 +136,8 @@ Network samplenet(const SampleNetOptions& options) {
     const Tensor feature =
         options.shape == SamplerShape::reconstruction
             ? point_encoder(build, "", points, {64, 128, 128, 256, 128}, encoder_layer(Norms::torch))
-            : point_encoder(
-                  build, "", points, {64, 64, 64, 128, 128},
-                  encoder_layer(options.shape == SamplerShape::classification ? Norms::tf : Norms::torch));
+            : point_encoder(build, "", points, {64, 64, 64, 128, 128},
+                            encoder_layer(options.shape == SamplerShape::classification ? Norms::tf : Norms::torch));
     const Tensor simplified = simplified_points(build, feature, options);
     build.output("simplified", simplified);
     if (options.neighbours > 0) {

@@ -2,8 +2,8 @@
 // S-NET [Dovrat et al. 2019] and SampleNet [Lang et al. 2020]: a cloud in, few points out that a task can work with.
 //
 // The points that come out lie near the cloud, not on it. While training, SampleNet draws them onto it by the soft
-// projection (ops/soft_project.h); afterwards each is replaced by the nearest point of the cloud (tasks/network_sample.h).
-// S-NET is the same network without the projection.
+// projection (ops/soft_project.h); afterwards each is replaced by the nearest point of the cloud
+// (tasks/network_sample.h). S-NET is the same network without the projection.
 //
 // Names of layers: conv1 .. conv5 for the points, fc1 .. for what follows the max, `out` for the points that come out,
 // `temperature` for t of the projection. A published checkpoint of the registration program has all x of `out` first,
@@ -32,7 +32,7 @@ struct SampleNetOptions {
     bool progressive = false;  // trained so that the first j points alone serve too, for any j
     int64_t neighbours = 7;    // of the soft projection, 1..128; 0: S-NET, without projection and temperature
     float min_sigma = 0;       // sigma = max(t^2, min_sigma)
-    bool projected = false;    // also output the soft projection; may change after training, as neighbours and floor may
+    bool projected = false;  // also output the soft projection; may change after training, as neighbours and floor may
 };
 
 /// What is published for a task: points, neighbours and the floor of sigma.

@@ -36,8 +36,8 @@ TEST(PcrNet, CostsWhatIsPublished) {
 
 TEST(PcrNet, IterationsShareTheirParameters) {
     const int64_t encoder = 3 * 64 + 2 * 64 * 64 + 64 * 128 + 128 * 1024 + 3 * 64 + 128 + 1024;
-    const int64_t head = 2048 * 1024 + 1024 * 1024 + 1024 * 512 + 512 * 512 + 512 * 256 + 256 * 7 + 1024 * 2 +
-                         512 * 2 + 256 + 7;
+    const int64_t head =
+        2048 * 1024 + 1024 * 1024 + 1024 * 512 + 512 * 512 + 512 * 256 + 256 * 7 + 1024 * 2 + 512 * 2 + 256 + 7;
     EXPECT_EQ(test::trained_parameters(pcrnet({})), encoder + head);
     EXPECT_EQ(test::trained_parameters(pcrnet({.iterations = 8})), encoder + head);
     EXPECT_EQ(test::trained_parameters(pcrnet({.features = 256, .hidden = 128})),
@@ -62,8 +62,8 @@ struct Motion {
     void apply(double* p) const {
         double moved[3];
         for (int i = 0; i < 3; ++i)
-            moved[i] = rotation[3 * i] * p[0] + rotation[3 * i + 1] * p[1] + rotation[3 * i + 2] * p[2] +
-                       translation[i];
+            moved[i] =
+                rotation[3 * i] * p[0] + rotation[3 * i + 1] * p[1] + rotation[3 * i + 2] * p[2] + translation[i];
         std::copy_n(moved, 3, p);
     }
 };

@@ -44,8 +44,7 @@ TEST(SampleNet, HasThePublishedNumberOfParameters) {
     const int64_t points = 3 * 64 + 2 * 64 * 64 + 64 * 128 + 128 * 128 + 448, norms = 2 * 448;
     const int64_t cloud = 128 * 256 + 2 * 256 * 256 + 256 * 96 + 3 * 256 + 96;
     EXPECT_EQ(test::trained_parameters(samplenet({.neighbours = 0})), points + norms + cloud + 2 * (768 + 96));
-    EXPECT_EQ(test::trained_parameters(
-                  samplenet({.shape = SamplerShape::registration, .count = 32, .neighbours = 0})),
+    EXPECT_EQ(test::trained_parameters(samplenet({.shape = SamplerShape::registration, .count = 32, .neighbours = 0})),
               points + norms + cloud + 2 * 768);
 }
 
