@@ -306,7 +306,8 @@ Command add_sample(Arguments& root, Common& common) {
         "  stipple sample scan.las --method voxel --voxel 0.05 -o thin.las\n"
         "  stipple sample scans/ -n 64 --method critical -o few/");
     const auto run = [command, &common] {
-        const bool is_one = command->inputs.size() == 1 && !is_folder(command->inputs[0]);
+        const bool is_one = command->inputs.size() == 1 && !is_folder(command->inputs[0]) &&
+                            !command->output.path.ends_with('/') && !is_folder(command->output.path);
         return is_one ? run_sample(*command, common) : run_samples(*command, common);
     };
     return {&app, run, {input, output}};

@@ -21,9 +21,9 @@ struct GumbelNoise {
 /// noise    scale * g is added to every score, g = -ln(-ln u) of seed, cloud, point and channel alone
 ///
 /// Ties go to the lowest index. A NaN never wins; a channel of NaN alone, and an empty cloud, have -1. Without noise
-/// CPU and CUDA agree exactly; with it up to the last bit of two logarithms, which decides nothing but near ties. Throws
-/// Error{bad_argument} for wrong shapes, mixed devices, a scale that is negative or not finite. O(n c) time, bound by
-/// memory; no scratch.
+/// CPU and CUDA agree exactly; with it up to the last bit of two logarithms, which decides nothing but near ties.
+/// Throws Error{bad_argument} for wrong shapes, mixed devices, a scale that is negative or not finite. O(n c) time,
+/// bound by memory; no scratch.
 void argmax_points(const Clouds& scores, View<int32_t, 2> winners, const GumbelNoise& noise = {}, Stream stream = {});
 
 /// g for channel c of point i of a cloud. u is never 0 or 1.

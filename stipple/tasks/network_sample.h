@@ -31,27 +31,28 @@ public:
     /// Any beginning of its proposals is a sample too.
     bool is_progressive() const { return is_progressive_; }
 
-    /// What the network proposes for clouds in its frame (the unit sphere), on its device: [clouds, count()] positions in
-    /// the cloud, -1 for none. Other points than `clouds` are never named. At most runner().max_batch() clouds of one
-    /// point or more. `seed`: of the subset of large clouds.
+    /// What the network proposes for clouds in its frame (the unit sphere), on its device: [clouds, count()] positions
+    /// in the cloud, -1 for none. Other points than `clouds` are never named. At most runner().max_batch() clouds of
+    /// one point or more. `seed`: of the subset of large clouds.
     Array<int32_t, 2> propose(const ops::Clouds& clouds, uint64_t seed, Stream stream = {});
 
-    /// m points of every cloud: `indices` [clouds * m], and how far each was from those before it, squared (0: the cloud
-    /// has no more distinct points), both on the network's device; nothing waits for the host. Proposals as above.
-    /// Throws Error{bad_argument} for m above a cloud's size, and for m below count() unless it is progressive.
+    /// m points of every cloud: `indices` [clouds * m], and how far each was from those before it, squared (0: the
+    /// cloud has no more distinct points), both on the network's device; nothing waits for the host. Proposals as
+    /// above. Throws Error{bad_argument} for m above a cloud's size, and for m below count() unless it is progressive.
     void choose(const ops::Clouds& clouds, const Array<int32_t, 2>& proposals, int64_t m, View<int32_t, 1> indices,
                 View<float, 1> distances_sq, Stream stream = {}) const;
 
 private:
-    std::shared_ptr<const CriticalLayer> critical_;  // of a classifier; before the runner, which runs what lies below it
+    std::shared_ptr<const CriticalLayer>
+        critical_;  // of a classifier; before the runner, which runs what lies below it
     NetworkRunner runner_;
     int64_t count_ = 0, points_ = 0;
     bool is_progressive_ = false, has_scores_ = false;
 };
 
-/// The sampler of a method that has a network: `model` by path or name; where that is empty the weights installed by the
-/// method's name, of critical the classifier. Throws Error{bad_argument} where none are installed and for a model that
-/// is of another method, which it names; and as above.
+/// The sampler of a method that has a network: `model` by path or name; where that is empty the weights installed by
+/// the method's name, of critical the classifier. Throws Error{bad_argument} where none are installed and for a model
+/// that is of another method, which it names; and as above.
 NetworkSampler load_sampler(SampleMethod method, const std::string& model, const RunnerOptions& options);
 
 /// A sample of one cloud, with attributes and origin.

@@ -345,6 +345,8 @@ TEST_F(CliNetworkSample, FoldersAndSeveralFiles) {
     EXPECT_EQ(load(folder / "out/b.ply").size(), 8);
     expect_success(stipple({"sample", folder / "in/a.ply", folder / "in/b.xyz", "-n", "9", "-o", folder / "few/"}));
     EXPECT_EQ(load(folder / "few/b.ply").size(), 9);
+    expect_success(stipple({"sample", folder / "in/a.ply", "-n", "7", "-o", folder / "x"}));
+    EXPECT_EQ(load(folder / "x/a.ply").size(), 7);
     expect_error(stipple({"sample", folder / "in", "-n", "8", "-o", folder / "x.ply"}), 2, "3 clouds need a folder");
     expect_error(stipple({"sample", folder / "in", "-n", "8", "-o", folder / "x/", "--picture", folder / "p.png"}), 2,
                  "--picture is for one cloud");

@@ -185,8 +185,8 @@ TEST_P(NetworkSampling, CopiesOfAPointAreChosenOnce) {
         EXPECT_EQ(places.size(), 40u);
         EXPECT_TRUE(contains(message_of([&] { sample_by_network(chooser, cloud, 41, 0); }),
                              "asked for 41 points, the cloud has 40 distinct ones"));
-        EXPECT_TRUE(contains(message_of([&] { sample_by_network(chooser, cloud, 101, 0); }),
-                             "asked for 101 of 100 points"));
+        EXPECT_TRUE(
+            contains(message_of([&] { sample_by_network(chooser, cloud, 101, 0); }), "asked for 101 of 100 points"));
     }
 }
 
@@ -224,7 +224,8 @@ TEST_P(NetworkSampling, SameForAnyThreads) {
 
 // Critical points alone: the classifier says the same of them as of the whole cloud.
 TEST_P(NetworkSampling, CriticalPointsAreAllThatAClassifierSees) {
-    const std::map<std::string, std::string> config = {{"classes", "5"}, {"input_transform", "false"}, {"feature_transform", "false"}};
+    const std::map<std::string, std::string> config = {
+        {"classes", "5"}, {"input_transform", "false"}, {"feature_transform", "false"}};
     for (const char* variant : {"torch", "tf"}) {
         std::map<std::string, std::string> with = config;
         with["variant"] = variant;

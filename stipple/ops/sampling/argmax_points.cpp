@@ -24,8 +24,7 @@ void argmax_of_channels(const Clouds& scores, int64_t cloud, int64_t first, int6
         const float* row = scores.rows.data() + (begin + i) * scores.rows.stride(0);
         for (int64_t c = first; c < last; ++c) {
             float score = row[c];
-            if (noise.scale > 0)
-                score += noise.scale * gumbel_noise(noise.seed, cloud, i, c, scores.dimension());
+            if (noise.scale > 0) score += noise.scale * gumbel_noise(noise.seed, cloud, i, c, scores.dimension());
             // -infinity is a number like any other: the first one wins where there is nothing else.
             const bool wins = score > best[c - first] || (winners[c - first] < 0 && score == best[c - first]);
             if (!wins) continue;

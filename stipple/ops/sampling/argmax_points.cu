@@ -32,7 +32,8 @@ __global__ void __launch_bounds__(kLanes* kRows)
         if (channel < channels)
             for (int64_t i = row; i < n; i += kRows) {
                 float score = scores[(begin + i) * stride + channel];
-                if (noise > 0) score = __fadd_rn(score, __fmul_rn(noise, gumbel_noise(seed, cloud, i, channel, channels)));
+                if (noise > 0)
+                    score = __fadd_rn(score, __fmul_rn(noise, gumbel_noise(seed, cloud, i, channel, channels)));
                 if (!isnan(score) && best.loses_to(score, static_cast<int32_t>(i)))
                     best = {score, static_cast<int32_t>(i)};
             }

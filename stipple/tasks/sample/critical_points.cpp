@@ -40,7 +40,8 @@ CriticalLayer folded(const models::Model& model, const Layer& layer) {
         const auto at = static_cast<size_t>(c);
         double scale = 1, bias = layer.options.bias ? values(".bias")[at] : 0;
         if (layer.options.norm) {
-            scale = values(".norm.weight")[at] / std::sqrt(double{values(".norm.running_var")[at]} + layer.options.norm_eps);
+            scale = values(".norm.weight")[at] /
+                    std::sqrt(double{values(".norm.running_var")[at]} + layer.options.norm_eps);
             bias = (bias - values(".norm.running_mean")[at]) * scale + values(".norm.bias")[at];
         }
         critical.bias[at] = static_cast<float>(bias);

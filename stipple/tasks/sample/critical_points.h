@@ -15,9 +15,9 @@ constexpr int64_t kCriticalPoints = 65536;
 
 /// The layer before the max, whose products are never in memory as a whole.
 struct CriticalLayer {
-    Array<float, 2> weight;  // [channels, inputs], batch norm folded in
-    std::vector<float> bias;     // [channels], likewise
-    bool is_rectified = false;   // a channel counts where its largest number is above 0
+    Array<float, 2> weight;     // [channels, inputs], batch norm folded in
+    std::vector<float> bias;    // [channels], likewise
+    bool is_rectified = false;  // a channel counts where its largest number is above 0
 
     int64_t channels() const { return weight.size(0); }
     int64_t inputs() const { return weight.size(1); }
@@ -33,8 +33,8 @@ bool is_classifier(const ModelOrEngine& source);
 ModelOrEngine split_classifier(ModelOrEngine source, std::shared_ptr<const CriticalLayer>& layer);
 
 /// For every cloud its critical points, those that win most channels first, of equal ones the lowest index; each row is
-/// filled up with its first. features [rows of the batch, inputs]; [clouds, channels] on the same device. The ranking is
-/// done on the CPU.
+/// filled up with its first. features [rows of the batch, inputs]; [clouds, channels] on the same device. The ranking
+/// is done on the CPU.
 Array<int32_t, 2> rank_critical_points(const CriticalLayer& layer, const Array<float, 2>& features,
                                        const ops::Batch& batch, Stream stream);
 

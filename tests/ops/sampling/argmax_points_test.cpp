@@ -75,8 +75,7 @@ TEST_P(ArgmaxPoints, NoiseDrawsFromTheSoftmax) {
     for (const double logit : logits) sum += std::exp(logit);
     constexpr int64_t kClouds = 64, kChannels = 500;
     Array<float, 2> scores({4 * kClouds, kChannels});
-    for (int64_t i = 0; i < scores.elements(); ++i)
-        scores.data()[i] = static_cast<float>(logits[i / kChannels % 4]);
+    for (int64_t i = 0; i < scores.elements(); ++i) scores.data()[i] = static_cast<float>(logits[i / kChannels % 4]);
     const std::vector<int32_t> found = winners(scores, Batch::dense(kClouds, 4), {1, 9});
     double share[4] = {};
     for (const int32_t winner : found) share[winner] += 1.0 / static_cast<double>(found.size());
@@ -102,7 +101,9 @@ TEST_P(ArgmaxPoints, RefusesWrongShapes) {
     EXPECT_NE(bad_argument_of([&] { ops::argmax_points(scores.view(), wrong.view()); }).find("winners must be"),
               std::string::npos);
     for (const float scale : {-1.f, NAN, INFINITY})
-        EXPECT_NE(bad_argument_of([&] { ops::argmax_points(scores.view(), right.view(), {scale, 1}); }).find("scale"),
+        EXPECT_NE(bad_argument_of([&] {
+                      ops::argmax_points(scores.view(), right.view(), {scale, 1});
+                  }).find("scale"),
                   std::string::npos);
 }
 
