@@ -31,7 +31,8 @@ LabelData small_shapes(int64_t items) {
     for (int64_t item = 0; item < items; ++item) {
         const Rng rng(3, static_cast<uint64_t>(item));
         const int64_t label = item % 3;
-        const float half[3] = {0.5f + 0.3f * rng.uniform(0), 0.5f + 0.3f * rng.uniform(1), 0.3f + 0.3f * rng.uniform(2)};
+        const float half[3] = {0.5f + 0.3f * rng.uniform(0), 0.5f + 0.3f * rng.uniform(1),
+                               0.3f + 0.3f * rng.uniform(2)};
         for (int64_t i = 0; i < kShapePoints; ++i) {
             const auto at = static_cast<uint64_t>(16 + 8 * i);
             float p[3];
@@ -101,8 +102,7 @@ TEST(LearnSampling, TermsAreThoseOfTheirDefinitions) {
     const NearestPoints near = knn(points, {q, ops::Batch::dense(clouds, count)}, 3);
     const torch::Tensor d = (q.reshape({clouds, count, 1, 3}) - p.reshape({clouds, 1, n, 3})).square().sum(3).detach();
     for (const int64_t size : {count, int64_t{2}}) {
-        const SimplificationTerms terms =
-            simplification_terms(points, q, near.distances_sq.select(1, 0), count, size);
+        const SimplificationTerms terms = simplification_terms(points, q, near.distances_sq.select(1, 0), count, size);
         const torch::Tensor few = d.slice(1, 0, size);
         EXPECT_NEAR(terms.a.item<double>(), few.amin(2).mean().item<double>(), 1e-6);
         EXPECT_NEAR(terms.m.item<double>(), few.amin(2).amax(1).mean().item<double>(), 1e-6);
@@ -219,7 +219,8 @@ TEST(LearnSampling, MatchedPointsAreThoseOfTheSampler) {
     const Clouds points = {p, ops::Batch::dense(2, n)};
     const torch::Tensor six = matched_points(points, q, count, 6), ten = matched_points(points, q, count, 10);
     for (int64_t cloud = 0; cloud < 2; ++cloud) {
-        const torch::Tensor of = p.slice(0, cloud * n, (cloud + 1) * n), sample = ten.slice(0, cloud * 10, cloud * 10 + 10);
+        const torch::Tensor of = p.slice(0, cloud * n, (cloud + 1) * n),
+                            sample = ten.slice(0, cloud * 10, cloud * 10 + 10);
         const torch::Tensor to = (sample.unsqueeze(1) - of.unsqueeze(0)).abs().amax(2);
         EXPECT_EQ(to.amin(1).max().item<double>(), 0);  // all of the cloud
         EXPECT_EQ(std::get<0>(at::_unique(to.argmin(1))).size(0), 10);
@@ -245,8 +246,9 @@ TEST(LearnSampling, PcrNetLearnsTheRotation) {
     EXPECT_NEAR(trained.scores.at("validation_score"), -trained.scores.at("validation_rotation_error"), 1e-9);
 
     // A sampler for it: a few steps, both clouds sampled.
-    Recipe of_sampler = shape_recipe("sampling", "samplenet",
-                                     {{"shape", "registration"}, {"count", "12"}, {"points", std::to_string(kShapePoints)}});
+    Recipe of_sampler =
+        shape_recipe("sampling", "samplenet",
+                     {{"shape", "registration"}, {"count", "12"}, {"points", std::to_string(kShapePoints)}});
     of_sampler.sampling.network = trained.weights;
     of_sampler.sampling.alpha = of_sampler.sampling.lambda = 0.01;
     of_sampler.pose = recipe.pose;
@@ -281,14 +283,13 @@ TEST(LearnSampling, NetworksThatDoNotFitAreRefused) {
     const test::TemporaryFolder folder(test::Where::memory);
     const LabelData data = small_shapes(16);
     const std::string points = std::to_string(kShapePoints);
-    const std::string ten = random_weights_file(
-        folder / "ten.safetensors", "pointnet-classifier",
-        {{"classes", "10"}, {"input_transform", "false"}, {"feature_transform", "false"}});
+    const std::string ten =
+        random_weights_file(folder / "ten.safetensors", "pointnet-classifier",
+                            {{"classes", "10"}, {"input_transform", "false"}, {"feature_transform", "false"}});
     const std::string autoencoder =
         random_weights_file(folder / "ae.safetensors", "autoencoder", {{"count", "8"}, {"hidden", "8"}});
     const auto refuse = [&](const std::string& shape, const std::string& network, const char* message) {
-        Recipe recipe =
-            shape_recipe("sampling", "samplenet", {{"shape", shape}, {"count", "8"}, {"points", points}});
+        Recipe recipe = shape_recipe("sampling", "samplenet", {{"shape", shape}, {"count", "8"}, {"points", points}});
         recipe.sampling.network = network;
         EXPECT_ERROR(make_shape_objective(recipe, data), bad_config, message);
     };

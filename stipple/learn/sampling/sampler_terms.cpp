@@ -20,8 +20,7 @@ SimplificationTerms simplification_terms(const Clouds& points, const Tensor& sam
 }
 
 Tensor simplification_loss(const SimplificationTerms& terms, const SamplingOptions& options, int64_t size) {
-    return terms.a + options.beta * terms.m +
-           (options.gamma + options.delta * static_cast<double>(size)) * terms.b;
+    return terms.a + options.beta * terms.m + (options.gamma + options.delta * static_cast<double>(size)) * terms.b;
 }
 
 Tensor sigma_of(const Tensor& temperature, double least) {

@@ -30,9 +30,8 @@ public:
                         fmt::format("model.points is {}, data.points {}: the sampler is trained on clouds of one size",
                                     options_.points, recipe.data.points));
         if (options_.count > options_.points || options_.neighbours > options_.points)
-            throw Error(ErrorCode::bad_config,
-                        fmt::format("clouds of {} points cannot give {} with {} neighbours", options_.points,
-                                    options_.count, options_.neighbours));
+            throw Error(ErrorCode::bad_config, fmt::format("clouds of {} points cannot give {} with {} neighbours",
+                                                           options_.points, options_.count, options_.neighbours));
     }
 
     network::Network network() const override { return network_; }
@@ -40,9 +39,7 @@ public:
         ShapeObjective::prepare(batch, buffers, threads, device);
         task_->prepare(device);
     }
-    std::vector<std::string> sums() const override {
-        return {"loss", "task_loss", "simplification", "sigma", "steps"};
-    }
+    std::vector<std::string> sums() const override { return {"loss", "task_loss", "simplification", "sigma", "steps"}; }
     Scores scores(std::span<const double> sums) const override {
         const double steps = std::max(sums[4], 1.0);
         return {{"loss", sums[0]},
@@ -107,8 +104,8 @@ StepOutput SamplerObjective::step_of(Module& module, const ShapeBatch& batch, co
                              : sigma_of(module.parameters().at("temperature.value"), options_.min_sigma);
     const Tensor loss = task + weights.alpha * simplification + weights.lambda * sigma;
     const torch::NoGradGuard no_gradients;
-    return {loss, torch::stack({loss.detach(), task.detach(), simplification.detach(), sigma.detach(),
-                                torch::ones_like(loss)})};
+    return {loss, torch::stack(
+                      {loss.detach(), task.detach(), simplification.detach(), sigma.detach(), torch::ones_like(loss)})};
 }
 
 Scores SamplerObjective::evaluate(Module& module) {
@@ -137,7 +134,8 @@ Scores SamplerObjective::evaluate(Module& module) {
         scores = {{"validation_score", -last}, {"validation_" + name, last}};
     scores.push_back({"validation_soft_" + name, mean(soft)});
     for (const int64_t size : sizes_)
-        if (size != options_.count) scores.push_back({fmt::format("validation_{}_{}", name, size), mean(hard.at(size))});
+        if (size != options_.count)
+            scores.push_back({fmt::format("validation_{}_{}", name, size), mean(hard.at(size))});
     return scores;
 }
 

@@ -8,7 +8,8 @@ namespace stipple::learn {
 namespace {
 
 void require_number(const char* key, double value, double most) {
-    if (!(value >= 0 && value <= most)) throw Error(ErrorCode::bad_config, fmt::format("{} must be 0 to {}", key, most));
+    if (!(value >= 0 && value <= most))
+        throw Error(ErrorCode::bad_config, fmt::format("{} must be 0 to {}", key, most));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace stipple::learn {
 /// distances between the m points Q that the network gives and the cloud P: L_a the mean of Q to P, L_m the largest of
 /// Q to P, L_b the mean of P to Q.
 struct SamplingOptions {
-    std::string network;  // frozen weights of the task, by path or name; empty: those shipped for it
+    std::string network = {};  // frozen weights of the task, by path or name; empty: those shipped for it
     double alpha = 30, beta = 1, gamma = 1, delta = 0, lambda = 1;
     int64_t smallest = 8;  // progressive: beginnings of so many points, twice as many and so on have the loss too
     bool mean = false;     // progressive: the mean over the beginnings, else their sum
@@ -19,8 +19,8 @@ struct SamplingOptions {
 
 /// Of pairs for registration: the template is the source, turned and moved.
 struct PoseOptions {
-    double angle = 45;     // degrees of each of three Euler angles, uniform within +- this
-    double shift = 0;      // of each coordinate, likewise
+    double angle = 45;              // degrees of each of three Euler angles, uniform within +- this
+    double shift = 0;               // of each coordinate, likewise
     double rotation_weight = 1;     // of |R_found R^T - I|_F^2
     double translation_weight = 1;  // of |t_found - t|^2
     double chamfer_weight = 1;      // of the chamfer distance, squared, both ways

@@ -61,8 +61,7 @@ void ShapeObjective::make(int64_t epoch, int64_t number, const data::LoaderSlot&
         data::augment({{scratch.points.data(), {size, 3}}}, augment, view_.seed, epoch, item, scratch.augment);
     // Where there are fewer points than a batch wants, they come again.
     float* points = buffer.points.data_ptr<float>() + 3 * slot.place * view_.points;
-    for (int64_t i = 0; i < view_.points; ++i)
-        std::copy_n(scratch.points.data() + 3 * (i % rows), 3, points + 3 * i);
+    for (int64_t i = 0; i < view_.points; ++i) std::copy_n(scratch.points.data() + 3 * (i % rows), 3, points + 3 * i);
     buffer.labels.data_ptr<int64_t>()[slot.place] = set.labels.empty() ? 0 : set.labels[item];
 }
 

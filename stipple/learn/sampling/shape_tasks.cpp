@@ -97,7 +97,8 @@ class RegistrationTask : public FrozenTask {
 public:
     RegistrationTask(models::Model model, const std::string& path, const Recipe& recipe)
         : FrozenTask(std::move(model), path), recipe_(recipe) {
-        if (network().name != "pcrnet") misfit(fmt::format("registration needs a pcrnet, the weights are of {}", network().name));
+        if (network().name != "pcrnet")
+            misfit(fmt::format("registration needs a pcrnet, the weights are of {}", network().name));
     }
     const char* score_name() const override { return "rotation_error"; }
     bool is_better_larger() const override { return false; }
@@ -169,8 +170,7 @@ std::unique_ptr<ShapeTask> make_shape_task(const Recipe& recipe, const LabelData
     STIPPLE_ASSERT(false);
 }
 
-TaskTerms registration_terms(Module& module, const ShapeBatch& batch, const Recipe& recipe,
-                             const RunOptions& options) {
+TaskTerms registration_terms(Module& module, const ShapeBatch& batch, const Recipe& recipe, const RunOptions& options) {
     const PoseTensors truth = poses_of(batch, recipe);
     return pose_loss(module, batch.points, moved_by(truth, batch.points), batch.count, batch.size, truth, recipe.pose,
                      options);
