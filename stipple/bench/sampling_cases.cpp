@@ -1,4 +1,5 @@
 #include "stipple/bench/prepare.h"
+#include "stipple/ops/argmax_points.h"
 #include "stipple/ops/farthest_point_sample.h"
 #include "stipple/ops/inverse_density.h"
 #include "stipple/ops/poisson_disk.h"
@@ -35,6 +36,19 @@ Case random_case(int64_t clouds, int64_t n, int64_t m) {
                 const auto indices = room_for_indices(clouds * m, device);
                 return
                     [=] { ops::random_sample(Batch::dense(clouds, n), Batch::dense(clouds, m), 1, indices->view()); };
+            }};
+}
+
+Case argmax_case(int64_t clouds, int64_t n, int64_t channels) {
+    return {.op = "argmax_points",
+            .shape = fmt::format("{}, {} channels", shape_of(clouds, n), channels),
+            .points = clouds * n,
+            .bytes = 4 * clouds * (n + 1) * channels,
+            .prepare = [=](Device device) {
+                const auto scores = keep(uniform_rows(clouds * n, channels, 1).to(device));
+                const auto winners = keep(Array<int32_t, 2>({clouds, channels}, device));
+                return
+                    [=] { ops::argmax_points(ops::Clouds(scores->view(), Batch::dense(clouds, n)), winners->view()); };
             }};
 }
 
@@ -84,11 +98,11 @@ Case voxel_case(int64_t n, float size) {
 
 std::vector<Case> sampling_cases(Size size) {
     if (size == Size::tiny)
-        return {farthest_case(2, 40, 10), random_case(2, 40, 10), density_case(60, 10), voxel_case(60, 0.5f),
-                poisson_case(60, 12)};
+        return {farthest_case(2, 40, 10), random_case(2, 40, 10), density_case(60, 10),
+                voxel_case(60, 0.5f),     poisson_case(60, 12),   argmax_case(2, 40, 5)};
     return {farthest_case(32, 2048, 512),     farthest_case(1, 100'000, 4096), farthest_case(1, 1'000'000, 16384),
             random_case(1, 1'000'000, 16384), density_case(100'000, 4096),     voxel_case(1'000'000, 0.02f),
-            poisson_case(40960, 8192)};
+            poisson_case(40960, 8192),        argmax_case(32, 1024, 64)};
 }
 
 }  // namespace stipple::bench

@@ -10,6 +10,9 @@ Recipe recipe_for(const Recipe& recipe, const network::Weights& weights) {
     const auto is_called = [&](const char* part) { return model->second.find(part) != std::string::npos; };
     const std::string task = is_called("segmenter")                          ? "segmentation"
                              : is_called("upsampler") || is_called("puflow") ? "upsampling"
+                             : is_called("samplenet")                        ? "sampling"
+                             : is_called("pcrnet")                           ? "registration"
+                             : is_called("autoencoder")                      ? "reconstruction"
                                                                              : "classification";
     if (task != recipe.task)
         throw Error(ErrorCode::bad_config,

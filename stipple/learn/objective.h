@@ -59,6 +59,10 @@ public:
         throw Error(ErrorCode::internal, module.network().name + ": no batches on a GPU");
     }
 
+    /// Whether a CUDA graph can hold step_on_device(), where the network's layers let it: it allocates by torch alone
+    /// and asks the host for nothing. Else it is queued kernel by kernel.
+    virtual bool can_be_recorded() const { return true; }
+
     /// Names of what step() sums; `scores` makes an epoch's scores of them.
     virtual std::vector<std::string> sums() const = 0;
     virtual Scores scores(std::span<const double> sums) const = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -186,6 +187,23 @@ public:
         add(table, "query_noise_share", p.query_noise_share);
         add(table, "query_noise", p.query_noise);
     }
+    void add(const std::string& table, SamplingOptions& s) {
+        add(table, "network", s.network);
+        add(table, "alpha", s.alpha);
+        add(table, "beta", s.beta);
+        add(table, "gamma", s.gamma);
+        add(table, "delta", s.delta);
+        add(table, "lambda", s.lambda);
+        add(table, "smallest", s.smallest);
+        add(table, "mean", s.mean);
+    }
+    void add(const std::string& table, PoseOptions& p) {
+        add(table, "angle", p.angle);
+        add(table, "shift", p.shift);
+        add(table, "rotation_weight", p.rotation_weight);
+        add(table, "translation_weight", p.translation_weight);
+        add(table, "chamfer_weight", p.chamfer_weight);
+    }
 
     std::vector<Key> keys;
 };
@@ -216,6 +234,8 @@ std::vector<Key> keys_of(Recipe& r) {
     k.add("view", "points", r.view.points);
     k.add("view", r.view.augment);
     k.add("patch", r.patch);
+    k.add("sampling", r.sampling);
+    k.add("pose", r.pose);
     k.add("loss", "label_smoothing", r.loss.label_smoothing);
     k.add("loss", "transform_weight", r.loss.transform_weight);
     k.add("loss", "transform_convention", r.loss.transform_convention);
@@ -293,6 +313,12 @@ void require(bool holds, const char* message) {
 
 }  // namespace
 
+const std::vector<std::string>& task_names() {
+    static const std::vector<std::string> names = {"classification", "segmentation", "upsampling",
+                                                   "sampling",       "registration", "reconstruction"};
+    return names;
+}
+
 Recipe parse_recipe(std::string_view text) {
     Recipe recipe;
     for (const TomlItem& item : parse_toml(text)) {
@@ -368,8 +394,11 @@ std::vector<Difference> differences(const Recipe& a, const Recipe& b) {
 }
 
 void validate(const Recipe& r) {
-    require(r.task == "classification" || r.task == "segmentation" || r.task == "upsampling",
-            "task must be classification, segmentation or upsampling");
+    const std::vector<std::string>& tasks = task_names();
+    if (std::find(tasks.begin(), tasks.end(), r.task) == tasks.end())
+        fail(fmt::format("task must be one of {}", fmt::join(tasks, ", ")));
+    validate(r.sampling);
+    validate(r.pose);
     require(r.data.held_out >= 0 && r.data.held_out <= 0.5, "data.held_out must be 0 to 0.5");
     require(r.data.held_out == 0 || r.data.validation.empty(), "data.validation and data.held_out exclude each other");
     require(r.data.points >= 1 && r.data.points <= 1 << 24, "data.points must be 1 to 16777216");

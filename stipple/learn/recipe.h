@@ -15,6 +15,7 @@
 #include "stipple/data/augment.h"
 #include "stipple/learn/optimizer_options.h"
 #include "stipple/learn/precision.h"
+#include "stipple/learn/sampling/sampling_options.h"
 #include "stipple/learn/schedule.h"
 #include "stipple/learn/upsampling/patch_options.h"
 
@@ -75,19 +76,24 @@ struct RunRecipe {
 
 struct Recipe {
     std::string name, about;
-    std::string task = "classification";         // or "segmentation", "upsampling"
+    std::string task = "classification";         // or one of task_names()
     std::string model = "pointnet-classifier";   // of models/registry.h
     std::string init;                            // weights to start from; empty: initial ones
     std::map<std::string, std::string> options;  // of the model; classes, parts and categories come from the data
     DataRecipe data;
     data::AugmentOptions augment;
     ViewRecipe view;
-    PatchOptions patch;  // upsampling
+    PatchOptions patch;        // upsampling
+    SamplingOptions sampling;  // sampling
+    PoseOptions pose;          // registration, and sampling for it
     LossRecipe loss;
     OptimizerOptions optimizer;
     ScheduleOptions schedule;
     RunRecipe run;
 };
+
+/// classification, segmentation, upsampling, sampling, registration, reconstruction.
+const std::vector<std::string>& task_names();
 
 /// Throws Error{bad_config} with the line for an unknown table or key (and the nearest one), a value of another type,
 /// and numbers out of range.

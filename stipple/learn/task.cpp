@@ -1,6 +1,7 @@
 #include "stipple/learn/task.h"
 
 #include "stipple/learn/labels/labels.h"
+#include "stipple/learn/sampling/sampling.h"
 #include "stipple/learn/upsampling/pair_patches.h"
 #include "stipple/learn/upsampling/upsampling.h"
 
@@ -23,7 +24,8 @@ LoadedTask load_task(const Recipe& recipe, std::vector<std::string>& warnings, P
         task.objective = make_upsampling_objective(recipe, *task.surfaces);
     } else {
         task.labels = std::make_unique<LabelData>(load_label_data(recipe, warnings, progress));
-        task.objective = make_label_objective(recipe, *task.labels);
+        task.objective = is_shape_task(recipe) ? make_shape_objective(recipe, *task.labels)
+                                               : make_label_objective(recipe, *task.labels);
     }
     return task;
 }

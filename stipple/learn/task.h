@@ -10,7 +10,7 @@
 namespace stipple::learn {
 
 struct LoadedTask {
-    std::unique_ptr<const LabelData> labels;     // classification and segmentation, else null
+    std::unique_ptr<const LabelData> labels;     // of every task but upsampling, else null
     std::unique_ptr<const SurfaceSet> surfaces;  // or pairs: upsampling, else null
     std::unique_ptr<Objective> objective;        // over one of them; never null
 };

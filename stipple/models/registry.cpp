@@ -6,11 +6,15 @@
 
 #include "stipple/core/error.h"
 #include "stipple/core/nearest_name.h"
+#include "stipple/models/autoencoder.h"
 #include "stipple/models/common/config.h"
 #include "stipple/models/common/pointnet_blocks.h"
 #include "stipple/models/flow_upsampler.h"
+#include "stipple/models/gumbel_subset.h"
+#include "stipple/models/pcrnet.h"
 #include "stipple/models/pointnet.h"
 #include "stipple/models/puflow.h"
+#include "stipple/models/samplenet.h"
 
 namespace stipple::models {
 
@@ -18,6 +22,22 @@ using network::Network;
 using network::Weights;
 
 namespace {
+
+Network build_autoencoder(const Config& config) {
+    return autoencoder(autoencoder_options(config));
+}
+
+Network build_gumbel_subset(const Config& config) {
+    return gumbel_subset(gumbel_subset_options(config));
+}
+
+Network build_pcrnet(const Config& config) {
+    return pcrnet(pcrnet_options(config));
+}
+
+Network build_samplenet(const Config& config) {
+    return samplenet(samplenet_options(config));
+}
 
 Network build_flow_upsampler(const Config& config) {
     return flow_upsampler(flow_upsampler_options(config));
@@ -56,11 +76,15 @@ Network build_puflow(const Config& config) {
 }
 
 constexpr ModelEntry kModels[] = {
+    {"autoencoder", "A cloud of its shape from few points of it", build_autoencoder},
     {"flow-upsampler", "Moves points onto the surface of a cloud with a normalizing flow", build_flow_upsampler},
+    {"gumbel-subset", "Gumbel subset sampling: which points of a cloud a task needs", build_gumbel_subset},
+    {"pcrnet", "PCRNet: the motion that brings a cloud onto another of its shape", build_pcrnet},
     {"pointnet-classifier", "PointNet: the class of a cloud", build_classifier},
     {"pointnet-part-segmenter", "PointNet: the part of each point, for clouds of known category", build_part_segmenter},
     {"pointnet-segmenter", "PointNet: the part of each point", build_segmenter},
     {"puflow", "PU-Flow: upsamples a patch with a normalizing flow", build_puflow},
+    {"samplenet", "S-NET, SampleNet: few points in place of a cloud, for a task", build_samplenet},
 };
 
 }  // namespace

@@ -30,7 +30,13 @@ constexpr Name kNames[] = {{SampleMethod::random, "random"},
                            {SampleMethod::voxel, "voxel"},
                            {SampleMethod::poisson, "poisson"},
                            {SampleMethod::inverse_density, "inverse-density"},
-                           {SampleMethod::spacing, "spacing"}};
+                           {SampleMethod::spacing, "spacing"},
+                           {SampleMethod::samplenet_cls, "samplenet-cls"},
+                           {SampleMethod::samplenet_reg, "samplenet-reg"},
+                           {SampleMethod::samplenet_rec, "samplenet-rec"},
+                           {SampleMethod::snet, "snet"},
+                           {SampleMethod::gumbel, "gumbel"},
+                           {SampleMethod::critical, "critical"}};
 
 /// Elimination takes time with the square of n / m, and more than this adds little to what it chooses.
 constexpr int64_t kPoissonCandidates = 10;
@@ -43,7 +49,7 @@ Indices random_indices(int64_t n, int64_t count, uint64_t seed) {
     return indices;
 }
 
-/// The points chosen, by every method but voxel.
+/// The points chosen, by every method but voxel, spacing and those of networks.
 Indices choose(const PointCloud& cloud, const SampleSettings& settings, Device device) {
     const int64_t n = cloud.size(), m = settings.count;
     STIPPLE_REQUIRE(m <= n, "asked for {} of {} points", m, n);
@@ -71,9 +77,7 @@ Indices choose(const PointCloud& cloud, const SampleSettings& settings, Device d
             ops::inverse_density_sample(points, Batch::single(m), settings.seed, indices.view(), options);
             break;
         }
-        case SampleMethod::random:
-        case SampleMethod::spacing:
-        case SampleMethod::voxel: STIPPLE_ASSERT(false);
+        default: STIPPLE_ASSERT(false);
     }
     return indices.to(Device{});
 }
@@ -177,7 +181,12 @@ std::string_view name_of(SampleMethod method) {
     return kNames[static_cast<int>(method)].name;
 }
 
+bool has_network(SampleMethod method) {
+    return method >= SampleMethod::samplenet_cls;
+}
+
 PointCloud sample_cloud(const PointCloud& cloud, const SampleSettings& settings, Device device) {
+    STIPPLE_REQUIRE(!has_network(settings.method), "{} needs a network", name_of(settings.method));
     if (settings.method == SampleMethod::spacing) {
         const auto spacing = static_cast<float>(settings.spacing);
         STIPPLE_REQUIRE(spacing > 0 && std::isfinite(spacing), "spacing must be above 0, got {}", settings.spacing);

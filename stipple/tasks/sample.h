@@ -9,7 +9,21 @@
 
 namespace stipple::tasks {
 
-enum class SampleMethod { random, fps, voxel, poisson, inverse_density, spacing };
+enum class SampleMethod {
+    random,
+    fps,
+    voxel,
+    poisson,
+    inverse_density,
+    spacing,
+    // Of a network (network_sample.h).
+    samplenet_cls,
+    samplenet_reg,
+    samplenet_rec,
+    snet,
+    gumbel,
+    critical,
+};
 
 struct SampleSettings {
     SampleMethod method = SampleMethod::fps;
@@ -28,9 +42,10 @@ struct SampleSettings {
 /// "inverse-density" and so on; throws Error{bad_argument} that lists the names.
 SampleMethod sample_method_by_name(std::string_view name);
 std::string_view name_of(SampleMethod method);
+bool has_network(SampleMethod method);
 
-/// The sampled cloud with origin and attributes, on the CPU; the cloud has finite points only. Throws
-/// Error{bad_argument} for a count above the cloud's and what the operations refuse.
+/// The sampled cloud with origin and attributes, on the CPU; the cloud has finite points only. By a method without
+/// network. Throws Error{bad_argument} for a count above the cloud's and what the operations refuse.
 PointCloud sample_cloud(const PointCloud& cloud, const SampleSettings& settings, Device device);
 
 }  // namespace stipple::tasks

@@ -235,6 +235,132 @@ TEST_F(CliSample, SmallCloudsAndManyCandidates) {
     EXPECT_EQ(sampled(cloud("many.ply", 5000), {"-n", "50", "--method", "poisson"}).size(), 50);
 }
 
+/// Weights that nobody trained.
+class CliNetworkSample : public CliSample {
+protected:
+    std::string model(const std::string& name, const std::string& network, std::vector<std::string> settings) {
+        settings.insert(settings.begin(), {"engine", "new", network, "-o", folder / name, "--set"});
+        expect_success(stipple(settings));
+        return folder / name;
+    }
+};
+
+TEST_F(CliNetworkSample, EveryNetworkChoosesPointsWithTheirAttributes) {
+    Mesh mesh = random_cloud(500);
+    add_attribute(mesh.vertices, "intensity", DType::f32);
+    add_attribute(mesh.vertices, "label", DType::i32);
+    mesh.vertices.origin = {500000, 5400000, 120};
+    const std::string input = save_as("a.ply", mesh);
+    const PointCloud whole = load(input);
+    const std::string progressive = model("p.safetensors", "samplenet", {"count=64", "progressive=true"}),
+                      registration = model("r.safetensors", "samplenet", {"shape=registration", "count=30"}),
+                      snet = model("s.safetensors", "samplenet", {"count=30", "neighbours=0"}),
+                      gumbel = model("g.safetensors", "gumbel-subset", {"count=30"});
+    const std::vector<std::vector<std::string>> calls = {{"--method", "samplenet-cls", "--model", progressive},
+                                                         {"--method", "samplenet-reg", "--model", registration},
+                                                         {"--method", "snet", "--model", snet},
+                                                         {"--method", "gumbel", "--model", gumbel},
+                                                         {"--method", "critical"}};
+    for (std::vector<std::string> call : calls) {
+        SCOPED_TRACE(call[1]);
+        call.insert(call.end(), {"-n", "40"});
+        const PointCloud part = sampled(input, call);
+        ASSERT_EQ(part.size(), 40);
+        EXPECT_EQ(rows_found(part, whole), 40);
+        EXPECT_NE(find(part.attributes, "label"), nullptr);
+        EXPECT_EQ(part.origin, whole.origin);
+    }
+    EXPECT_EQ(sampled(input, {"--method", "samplenet-cls", "--model", progressive, "-n", "3"}).size(), 3);
+    EXPECT_EQ(sampled(input, {"--method", "critical", "--ratio", "0.1"}).size(), 50);
+    expect_error(stipple({"sample", input, "-n", "29", "--method", "snet", "--model", snet, "-o", folder / "b.ply"}), 2,
+                 "these weights choose 30 points at once: 29 of them are no sample");
+}
+
+TEST_F(CliNetworkSample, TellsWhatIsTheNetworks) {
+    const std::string input = cloud("a.ply", 200),
+                      weights = model("w.safetensors", "samplenet", {"count=16", "shape=reconstruction"});
+    const std::vector<std::string> call = {"sample",        input,     "-n",    "20", "--method",
+                                           "samplenet-rec", "--model", weights, "-o", folder / "b.ply"};
+    const auto with = [&](const std::string& more) {
+        std::vector<std::string> all = call;
+        all.push_back(more);
+        return stipple(all);
+    };
+    const Json json = json_of(with("--json"));
+    EXPECT_EQ(json["method"], "samplenet-rec");
+    EXPECT_EQ(json["sampled"], 20);
+    const int64_t proposed = json["proposed"];
+    EXPECT_GE(proposed, 1);
+    EXPECT_LE(proposed, 16);
+    const LaunchResult text = with("--overwrite");
+    EXPECT_TRUE(contains(
+        text.out, fmt::format("20 of 200 points by samplenet-rec, {} its own, {} by fps", proposed, 20 - proposed)))
+        << text.out;
+    // An engine that was built of the weights chooses the same.
+    const std::string expected = read_file(folder / "b.ply");
+    expect_success(stipple({"engine", "build", weights, "-o", folder / "w.engine"}));
+    expect_success(stipple({"sample", input, "-n", "20", "--method", "samplenet-rec", "--model", folder / "w.engine",
+                            "-o", folder / "c.ply"}));
+    EXPECT_EQ(read_file(folder / "c.ply"), expected);
+}
+
+TEST_F(CliNetworkSample, SaysWhatIsMissingOrWrong) {
+    const std::string input = cloud("a.ply", 50), out = folder / "b.ply",
+                      weights = model("w.safetensors", "samplenet", {"count=8"});
+    const auto fails = [&](std::vector<std::string> arguments, const std::string& text, int exit_code = 2) {
+        arguments.insert(arguments.begin(), {"sample", input, "-n", "8", "-o", out});
+        const LaunchResult result = stipple(arguments);
+        expect_error(result, exit_code, text);
+        return result.err;
+    };
+    EXPECT_TRUE(contains(fails({"--method", "samplenet-rec"}, "--method samplenet-rec needs --model WEIGHTS"),
+                         "$STIPPLE_WEIGHTS"));
+    fails({"--method", "snet"}, "--method snet needs --model WEIGHTS");
+    EXPECT_TRUE(contains(fails({"--method", "samplenet-reg", "--model", weights},
+                               "w.safetensors: these weights are not of --method samplenet-reg"),
+                         "--method samplenet-cls"));
+    fails({"--method", "fps", "--model", weights}, "--model is for methods with a network");
+    fails({"--method", "gumbel", "--model", "upsampler"}, "flow-upsampler chooses no points");
+    fails({"--method", "samplenet-cls", "--model", folder / "no.safetensors"}, "no.safetensors", 3);
+    fails({"--method", "samplenet-cls", "--model", input}, "a.ply", 3);
+    fails({"--method", "samplenet-cls", "--model", weights, "--start", "3"}, "--start is for --method fps");
+    // Fewer distinct points than asked for.
+    const std::string copies = file("copies.xyz", "0 0 0\n0 0 0\n1 0 0\n1 0 0\n0 1 0\n0 1 0\n0 0 1\n0 0 1\n");
+    expect_error(stipple({"sample", copies, "-n", "8", "--method", "samplenet-cls", "--model", weights, "-o", out}), 2,
+                 "copies.xyz: asked for 8 points, the cloud has 4 distinct ones");
+    expect_entries({"a.ply", "copies.xyz", "w.safetensors"});
+}
+
+TEST_F(CliNetworkSample, FoldersAndSeveralFiles) {
+    for (const char* name : {"in", "out", "few", "x"}) std::filesystem::create_directory(folder / name);
+    cloud("in/a.ply", 60);
+    cloud("in/b.xyz", 80);
+    file("in/broken.ply", "ply\n");
+    const std::string weights = model("w.safetensors", "samplenet", {"count=8"});
+    const LaunchResult result = stipple({"sample", folder / "in", "-n", "8", "--method", "samplenet-cls", "--model",
+                                         weights, "-o", folder / "out/", "--json"});
+    EXPECT_EQ(result.exit_code, 3) << result.err;
+    EXPECT_TRUE(contains(result.err, "broken.ply"));
+    EXPECT_EQ(load(folder / "out/a.ply").size(), 8);
+    EXPECT_EQ(load(folder / "out/b.ply").size(), 8);
+    expect_success(stipple({"sample", folder / "in/a.ply", folder / "in/b.xyz", "-n", "9", "-o", folder / "few/"}));
+    EXPECT_EQ(load(folder / "few/b.ply").size(), 9);
+    expect_success(stipple({"sample", folder / "in/a.ply", "-n", "7", "-o", folder / "x"}));
+    EXPECT_EQ(load(folder / "x/a.ply").size(), 7);
+    expect_error(stipple({"sample", folder / "in", "-n", "8", "-o", folder / "x.ply"}), 2, "3 clouds need a folder");
+    expect_error(stipple({"sample", folder / "in", "-n", "8", "-o", folder / "x/", "--picture", folder / "p.png"}), 2,
+                 "--picture is for one cloud");
+}
+
+TEST_F(CliNetworkSample, AStepOfRun) {
+    const std::string input = cloud("a.ply", 300), weights = model("w.safetensors", "samplenet", {"count=8"});
+    expect_success(
+        stipple({"sample", input, "-n", "8", "--method", "samplenet-cls", "--model", weights, "-o", folder / "b.ply"}));
+    expect_success(stipple({"run", input, "--then", "sample", "-n", "8", "--method", "samplenet-cls", "--model",
+                            weights, "-o", folder / "c.ply"}));
+    EXPECT_EQ(read_file(folder / "b.ply"), read_file(folder / "c.ply"));
+}
+
 TEST_F(CliSample, HelpFitsAScreen) {
     const LaunchResult result = stipple({"sample", "--help"});
     expect_success(result);

@@ -8,9 +8,13 @@
 
 #include "stipple/core/array.h"
 #include "stipple/core/rng.h"
+#include "stipple/models/autoencoder.h"
+#include "stipple/models/gumbel_subset.h"
+#include "stipple/models/pcrnet.h"
 #include "stipple/models/pointnet.h"
 #include "stipple/models/puflow.h"
 #include "stipple/models/registry.h"
+#include "stipple/models/samplenet.h"
 #include "tests/support/data_sets.h"
 #include "tests/support/devices.h"
 #include "tests/support/puflow_reference.h"
@@ -95,6 +99,41 @@ TEST(OnnxModels, ConvolutionsGiveTheSame) {
     expect_onnx_equal(segmenter, random_weights(segmenter, 4), {.convolutions = true}, 1e-5, {{2, 33}, {1, 17}});
     const Network flow = puflow({});
     expect_onnx_equal(flow, random_weights(flow, 4), {.convolutions = true}, 1e-5, {{2, 24}});
+}
+
+TEST(OnnxModels, SampleNet) {
+    STIPPLE_NEEDS_ONNX_RUNTIME();
+    for (const SamplerShape shape :
+         {SamplerShape::classification, SamplerShape::registration, SamplerShape::reconstruction}) {
+        SampleNetOptions options = published_sampler(shape);
+        options.count = 10;
+        const Network plain = samplenet(options);
+        expect_onnx_equal(plain, random_weights(plain, 6), {}, 1e-5, {{2, 33}, {1, 17}});
+        // Distances of random weights are large, and a softmax magnifies what they are rounded by.
+        options.projected = true;
+        const Network projected = samplenet(options);
+        expect_onnx_equal(projected, random_weights(projected, 6), {}, 5e-4, {{2, 33}, {1, 17}});
+    }
+}
+
+TEST(OnnxModels, GumbelSubset) {
+    STIPPLE_NEEDS_ONNX_RUNTIME();
+    const Network network = gumbel_subset({.count = 10});
+    expect_onnx_equal(network, random_weights(network, 6), {}, 1e-5, {{2, 33}, {1, 17}});
+}
+
+TEST(OnnxModels, PcrNet) {
+    STIPPLE_NEEDS_ONNX_RUNTIME();
+    for (const int64_t iterations : {1, 3}) {
+        const Network network = pcrnet({.iterations = iterations, .features = 128, .hidden = 64});
+        expect_onnx_equal(network, random_weights(network, 6), {}, 1e-5, {{2, 33}, {1, 17}});
+    }
+}
+
+TEST(OnnxModels, Autoencoder) {
+    STIPPLE_NEEDS_ONNX_RUNTIME();
+    const Network network = autoencoder({.count = 100});
+    expect_onnx_equal(network, random_weights(network, 6), {}, 1e-5, {{2, 33}, {1, 17}});
 }
 
 TEST(OnnxModels, PuFlow) {

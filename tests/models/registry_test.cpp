@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "stipple/core/error.h"
+#include "stipple/models/autoencoder.h"
 #include "stipple/models/flow_upsampler.h"
+#include "stipple/models/gumbel_subset.h"
+#include "stipple/models/pcrnet.h"
 #include "stipple/models/pointnet.h"
 #include "stipple/models/puflow.h"
+#include "stipple/models/samplenet.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stipple::models {
@@ -60,7 +64,7 @@ void expect_round_trip(const Network& network) {
 }
 
 TEST(Registry, NamesAreThoseOfTheNetworks) {
-    ASSERT_EQ(model_table().size(), 5u);
+    ASSERT_EQ(model_table().size(), 9u);
     for (const ModelEntry& entry : model_table()) {
         EXPECT_EQ(build_model(entry.name, {}).name, entry.name);
         EXPECT_FALSE(entry.summary.empty());
@@ -101,6 +105,17 @@ TEST(Registry, ConfigurationsRoundTrip) {
     expect_round_trip(puflow({.family = FlowFamily::continuous, .steps = 5, .noise = true}));
     expect_round_trip(puflow({.family = FlowFamily::augmented, .augmented_channels = 3}));
     expect_round_trip(puflow({.family = FlowFamily::mlp, .stages = true}));
+    expect_round_trip(samplenet({.shape = SamplerShape::reconstruction,
+                                 .count = 9,
+                                 .points = 77,
+                                 .progressive = true,
+                                 .neighbours = 3,
+                                 .min_sigma = 0.5f,
+                                 .projected = true}));
+    expect_round_trip(samplenet({.neighbours = 0}));
+    expect_round_trip(gumbel_subset({.count = 9, .points = 77, .progressive = true}));
+    expect_round_trip(pcrnet({.iterations = 3, .features = 70, .hidden = 20}));
+    expect_round_trip(autoencoder({.count = 9, .latent = 10, .hidden = 11}));
     EXPECT_NE(all_of(build_model("pointnet-classifier", {{"classes", "3"}})),
               all_of(build_model("pointnet-classifier", {})));
 }
@@ -108,7 +123,7 @@ TEST(Registry, ConfigurationsRoundTrip) {
 TEST(Registry, RefusesWhatItDoesNotKnow) {
     expect_refused("pointnet-clasifier", {}, "there is no model \"pointnet-clasifier\"",
                    "did you mean pointnet-classifier?");
-    expect_refused("x", {}, "there is no model \"x\"", "there are flow-upsampler, ");
+    expect_refused("x", {}, "there is no model \"x\"", "there are autoencoder, flow-upsampler, ");
     expect_refused("pointnet-classifier", {{"clases", "4"}}, "pointnet-classifier has no option \"clases\"",
                    "did you mean classes?");
     expect_refused("pointnet-classifier", {{"categories", "4"}}, "no option \"categories\"");

@@ -24,12 +24,18 @@ struct Case {
 };
 
 const Case kCases[] = {
+    {"autoencoder", {}, 0x130bf55cd0b6e52b},
+    {"autoencoder", {{"count", "64"}, {"latent", "32"}}, 0xebeb584e2a533cfd},
     {"flow-upsampler", {}, 0x1e921b760f305bee},
     {"flow-upsampler",
      {{"blocks", "0"}, {"steps", "1"}, {"layers", "2"}, {"query_neighbours", "8"}},
      0x4e2d2d7734735a8},
     {"flow-upsampler", {{"refinement", "matching"}, {"steps", "3"}}, 0x2722d97fb3e63cea},
     {"flow-upsampler", {{"refinement", "descent"}}, 0x623b81d901c65ddc},
+    {"gumbel-subset", {}, 0xe2d882525b7dfc3f},
+    {"gumbel-subset", {{"count", "8"}, {"progressive", "true"}}, 0x76f709c9fd829a62},
+    {"pcrnet", {}, 0x7ca614618279f78d},
+    {"pcrnet", {{"iterations", "8"}, {"features", "256"}, {"hidden", "128"}}, 0x85845aa9c2255ad5},
     {"pointnet-classifier", {}, 0x14833457ed18ba21},
     {"pointnet-classifier", {{"variant", "tf"}, {"classes", "10"}, {"dropout", "0.5"}}, 0x95175d3c1606a2ae},
     {"pointnet-classifier", {{"input_transform", "false"}, {"feature_transform", "false"}}, 0x69c9e753c0781cac},
@@ -47,6 +53,9 @@ const Case kCases[] = {
     {"puflow", {{"family", "continuous"}, {"steps", "4"}}, 0x67e22d2b8996e8ab},
     {"puflow", {{"family", "augmented"}, {"augmented_channels", "5"}, {"noise", "true"}}, 0xc69f299875df3340},
     {"puflow", {{"family", "mlp"}}, 0xad48cd93461ae56e},
+    {"samplenet", {}, 0x8b60c31a7f00354f},
+    {"samplenet", {{"shape", "registration"}, {"projected", "true"}}, 0x704e4fc92428c75a},
+    {"samplenet", {{"shape", "reconstruction"}, {"neighbours", "0"}}, 0x804bbc5f3e11ce07},
 };
 
 TEST(ModelTexts, AreThoseOfEveryCompiler) {

@@ -169,19 +169,13 @@ TEST(OccupancyCuda, ReturnsAsOnTheCpu) {
         if (info.device.type == DeviceType::cuda) device = info.device;
     if (!device) GTEST_SKIP() << "no GPU";
     const Scene scene = test::analytic_scene(24, 12, 0, 0);
-    double psnr[2] = {}, share[2] = {};
-    for (const bool on_gpu : {false, true}) {
-        TrainOptions options = returning_options(true);
-        options.deterministic = true;
-        options.half_network = false;
-        const TrainResult result = train(scene, options, on_gpu ? *device : Device{},
-                                         [&](const TrainStep& step) { psnr[on_gpu] = step.psnr; });
-        share[on_gpu] = occupied_share(result.field);
-    }
-    std::printf("CPU %.2f dB, %.1f %% occupied; CUDA %.2f dB, %.1f %%\n", psnr[0], 100 * share[0], psnr[1],
-                100 * share[1]);
-    EXPECT_NEAR(psnr[0], psnr[1], 0.7);
-    EXPECT_NEAR(share[0], share[1], 0.1 * share[0]);
+    TrainOptions options = returning_options(true);
+    options.deterministic = true;
+    options.half_network = false;
+    const double on_cpu = occupied_share(train(scene, options, {}).field),
+                 on_gpu = occupied_share(train(scene, options, *device).field);
+    std::printf("occupied: CPU %.2f %%, CUDA %.2f %%\n", 100 * on_cpu, 100 * on_gpu);
+    EXPECT_NEAR(on_cpu, on_gpu, 0.01);
 }
 
 }  // namespace

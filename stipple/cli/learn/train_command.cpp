@@ -21,19 +21,44 @@ namespace stipple::cli {
 namespace {
 
 struct TrainArguments {
-    std::string recipe, data, output, resume, init, on_save_error = "stop", launcher = "auto";
+    std::string recipe, data, output, resume, init, on_save_error = "stop", launcher = "auto", task, network;
     std::vector<std::string> settings;
-    int64_t epochs = 0, batch = 0, max_steps = 0, profile = 0, processes = 1, rank_timeout = 600;
-    bool strict = false, prints_recipe = false;
+    int64_t epochs = 0, batch = 0, max_steps = 0, profile = 0, processes = 1, rank_timeout = 600, count = 0;
+    bool strict = false, prints_recipe = false, progressive = false;
 };
+
+/// "samplenet" is three recipes, which --task tells apart.
+std::string recipe_name(const TrainArguments& arguments) {
+    const bool is_family = arguments.recipe == "samplenet";
+    STIPPLE_REQUIRE(is_family || arguments.task.empty(), "--task is for the recipe samplenet, not {}",
+                    arguments.recipe);
+    STIPPLE_REQUIRE(!is_family || !arguments.task.empty(), "train samplenet needs --task cls, reg or rec");
+    return is_family ? "samplenet-" + arguments.task : arguments.recipe;
+}
+
+/// Options of samplers.
+void set_sampler(learn::Recipe& recipe, const TrainArguments& arguments) {
+    const bool is_sampler = recipe.task == "sampling";
+    STIPPLE_REQUIRE(is_sampler || (arguments.count == 0 && !arguments.progressive && arguments.network.empty()),
+                    "--count, --progressive and --network are for samplers, not {}", recipe.name);
+    if (arguments.count > 0) recipe.options["count"] = std::to_string(arguments.count);
+    if (arguments.progressive) recipe.options["progressive"] = "true";
+    if (!arguments.network.empty()) recipe.sampling.network = tasks::find_weights(arguments.network);
+    // As published: the weights of the simplification that serve one size do not serve all of them.
+    if (arguments.progressive && recipe.options["shape"] == "classification") {
+        recipe.sampling.gamma = 0.5;
+        recipe.sampling.delta = 1.0 / 30;
+    }
+}
 
 /// The recipe of a new run: the file, then --data, --epochs and so on, then --set, which has the last word.
 learn::Recipe resolved(const TrainArguments& arguments, const Common& common, bool seed_given) {
-    learn::Recipe recipe = learn::load_recipe(learn::find_recipe(arguments.recipe));
+    learn::Recipe recipe = learn::load_recipe(learn::find_recipe(recipe_name(arguments)));
     if (!arguments.data.empty()) recipe.data.folder = arguments.data;
     if (arguments.epochs > 0) recipe.run.epochs = arguments.epochs;
     if (arguments.batch > 0) recipe.run.batch = arguments.batch;
     if (seed_given) recipe.run.seed = common.seed;
+    set_sampler(recipe, arguments);
     for (const std::string& setting : arguments.settings) {
         const size_t equals = setting.find('=');
         STIPPLE_REQUIRE(equals != std::string::npos && equals > 0, "--set {}: key=value expected", setting);
@@ -60,6 +85,7 @@ torch::Device torch_device(const std::string& name, const learn::Launch& launch)
 std::string command_line(const learn::Recipe& recipe) {
     std::string line = fmt::format("stipple train {} --data DIR", recipe.name);
     if (!recipe.init.empty()) line += " --init WEIGHTS";
+    if (!recipe.sampling.network.empty()) line += " --network WEIGHTS";
     learn::Recipe shipped = recipe;
     try {
         shipped = learn::load_recipe(learn::find_recipe(recipe.name));
@@ -67,6 +93,7 @@ std::string command_line(const learn::Recipe& recipe) {
     }
     shipped.data.folder = recipe.data.folder;
     shipped.init = recipe.init;
+    shipped.sampling.network = recipe.sampling.network;
     for (const learn::Difference& difference : learn::differences(shipped, recipe))
         line += fmt::format(" --set {}={}", difference.key, difference.second);
     return line;
@@ -121,7 +148,9 @@ Result run_rank(const TrainArguments& arguments, const Common& common, bool seed
     } else if (is_resumed) {
         STIPPLE_REQUIRE(
             arguments.recipe.empty() && arguments.data.empty() && arguments.output.empty() && arguments.init.empty() &&
-                arguments.settings.empty() && arguments.epochs == 0 && arguments.batch == 0 && !seed_given,
+                arguments.settings.empty() && arguments.task.empty() && arguments.network.empty() &&
+                arguments.count == 0 && !arguments.progressive && arguments.epochs == 0 && arguments.batch == 0 &&
+                !seed_given,
             "--resume takes recipe, data and options from the run; only --max-steps and --profile can be given");
         folder = RunFolder::resume(arguments.resume);
         try {
@@ -232,6 +261,10 @@ Command add_train(Arguments& root, Common& common) {
     app.option("--resume", arguments->resume, "Go on with a run, bit for bit").text("DIR");
     app.option("--init", arguments->init, "Start from weights; a head for other classes is new").text("WEIGHTS");
     app.option("--set", arguments->settings, "A number of the recipe: run.batch=32").text("KEY=VALUE").one_word();
+    app.option("--task", arguments->task, "samplenet: what the points are for").one_of({"cls", "reg", "rec"});
+    app.option("-n,--count", arguments->count, "samplenet: points that come out").between(1, 65536).no_default();
+    app.flag("--progressive", arguments->progressive, "samplenet: in an order whose beginnings serve too");
+    app.option("--network", arguments->network, "samplenet: the frozen network of the task").text("WEIGHTS");
     app.option("--epochs", arguments->epochs, "As --set run.epochs").between(1, 1 << 24).no_default();
     app.option("--batch", arguments->batch, "As --set run.batch").between(1, 1 << 20).no_default();
     app.option("--max-steps", arguments->max_steps, "Save and end after so many steps of the run")
@@ -255,6 +288,7 @@ Command add_train(Arguments& root, Common& common) {
     app.footer(
         "Example:\n  stipple train pointnet-cls --data modelnet40_ply_hdf5_2048 -o runs/cls\n"
         "  stipple train pointnet-cls --init pointnet-cls --data my_classes/ --epochs 40 -o runs/mine\n"
+        "  stipple train samplenet --task cls -n 32 --data modelnet40_ply_hdf5_2048 -o runs/sampler\n"
         "  stipple train --resume runs/cls");
     const std::vector<Option> options = root.options();
     const auto seed = std::find_if(options.begin(), options.end(), [](const Option& o) { return o.name() == "seed"; });

@@ -65,9 +65,10 @@ LabelData load_label_data(const Recipe& recipe, std::vector<std::string>& warnin
     const bool is_segmentation = recipe.task == "segmentation";
     if (is_segmentation && data.set.parts.empty())
         misfit(fmt::format("{}: segmentation needs parts; layout {} has none", recipe.data.folder, data.set.layout));
-    if (!is_segmentation && data.set.labels.empty())
+    const bool needs_classes = recipe.task == "classification" || recipe.task == "sampling";
+    if (needs_classes && data.set.labels.empty())
         misfit(
-            fmt::format("{}: classification needs classes; layout {} has none", recipe.data.folder, data.set.layout));
+            fmt::format("{}: {} needs classes; layout {} has none", recipe.data.folder, recipe.task, data.set.layout));
     const std::vector<char> is_named = named_classes(recipe, data.set);
     const std::vector<int64_t> items = items_of(data.set, is_named);
     if (!recipe.data.validation.empty()) {

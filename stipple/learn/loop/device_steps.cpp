@@ -49,7 +49,7 @@ DeviceSteps::DeviceSteps(const Recipe& recipe, Objective& objective, Module& mod
       module_(module),
       optimizer_(optimizer),
       average_(average),
-      graph_(device, can_be_recorded(module.network()), [this] { step(); }) {
+      graph_(device, can_be_recorded(module.network()) && objective.can_be_recorded(), [this] { step(); }) {
     for (const auto& [name, tensor] : module.parameters())
         if (!tensor.requires_grad()) statistics_.push_back(tensor);
     for (const Tensor& tensor : statistics_) statistics_before_.push_back(tensor.detach().clone());

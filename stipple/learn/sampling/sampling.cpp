@@ -1,0 +1,201 @@
+#include "stipple/learn/sampling/sampling.h"
+
+#include <algorithm>
+#include <torch/torch.h>
+
+#include "stipple/learn/losses.h"
+#include "stipple/learn/profiler.h"
+#include "stipple/learn/sampling/sampler_terms.h"
+#include "stipple/learn/sampling/shape_tasks.h"
+#include "stipple/models/registry.h"
+#include "stipple/models/samplenet.h"
+
+namespace stipple::learn {
+namespace {
+
+using models::SampleNetOptions;
+using torch::Tensor;
+
+/// A sampler that is trained through a task.
+class SamplerObjective : public ShapeObjective {
+public:
+    SamplerObjective(const Recipe& recipe, const LabelData& data)
+        : ShapeObjective(recipe, data),
+          network_(models::build_model(recipe.model, recipe.options)),
+          options_(models::samplenet_options(network_.config)),
+          sizes_(sampled_sizes(recipe.sampling.smallest, options_.count, options_.progressive)),
+          task_(make_shape_task(recipe, data, options_.shape)) {
+        if (options_.points != recipe.data.points)
+            throw Error(ErrorCode::bad_config,
+                        fmt::format("model.points is {}, data.points {}: the sampler is trained on clouds of one size",
+                                    options_.points, recipe.data.points));
+        if (options_.count > options_.points || options_.neighbours > options_.points)
+            throw Error(ErrorCode::bad_config, fmt::format("clouds of {} points cannot give {} with {} neighbours",
+                                                           options_.points, options_.count, options_.neighbours));
+    }
+
+    network::Network network() const override { return network_; }
+    void prepare(int64_t batch, int buffers, int threads, torch::Device device) override {
+        ShapeObjective::prepare(batch, buffers, threads, device);
+        task_->prepare(device);
+    }
+    std::vector<std::string> sums() const override { return {"loss", "task_loss", "simplification", "sigma", "steps"}; }
+    Scores scores(std::span<const double> sums) const override {
+        const double steps = std::max(sums[4], 1.0);
+        return {{"loss", sums[0]},
+                {"task_loss", sums[1] / steps},
+                {"simplification", sums[2] / steps},
+                {"sigma", sums[3] / steps}};
+    }
+    Scores evaluate(Module& module) override;
+
+private:
+    struct Sampled {
+        Tensor simplified, nearest_sq, projected;
+    };
+    Sampled sample(Module& module, const Clouds& points, const RunOptions& options) const;
+    StepOutput step_of(Module& module, const ShapeBatch& batch, const RunOptions& options) override;
+    Tensor prefix(const Tensor& rows, int64_t clouds, int64_t size) const {
+        if (size == options_.count) return rows;
+        return rows.reshape({clouds, options_.count, 3}).slice(1, 0, size).reshape({clouds * size, 3}).contiguous();
+    }
+
+    network::Network network_;
+    SampleNetOptions options_;
+    std::vector<int64_t> sizes_;
+    std::unique_ptr<ShapeTask> task_;
+};
+
+SamplerObjective::Sampled SamplerObjective::sample(Module& module, const Clouds& points,
+                                                   const RunOptions& options) const {
+    const Tensor simplified = module.run(points.batch, {{"points", points.rows}}, options).at("simplified");
+    const Clouds queries = {simplified, ops::Batch::dense(points.batch.clouds(), options_.count)};
+    const NearestPoints near = knn(points, queries, std::max<int64_t>(1, options_.neighbours));
+    const Tensor nearest_sq = near.distances_sq.select(1, 0);
+    if (options_.neighbours == 0) return {simplified, nearest_sq, simplified};  // S-NET
+    const Tensor temperature = module.parameters().at("temperature.value");
+    return {simplified, nearest_sq,
+            soft_project(points, queries, near.indices, temperature.to(torch::kFloat32), options_.min_sigma).projected};
+}
+
+StepOutput SamplerObjective::step_of(Module& module, const ShapeBatch& batch, const RunOptions& options) {
+    const SamplingOptions& weights = recipe().sampling;
+    const int64_t clouds = batch.count;
+    // Registration looks at two clouds of each shape; both are sampled in one run.
+    const std::vector<Tensor> looks = task_->looks(batch);
+    const auto views = static_cast<int64_t>(looks.size());
+    const Clouds points = {views == 1 ? looks[0] : torch::cat(looks), ops::Batch::dense(views * clouds, batch.size)};
+    const Sampled sampled = sample(module, points, options);
+    const ProfileMark of_loss(options.profiler, "loss");
+    Tensor task, simplification;
+    for (const int64_t size : sizes_) {
+        const Tensor term = task_->loss(batch, prefix(sampled.projected, views * clouds, size), size);
+        const Tensor simple = simplification_loss(
+            simplification_terms(points, sampled.simplified, sampled.nearest_sq, options_.count, size), weights, size);
+        task = task.defined() ? task + term : term;
+        simplification = simplification.defined() ? simplification + simple : simple;
+    }
+    if (weights.mean) {
+        task = task / static_cast<double>(sizes_.size());
+        simplification = simplification / static_cast<double>(sizes_.size());
+    }
+    const Tensor sigma = options_.neighbours == 0
+                             ? torch::zeros_like(task)
+                             : sigma_of(module.parameters().at("temperature.value"), options_.min_sigma);
+    const Tensor loss = task + weights.alpha * simplification + weights.lambda * sigma;
+    const torch::NoGradGuard no_gradients;
+    return {loss, torch::stack(
+                      {loss.detach(), task.detach(), simplification.detach(), sigma.detach(), torch::ones_like(loss)})};
+}
+
+Scores SamplerObjective::evaluate(Module& module) {
+    const torch::NoGradGuard no_gradients;
+    std::map<int64_t, std::vector<Tensor>> hard;  // by size
+    std::vector<Tensor> soft;
+    for_each_validation_batch([&](const ShapeBatch& batch) {
+        const std::vector<Tensor> looks = task_->looks(batch);
+        const auto all = static_cast<int64_t>(looks.size()) * batch.count;
+        const Clouds points = {looks.size() == 1 ? looks[0] : torch::cat(looks), ops::Batch::dense(all, batch.size)};
+        const Sampled sampled = sample(module, points, {});
+        soft.push_back(task_->score(batch, sampled.projected, options_.count));
+        for (const int64_t size : sizes_)
+            hard[size].push_back(
+                task_->score(batch, matched_points(points, sampled.simplified, options_.count, size), size));
+    });
+    const auto mean = [](const std::vector<Tensor>& parts) {
+        return torch::cat(parts).to(torch::kFloat64).mean().item<double>();
+    };
+    const std::string name = task_->score_name();
+    const double last = mean(hard.at(options_.count));
+    Scores scores;
+    if (task_->is_better_larger())
+        scores.push_back({"validation_" + name, last});
+    else
+        scores = {{"validation_score", -last}, {"validation_" + name, last}};
+    scores.push_back({"validation_soft_" + name, mean(soft)});
+    for (const int64_t size : sizes_)
+        if (size != options_.count)
+            scores.push_back({fmt::format("validation_{}_{}", name, size), mean(hard.at(size))});
+    return scores;
+}
+
+/// The network of a task itself, on whole clouds.
+class TaskObjective : public ShapeObjective {
+public:
+    TaskObjective(const Recipe& recipe, const LabelData& data)
+        : ShapeObjective(recipe, data), network_(models::build_model(recipe.model, recipe.options)) {
+        const bool is_pose = recipe.task == "registration";
+        const char* wanted = is_pose ? "pcrnet" : "autoencoder";
+        if (recipe.model != wanted)
+            throw Error(ErrorCode::bad_config, fmt::format("{} trains {}, not {}", recipe.task, wanted, recipe.model));
+    }
+
+    network::Network network() const override { return network_; }
+    std::vector<std::string> sums() const override { return {"loss", "score", "steps"}; }
+    Scores scores(std::span<const double> sums) const override {
+        return {{"loss", sums[0]}, {score_name(), sums[1] / std::max(sums[2], 1.0)}};
+    }
+    Scores evaluate(Module& module) override {
+        const torch::NoGradGuard no_gradients;
+        std::vector<Tensor> found;
+        for_each_validation_batch([&](const ShapeBatch& batch) { found.push_back(terms(module, batch, {}).score); });
+        const Tensor all = torch::cat(found).to(torch::kFloat64);
+        const double mean = all.mean().item<double>();
+        Scores scores = {{"validation_score", -mean}, {std::string("validation_") + score_name(), mean}};
+        if (recipe().task == "registration") {
+            scores.push_back({"validation_median", all.median().item<double>()});
+            scores.push_back({"validation_within_5", all.le(5).to(torch::kFloat64).mean().item<double>()});
+        }
+        return scores;
+    }
+
+private:
+    const char* score_name() const { return recipe().task == "registration" ? "rotation_error" : "chamfer"; }
+    TaskTerms terms(Module& module, const ShapeBatch& batch, const RunOptions& options) const {
+        return recipe().task == "registration" ? registration_terms(module, batch, recipe(), options)
+                                               : reconstruction_terms(module, batch, options);
+    }
+    StepOutput step_of(Module& module, const ShapeBatch& batch, const RunOptions& options) override {
+        const TaskTerms found = terms(module, batch, options);
+        const torch::NoGradGuard no_gradients;
+        return {found.loss, torch::stack({found.loss.detach(), found.score.to(torch::kFloat64).mean(),
+                                          torch::ones_like(found.loss)})};
+    }
+
+    network::Network network_;
+};
+
+}  // namespace
+
+bool is_shape_task(const Recipe& recipe) {
+    return recipe.task == "sampling" || recipe.task == "registration" || recipe.task == "reconstruction";
+}
+
+std::unique_ptr<Objective> make_shape_objective(const Recipe& recipe, const LabelData& data) {
+    if (recipe.task != "sampling") return std::make_unique<TaskObjective>(recipe, data);
+    if (recipe.model != "samplenet")
+        throw Error(ErrorCode::bad_config, fmt::format("sampling trains samplenet, not {}", recipe.model));
+    return std::make_unique<SamplerObjective>(recipe, data);
+}
+
+}  // namespace stipple::learn

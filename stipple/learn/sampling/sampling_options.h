@@ -1,0 +1,36 @@
+#pragma once
+// Numbers of trainings on whole shapes: samplers, PCRNet, autoencoders. No torch here.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stipple::learn {
+
+/// Of a sampler: task + alpha (L_a + beta L_m + (gamma + delta m) L_b) + lambda sigma [Lang et al. 2020], squared
+/// distances between the m points Q that the network gives and the cloud P: L_a the mean of Q to P, L_m the largest of
+/// Q to P, L_b the mean of P to Q.
+struct SamplingOptions {
+    std::string network = {};  // frozen weights of the task, by path or name; empty: those shipped for it
+    double alpha = 30, beta = 1, gamma = 1, delta = 0, lambda = 1;
+    int64_t smallest = 8;  // progressive: beginnings of so many points, twice as many and so on have the loss too
+    bool mean = false;     // progressive: the mean over the beginnings, else their sum
+};
+
+/// Of pairs for registration: the template is the source, turned and moved.
+struct PoseOptions {
+    double angle = 45;              // degrees of each of three Euler angles, uniform within +- this
+    double shift = 0;               // of each coordinate, likewise
+    double rotation_weight = 1;     // of |R_found R^T - I|_F^2
+    double translation_weight = 1;  // of |t_found - t|^2
+    double chamfer_weight = 1;      // of the chamfer distance, squared, both ways
+};
+
+/// Beginnings of a progressive sampler of `count` points: smallest, 2 smallest, .. and count itself, ascending.
+std::vector<int64_t> sampled_sizes(int64_t smallest, int64_t count, bool is_progressive);
+
+/// Throws Error{bad_config} for numbers out of range.
+void validate(const SamplingOptions& options);
+void validate(const PoseOptions& options);
+
+}  // namespace stipple::learn

@@ -1,0 +1,154 @@
+#include "stipple/models/samplenet.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stipple/core/error.h"
+#include "stipple/models/common/config.h"
+#include "stipple/models/common/encoder.h"
+#include "stipple/network/builder.h"
+
+namespace stipple::models {
+
+using network::Builder;
+using network::LinearOptions;
+using network::Network;
+using network::Tensor;
+
+namespace {
+
+/// What follows the max.
+Tensor simplified_points(Builder& build, Tensor feature, const SampleNetOptions& options) {
+    const LinearOptions layer = encoder_layer(options.shape == SamplerShape::classification ? Norms::tf : Norms::torch);
+    const bool has_norms = options.shape != SamplerShape::reconstruction;
+    LinearOptions hidden = layer, last = layer;
+    hidden.norm = has_norms;
+    last.norm = options.shape == SamplerShape::classification;
+    last.activation = {};
+    Tensor x = feature;
+    for (int i = 1; i <= (has_norms ? 3 : 2); ++i) x = build.linear(fmt::format("fc{}", i), x, 256, hidden);
+    x = build.linear("out", x, 3 * options.count, last);
+    return build.unflatten("simplified", x, 3);
+}
+
+/// t^2 above the floor, [B, 1]: both sigma and its logarithm are made of it.
+struct Sigma {
+    Tensor above = -1, floor = -1;
+    float least = 0;
+};
+
+Sigma sigma_of(Builder& build, Tensor temperature, float least) {
+    const Tensor squared = build.multiply("temperature.squared", temperature, temperature);
+    const Tensor floor = build.constant("sigma.floor", {least});
+    return {build.subtract("sigma.above", squared, floor), floor, least};
+}
+
+/// max(t^2, least) = max(t^2 - least, 0) + least.
+Tensor sigma_itself(Builder& build, const Sigma& sigma) {
+    const Tensor positive = build.activation("sigma.positive", sigma.above, network::relu());
+    return build.add("sigma", positive, sigma.floor);
+}
+
+/// Its logarithm; one without a floor gets a tiny one, at which the projection is the nearest neighbour.
+Tensor log_sigma(Builder& build, const Sigma& sigma) {
+    constexpr float kTiny = 1e-12f;
+    return build.activation("sigma.log", sigma.above, network::log(std::max(sigma.least, kTiny)));
+}
+
+/// sum of w p over the nearest points, w = softmax(-|p - q|^2 / sigma).
+Tensor projection(Builder& build, Tensor queries, Tensor points, Tensor log_sigma, int64_t k) {
+    const Tensor neighbours = build.knn("projected.neighbours", queries, points, k);
+    const Tensor near = build.gather("projected.near", points, neighbours);
+    const Tensor query = build.repeat("projected.query", queries, k);
+    const Tensor offset = build.subtract("projected.offset", near, query);
+    const Tensor squares = build.multiply("projected.squares", offset, offset);
+    const Tensor distance = build.sum_channels("projected.distance", squares);
+    const Tensor of_set = build.repeat_for_set("projected.sigma", log_sigma, build.type(queries).set);
+    const Tensor scale = build.repeat("projected.scale", of_set, k);
+    const Tensor nothing = build.subtract("projected.nothing", scale, scale);
+    const Tensor over_sigma = build.inject("projected.over_sigma", distance, scale, nothing);
+    const Tensor logits = build.scale("projected.logits", over_sigma, -1);
+    const Tensor weights = build.softmax_rows("projected.weights", logits);
+    return build.interpolate("projected", weights, near);
+}
+
+void check_options(const SampleNetOptions& options) {
+    const auto check = [](const char* what, int64_t value, int64_t least, int64_t most) {
+        STIPPLE_REQUIRE(value >= least && value <= most, "samplenet: {} must be {} to {}, got {}", what, least, most,
+                        value);
+    };
+    check("count", options.count, 1, 65536);
+    check("points", options.points, 1, int64_t{1} << 30);
+    check("neighbours", options.neighbours, 0, 128);
+    STIPPLE_REQUIRE(options.min_sigma >= 0 && std::isfinite(options.min_sigma),
+                    "samplenet: min_sigma must be from 0, got {}", options.min_sigma);
+    STIPPLE_REQUIRE(options.neighbours > 0 || !options.projected,
+                    "samplenet: projected needs neighbours: without them it is S-NET, which has no projection");
+}
+
+Config config_of(const SampleNetOptions& options) {
+    Config config = {{"shape", sampler_shape_names()[static_cast<size_t>(options.shape)]},
+                     {"count", config_text(options.count)},
+                     {"points", config_text(options.points)},
+                     {"progressive", config_text(options.progressive)},
+                     {"neighbours", config_text(options.neighbours)},
+                     {"min_sigma", config_text(options.min_sigma)}};
+    if (options.projected) config["projected"] = config_text(true);
+    return config;
+}
+
+}  // namespace
+
+const std::vector<std::string>& sampler_shape_names() {
+    static const std::vector<std::string> names = {"classification", "registration", "reconstruction"};
+    return names;
+}
+
+SampleNetOptions published_sampler(SamplerShape shape) {
+    switch (shape) {
+        case SamplerShape::classification: break;
+        case SamplerShape::registration: return {.shape = shape, .count = 64, .neighbours = 8, .min_sigma = 1e-2f};
+        case SamplerShape::reconstruction:
+            return {.shape = shape, .count = 64, .points = 2048, .neighbours = 16, .min_sigma = 1e-4f};
+    }
+    return {};
+}
+
+SampleNetOptions samplenet_options(const Config& config) {
+    SampleNetOptions options;
+    ConfigReader reader("samplenet", config);
+    reader.read("shape", sampler_shape_names(), options.shape);
+    options = published_sampler(options.shape);
+    reader.read("count", options.count);
+    reader.read("points", options.points);
+    reader.read("progressive", options.progressive);
+    reader.read("neighbours", options.neighbours);
+    reader.read("min_sigma", options.min_sigma);
+    reader.read("projected", options.projected);
+    reader.finish();
+    return options;
+}
+
+Network samplenet(const SampleNetOptions& options) {
+    check_options(options);
+    Builder build("samplenet");
+    const Tensor points = build.input("points", network::points_of(3));
+    const Tensor feature =
+        options.shape == SamplerShape::reconstruction
+            ? point_encoder(build, "", points, {64, 128, 128, 256, 128}, encoder_layer(Norms::torch))
+            : point_encoder(build, "", points, {64, 64, 64, 128, 128},
+                            encoder_layer(options.shape == SamplerShape::classification ? Norms::tf : Norms::torch));
+    const Tensor simplified = simplified_points(build, feature, options);
+    build.output("simplified", simplified);
+    if (options.neighbours > 0) {
+        const Sigma sigma = sigma_of(build, build.learned("temperature"), options.min_sigma);
+        build.output("sigma", sigma_itself(build, sigma));
+        if (options.projected) {
+            const Tensor log = log_sigma(build, sigma);
+            build.output("projected", projection(build, simplified, points, log, options.neighbours));
+        }
+    }
+    return build.finish(config_of(options));
+}
+
+}  // namespace stipple::models

@@ -1,0 +1,314 @@
+// Samplers and the networks of their tasks: losses by their definitions, and small trainings on the CPU.
+
+#include "stipple/learn/sampling/sampling.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <torch/torch.h>
+
+#include "stipple/core/rng.h"
+#include "stipple/learn/labels/labels.h"
+#include "stipple/learn/sampling/pose_terms.h"
+#include "stipple/learn/sampling/sampler_terms.h"
+#include "stipple/learn/train.h"
+#include "stipple/models/registry.h"
+#include "stipple/models/samplenet.h"
+#include "stipple/tasks/network_sample.h"
+#include "tests/learn/learn.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/temporary_folder.h"
+
+namespace stipple::learn {
+namespace {
+
+constexpr int64_t kShapePoints = 64;
+
+/// Three kinds of shapes, stretched at random: ellipsoids, boxes and two slabs.
+LabelData small_shapes(int64_t items) {
+    LabelData data;
+    data.set.classes = {"ellipsoid", "box", "slabs"};
+    for (int64_t item = 0; item < items; ++item) {
+        const Rng rng(3, static_cast<uint64_t>(item));
+        const int64_t label = item % 3;
+        const float half[3] = {0.5f + 0.3f * rng.uniform(0), 0.5f + 0.3f * rng.uniform(1),
+                               0.3f + 0.3f * rng.uniform(2)};
+        for (int64_t i = 0; i < kShapePoints; ++i) {
+            const auto at = static_cast<uint64_t>(16 + 8 * i);
+            float p[3];
+            for (int axis = 0; axis < 3; ++axis) p[axis] = 2 * rng.uniform(at + static_cast<uint64_t>(axis)) - 1;
+            if (label == 0) {
+                const float length = std::sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) + 1e-6f;
+                for (float& x : p) x /= length;
+            } else if (label == 1) {
+                p[rng.below(at + 3, 3)] = rng.uniform(at + 4) < 0.5f ? -1.0f : 1.0f;
+            } else {
+                p[2] = p[2] < 0 ? -1.0f : 1.0f;
+            }
+            for (int axis = 0; axis < 3; ++axis) data.set.clouds.points.push_back(half[axis] * p[axis]);
+        }
+        data.set.clouds.offsets.push_back(kShapePoints * (item + 1));
+        data.set.labels.push_back(static_cast<int32_t>(label));
+        (item % 4 == 3 ? data.held_out : data.train).push_back(item);
+    }
+    return data;
+}
+
+Recipe shape_recipe(const std::string& task, const std::string& model, std::map<std::string, std::string> options) {
+    Recipe recipe;
+    recipe.name = "small-" + model;
+    recipe.task = task;
+    recipe.model = model;
+    recipe.options = std::move(options);
+    recipe.data.folder = "memory";
+    recipe.data.points = kShapePoints;
+    recipe.data.subset = "first";
+    recipe.optimizer.kind = OptimizerKind::adam;
+    recipe.schedule.rate = 2e-3;
+    recipe.run.epochs = 10;
+    recipe.run.batch = 8;
+    recipe.run.evaluate_every = 100;
+    recipe.run.storage = "f32";
+    recipe.run.loader_threads = 1;
+    recipe.run.confidence = false;
+    return recipe;
+}
+
+struct Trained {
+    std::map<std::string, double> scores;
+    std::string weights;
+};
+Trained train_small(const Recipe& recipe, Objective& objective, const std::string& folder) {
+    RunFolder run = RunFolder::create(folder, to_toml(recipe));
+    TrainOptions options;
+    options.progress = ProgressMode::never;
+    const TrainReport report = train(recipe, objective, run, options);
+    EXPECT_EQ(report.skipped, 0);
+    return {{report.scores.begin(), report.scores.end()}, report.weights};
+}
+
+std::string random_weights_file(const std::string& path, const std::string& model,
+                                const std::map<std::string, std::string>& options) {
+    network::Weights weights = network::initial_weights(models::build_model(model, options), 5);
+    network::save_weights(path, weights, network::WeightStorage::f32, Overwrite::refuse);
+    return path;
+}
+
+TEST(LearnSampling, TermsAreThoseOfTheirDefinitions) {
+    const int64_t clouds = 2, n = 9, count = 5;
+    torch::manual_seed(3);
+    const torch::Tensor p = torch::randn({clouds * n, 3}), q = torch::randn({clouds * count, 3}).requires_grad_();
+    const Clouds points = {p, ops::Batch::dense(clouds, n)};
+    const NearestPoints near = knn(points, {q, ops::Batch::dense(clouds, count)}, 3);
+    const torch::Tensor d = (q.reshape({clouds, count, 1, 3}) - p.reshape({clouds, 1, n, 3})).square().sum(3).detach();
+    for (const int64_t size : {count, int64_t{2}}) {
+        const SimplificationTerms terms = simplification_terms(points, q, near.distances_sq.select(1, 0), count, size);
+        const torch::Tensor few = d.slice(1, 0, size);
+        EXPECT_NEAR(terms.a.item<double>(), few.amin(2).mean().item<double>(), 1e-6);
+        EXPECT_NEAR(terms.m.item<double>(), few.amin(2).amax(1).mean().item<double>(), 1e-6);
+        EXPECT_NEAR(terms.b.item<double>(), few.amin(1).mean().item<double>(), 1e-6);
+        SamplingOptions options;
+        options.beta = 2;
+        options.gamma = 0.5;
+        options.delta = 0.1;
+        EXPECT_NEAR(simplification_loss(terms, options, size).item<double>(),
+                    terms.a.item<double>() + 2 * terms.m.item<double>() +
+                        (0.5 + 0.1 * static_cast<double>(size)) * terms.b.item<double>(),
+                    1e-9);
+    }
+    simplification_loss(simplification_terms(points, q, near.distances_sq.select(1, 0), count, 2), {}, 2).backward();
+    EXPECT_GT(q.grad().reshape({clouds, count, 3}).slice(1, 0, 2).abs().sum().item<double>(), 0);
+    EXPECT_EQ(q.grad().reshape({clouds, count, 3}).slice(1, 2, count).abs().sum().item<double>(), 0);
+
+    const torch::Tensor t = torch::full({1}, 0.5).requires_grad_();
+    EXPECT_NEAR(sigma_of(t, 0.01).item<double>(), 0.25, 1e-7);
+    sigma_of(t, 0.01).backward();
+    EXPECT_NEAR(t.grad().item<double>(), 1, 1e-6);
+    const torch::Tensor low = torch::full({1}, 0.05).requires_grad_();
+    EXPECT_NEAR(sigma_of(low, 0.01).item<double>(), 0.01, 1e-9);
+    sigma_of(low, 0.01).backward();
+    EXPECT_EQ(low.grad().item<double>(), 0);
+}
+
+TEST(LearnSampling, SizesOfProgressiveOnes) {
+    EXPECT_EQ(sampled_sizes(8, 64, true), (std::vector<int64_t>{8, 16, 32, 64}));
+    EXPECT_EQ(sampled_sizes(8, 50, true), (std::vector<int64_t>{8, 16, 32, 50}));
+    EXPECT_EQ(sampled_sizes(8, 4, true), (std::vector<int64_t>{4}));
+    EXPECT_EQ(sampled_sizes(8, 64, false), (std::vector<int64_t>{64}));
+}
+
+TEST(LearnSampling, PosesAreRotationsWithinTheirAngles) {
+    const torch::Tensor numbers = torch::arange(2000, torch::kInt64);
+    const torch::Tensor u = uniform_of(numbers, 6, 4);
+    EXPECT_GE(u.min().item<double>(), 0);
+    EXPECT_LT(u.max().item<double>(), 1);
+    for (int64_t c = 0; c < 6; ++c) {
+        EXPECT_NEAR(u.select(1, c).mean().item<double>(), 0.5, 0.03);
+        EXPECT_NEAR(u.select(1, c).std().item<double>(), 0.2887, 0.02);
+    }
+    EXPECT_TRUE(torch::equal(uniform_of(numbers.slice(0, 7, 9), 6, 4), u.slice(0, 7, 9)));
+    EXPECT_FALSE(torch::equal(uniform_of(numbers, 6, 5), u));
+
+    const PoseTensors poses = draw_poses(numbers, {.angle = 45, .shift = 0.2}, 4);
+    const torch::Tensor identity = torch::eye(3).expand({2000, 3, 3});
+    EXPECT_LT((torch::bmm(poses.rotation, poses.rotation.transpose(1, 2)) - identity).abs().max().item<double>(), 1e-5);
+    EXPECT_LE(poses.translation.abs().max().item<double>(), 0.2 + 1e-6);
+    const torch::Tensor angles = rotation_angles(poses.rotation, identity);
+    EXPECT_LT(angles.max().item<double>(), 90);
+    EXPECT_GT(angles.mean().item<double>(), 25);
+    // About one axis the angle is the angle.
+    const double a = 0.3;
+    torch::Tensor turn = torch::eye(3).unsqueeze(0).clone();
+    turn[0][0][0] = turn[0][1][1] = std::cos(a);
+    turn[0][0][1] = -std::sin(a);
+    turn[0][1][0] = std::sin(a);
+    EXPECT_NEAR(rotation_angles(turn, torch::eye(3).unsqueeze(0)).item<double>(), a * 180 / M_PI, 1e-4);
+    const torch::Tensor moved = moved_by({turn, torch::full({1, 3}, 2.f)}, torch::tensor({{1.f, 0.f, 0.f}}));
+    EXPECT_NEAR(moved[0][0].item<double>(), std::cos(a) + 2, 1e-6);
+    EXPECT_NEAR(moved[0][1].item<double>(), std::sin(a) + 2, 1e-6);
+}
+
+/// A classifier of the shapes, trained until it knows them.
+std::string small_classifier(const test::TemporaryFolder& folder, const LabelData& data) {
+    Recipe recipe = shape_recipe("classification", "pointnet-classifier",
+                                 {{"input_transform", "false"}, {"feature_transform", "false"}});
+    recipe.run.epochs = 8;
+    const std::unique_ptr<Objective> objective = make_label_objective(recipe, data);
+    const Trained trained = train_small(recipe, *objective, folder / "classifier");
+    EXPECT_GT(trained.scores.at("validation_accuracy"), 0.8);
+    return trained.weights;
+}
+
+TEST(LearnSampling, ASamplerLearnsForAFrozenClassifier) {
+    const test::TemporaryFolder folder(test::Where::memory);
+    const LabelData data = small_shapes(96);
+    const std::string classifier = small_classifier(folder, data);
+    const std::string before = test::read_file(classifier);
+    Recipe recipe = shape_recipe("sampling", "samplenet",
+                                 {{"count", "8"}, {"points", std::to_string(kShapePoints)}, {"progressive", "true"}});
+    recipe.sampling.network = classifier;
+    recipe.sampling.alpha = 1;
+    recipe.sampling.smallest = 4;
+    recipe.schedule.rate = 0.01;
+    recipe.run.epochs = 15;
+    const std::unique_ptr<Objective> objective = make_shape_objective(recipe, data);
+    EXPECT_EQ(objective->items(), 72);
+    const Trained trained = train_small(recipe, *objective, folder / "run");
+    EXPECT_GT(trained.scores.at("validation_accuracy"), 0.5);  // of 8 sampled points; chance is a third
+    const std::vector<double> losses = test::logged(folder / "run", "epoch", "task_loss");
+    ASSERT_EQ(losses.size(), 15u);
+    EXPECT_LT(losses.back(), 0.7 * losses.front());
+    EXPECT_EQ(trained.scores.count("validation_soft_accuracy"), 1u);
+    EXPECT_EQ(trained.scores.count("validation_accuracy_4"), 1u);
+    EXPECT_LT(trained.scores.at("sigma"), 1);
+    EXPECT_EQ(test::read_file(classifier), before);
+
+    // What was trained samples: by the engine, any count.
+    tasks::NetworkSampler sampler = tasks::load_sampler(tasks::SampleMethod::samplenet_cls, trained.weights, {});
+    EXPECT_EQ(sampler.count(), 8);
+    EXPECT_TRUE(sampler.is_progressive());
+    PointCloud cloud(kShapePoints);
+    std::copy_n(data.set.clouds.points.data(), 3 * kShapePoints, cloud.positions.data());
+    EXPECT_EQ(tasks::sample_by_network(sampler, cloud, 3, 0).cloud.size(), 3);
+}
+
+TEST(LearnSampling, MatchedPointsAreThoseOfTheSampler) {
+    const int64_t n = 40, count = 6;
+    torch::manual_seed(8);
+    const torch::Tensor p = torch::rand({2 * n, 3}), q = torch::rand({2 * count, 3}) * 0.1 + 0.5;  // near each other
+    const Clouds points = {p, ops::Batch::dense(2, n)};
+    const torch::Tensor six = matched_points(points, q, count, 6), ten = matched_points(points, q, count, 10);
+    for (int64_t cloud = 0; cloud < 2; ++cloud) {
+        const torch::Tensor of = p.slice(0, cloud * n, (cloud + 1) * n),
+                            sample = ten.slice(0, cloud * 10, cloud * 10 + 10);
+        const torch::Tensor to = (sample.unsqueeze(1) - of.unsqueeze(0)).abs().amax(2);
+        EXPECT_EQ(to.amin(1).max().item<double>(), 0);  // all of the cloud
+        EXPECT_EQ(std::get<0>(at::_unique(to.argmin(1))).size(0), 10);
+        EXPECT_TRUE(torch::equal(six.slice(0, cloud * 6, cloud * 6 + 6), sample.slice(0, 0, 6)));
+        const torch::Tensor first = (q.slice(0, cloud * count, cloud * count + 1) - of).square().sum(1).argmin();
+        EXPECT_TRUE(torch::equal(sample[0], of[first.item<int64_t>()]));
+    }
+}
+
+TEST(LearnSampling, PcrNetLearnsTheRotation) {
+    const test::TemporaryFolder folder(test::Where::memory);
+    const LabelData data = small_shapes(64);
+    Recipe recipe = shape_recipe("registration", "pcrnet", {{"features", "128"}, {"hidden", "128"}});
+    recipe.pose.angle = 20;
+    recipe.run.epochs = 40;
+    const std::unique_ptr<Objective> objective = make_shape_objective(recipe, data);
+    const Trained trained = train_small(recipe, *objective, folder / "run");
+    const double untrained = rotation_angles(draw_poses(torch::arange(500, torch::kInt64), recipe.pose, 1).rotation,
+                                             torch::eye(3).expand({500, 3, 3}))
+                                 .mean()
+                                 .item<double>();
+    EXPECT_LT(trained.scores.at("validation_rotation_error"), untrained);
+    EXPECT_NEAR(trained.scores.at("validation_score"), -trained.scores.at("validation_rotation_error"), 1e-9);
+
+    // A sampler for it: a few steps, both clouds sampled.
+    Recipe of_sampler =
+        shape_recipe("sampling", "samplenet",
+                     {{"shape", "registration"}, {"count", "12"}, {"points", std::to_string(kShapePoints)}});
+    of_sampler.sampling.network = trained.weights;
+    of_sampler.sampling.alpha = of_sampler.sampling.lambda = 0.01;
+    of_sampler.pose = recipe.pose;
+    of_sampler.run.epochs = 2;
+    const std::unique_ptr<Objective> sampling = make_shape_objective(of_sampler, data);
+    const Trained sampler = train_small(of_sampler, *sampling, folder / "sampler");
+    EXPECT_GT(sampler.scores.at("validation_rotation_error"), 0);
+    EXPECT_LT(sampler.scores.at("validation_rotation_error"), 90);
+}
+
+TEST(LearnSampling, AnAutoencoderLearnsAndASamplerForIt) {
+    const test::TemporaryFolder folder(test::Where::memory);
+    const LabelData data = small_shapes(32);
+    Recipe recipe = shape_recipe("reconstruction", "autoencoder", {{"count", std::to_string(kShapePoints)}});
+    recipe.run.epochs = 30;
+    const std::unique_ptr<Objective> objective = make_shape_objective(recipe, data);
+    const Trained trained = train_small(recipe, *objective, folder / "run");
+    EXPECT_LT(trained.scores.at("chamfer"), 0.12);  // all points at 0 are some 0.6 away, squared and both ways
+
+    Recipe of_sampler =
+        shape_recipe("sampling", "samplenet",
+                     {{"shape", "reconstruction"}, {"count", "12"}, {"points", std::to_string(kShapePoints)}});
+    of_sampler.sampling = {.network = trained.weights, .alpha = 0.01, .gamma = 0, .delta = 1.0 / 64, .lambda = 1e-4};
+    of_sampler.run.epochs = 10;
+    const std::unique_ptr<Objective> sampling = make_shape_objective(of_sampler, data);
+    const Trained sampler = train_small(of_sampler, *sampling, folder / "sampler");
+    EXPECT_GT(sampler.scores.at("validation_nre"), 0.9);
+    EXPECT_LT(sampler.scores.at("validation_nre"), 10);
+}
+
+TEST(LearnSampling, NetworksThatDoNotFitAreRefused) {
+    const test::TemporaryFolder folder(test::Where::memory);
+    const LabelData data = small_shapes(16);
+    const std::string points = std::to_string(kShapePoints);
+    const std::string ten =
+        random_weights_file(folder / "ten.safetensors", "pointnet-classifier",
+                            {{"classes", "10"}, {"input_transform", "false"}, {"feature_transform", "false"}});
+    const std::string autoencoder =
+        random_weights_file(folder / "ae.safetensors", "autoencoder", {{"count", "8"}, {"hidden", "8"}});
+    const auto refuse = [&](const std::string& shape, const std::string& network, const char* message) {
+        Recipe recipe = shape_recipe("sampling", "samplenet", {{"shape", shape}, {"count", "8"}, {"points", points}});
+        recipe.sampling.network = network;
+        EXPECT_ERROR(make_shape_objective(recipe, data), bad_config, message);
+    };
+    refuse("classification", ten, "it tells 10 classes, the data have 3");
+    refuse("classification", autoencoder, "autoencoder classifies no clouds");
+    refuse("registration", autoencoder, "registration needs a pcrnet, the weights are of autoencoder");
+    refuse("reconstruction", ten, "reconstruction needs an autoencoder");
+    Recipe recipe = shape_recipe("sampling", "samplenet", {{"count", "8"}});
+    recipe.sampling.network =
+        random_weights_file(folder / "three.safetensors", "pointnet-classifier",
+                            {{"classes", "3"}, {"input_transform", "false"}, {"feature_transform", "false"}});
+    EXPECT_ERROR(make_shape_objective(recipe, data), bad_config, "model.points is 1024, data.points 64");
+    EXPECT_ERROR(make_shape_objective(shape_recipe("sampling", "autoencoder", {}), data), bad_config,
+                 "sampling trains samplenet");
+    EXPECT_ERROR(make_shape_objective(shape_recipe("registration", "autoencoder", {}), data), bad_config,
+                 "registration trains pcrnet");
+    EXPECT_ERROR(parse_recipe("[sampling]\nalpha = -1\n"), bad_config, "sampling.alpha must be");
+    EXPECT_ERROR(parse_recipe("[pose]\nangle = 200\n"), bad_config, "pose.angle must be");
+}
+
+}  // namespace
+}  // namespace stipple::learn
