@@ -19,15 +19,16 @@ struct GlobalOptions {
     double voxel = 0;            // edge of the cells; 0: common_voxel(source, target, most_points)
     int64_t most_points = 3000;  // of a thinned scan, where voxel is 0
     int64_t most_matches = 4000;
-    std::vector<double> feature_radii = {5, 8};  // of descriptors' neighbourhoods, in cells; each proposes poses
-    int most_poses = 24;         // that are refined and judged
+    std::vector<double> feature_radii = {5, 8};  // of descriptors' neighbourhoods, in cells; the next where one is not
+                                                 // enough
+    int most_poses = 24;                         // that are refined and judged
 };
 
 struct GlobalPose {
     RigidTransform transform;  // source to target, world coordinates
     PoseSupport support;
-    int64_t inliers = 0;       // matches that agree with it
-    int sign = 1;              // -1: the scans' normals, whose sides were guessed, point opposite ways
+    int64_t inliers = 0;  // matches that agree with it
+    int sign = 1;         // -1: the scans' normals, whose sides were guessed, point opposite ways
 };
 
 struct GlobalResult {

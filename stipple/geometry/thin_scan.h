@@ -10,16 +10,17 @@ namespace stipple::geometry {
 
 /// A cloud as the centroids of its cells. Points and normals are relative to `origin`, as in the cloud.
 struct ThinScan {
-    Array<float, 2> points;    // [n, 3], finite, ordered by cell
-    Array<float, 2> normals;   // [n, 3] unit length; (0, 0, 0) where neighbours span no plane
-    Vector3 origin = {};       // added to every point
-    double voxel = 0;          // edge of the cells
-    ops::PointIndex index;     // of the points
+    Array<float, 2> points;   // [n, 3], finite, ordered by cell
+    Array<float, 2> normals;  // [n, 3] unit length; (0, 0, 0) where neighbours span no plane
+    Vector3 origin = {};      // added to every point
+    double voxel = 0;         // edge of the cells
+    ops::PointIndex index;    // of the points
 
     int64_t size() const { return points.size(0); }
 };
 
-/// The median distance from a point to the nearest point at another place, by a thousand of the points; 0 with one place.
+/// The median distance from a point to the nearest point at another place, by a thousand of the points; 0 with one
+/// place.
 double median_spacing(const PointCloud& cloud);
 
 /// The edge of cells that suits both clouds: a sixteenth of the smaller RMS radius, but no less than one and a half
@@ -41,7 +42,7 @@ bool has_normals(const PointCloud& cloud);
 /// normal within 30 degrees of the target's, and no more than half a cell off the target's tangent plane. Where
 /// surfaces coincide nearly all that is around supports; where they cross, little does.
 struct PoseSupport {
-    int64_t points = 0;   // of the source
+    int64_t points = 0;  // of the source
     int64_t around = 0;
     int64_t support = 0;
     int64_t opposite = 0;  // would support, but for a normal that points the other way

@@ -26,10 +26,12 @@ public:
         : n_(static_cast<int64_t>(pairs.size())), words_((n_ + 63) / 64), bits_(static_cast<size_t>(n_ * words_), 0) {
         parallel_for(n_, 16, [&](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; ++i)
-                for (int64_t j = 0; j < n_; ++j)
-                    if (i != j && is_compatible(pairs[i], pairs[j], options))
+                for (int64_t j = i + 1; j < n_; ++j)
+                    if (is_compatible(pairs[i], pairs[j], options))
                         bits_[i * words_ + j / 64] |= uint64_t{1} << (j % 64);
         });
+        for (int64_t i = 0; i < n_; ++i)
+            for_compatible(i, [&](int64_t j) { bits_[j * words_ + i / 64] |= uint64_t{1} << (i % 64); });
     }
 
     int64_t size() const { return n_; }

@@ -20,10 +20,10 @@ struct MatchedPair {
 };
 
 struct ConsensusOptions {
-    double tolerance = 0;   // of distances, a length above 0
+    double tolerance = 0;        // of distances, a length above 0
     double angle_cosine = 0.25;  // greatest difference of cosines of angles between normals and lines
-    int seeds = 64;         // matches that a pose is grown from, at most
-    int grown = 24;         // matches compatible with a seed that a first pose is fitted to
+    int seeds = 64;              // matches that a pose is grown from, at most
+    int grown = 24;              // matches compatible with a seed that a first pose is fitted to
 };
 
 struct ConsensusPose {

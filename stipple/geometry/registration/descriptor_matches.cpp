@@ -51,8 +51,7 @@ std::vector<Nearest> nearest_rows(const Roots& from, const Roots& to) {
                 for (int64_t j = 0; j < to.rows; ++j) sums[j] += (column[j] - value) * (column[j] - value);
             }
             for (int64_t j = 0; j < to.rows; ++j)
-                if (!to.is_none[j] && sums[j] < nearest[i].distance_sq)
-                    nearest[i] = {sums[j], static_cast<int32_t>(j)};
+                if (!to.is_none[j] && sums[j] < nearest[i].distance_sq) nearest[i] = {sums[j], static_cast<int32_t>(j)};
         }
     });
     return nearest;

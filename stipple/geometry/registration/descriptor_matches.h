@@ -9,8 +9,8 @@ namespace stipple::geometry {
 
 struct Match {
     int32_t source, target;
-    float distance_sq;   // of the descriptors
-    bool is_mutual;      // the source point is also the nearest of the target point
+    float distance_sq;  // of the descriptors
+    bool is_mutual;     // the source point is also the nearest of the target point
 };
 
 /// The nearest target descriptor of every source descriptor, and the nearest source descriptor of every target

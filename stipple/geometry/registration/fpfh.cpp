@@ -33,7 +33,8 @@ void add_pair(const float* p, const float* np, const float* q, const float* nq, 
     float line[3] = {q[0] - p[0], q[1] - p[1], q[2] - p[2]};
     const float length = std::sqrt(dot3(line, line));
     for (float& number : line) number /= length;
-    // The frame is at the point whose normal lies nearer to the line; sizes only, so that signs of normals do not choose.
+    // The frame is at the point whose normal lies nearer to the line; sizes only, so that signs of normals do not
+    // choose.
     const float *u = np, *other = nq;
     if (std::abs(dot3(np, line)) < std::abs(dot3(nq, line))) {
         std::swap(u, other);
@@ -125,8 +126,7 @@ Array<float, 2> fpfh_reversed(View<const float, 2> descriptors) {
     for (int64_t i = 0; i < n; ++i)
         for (int64_t bin = 0; bin < kFpfhSize; ++bin) {
             const int64_t part = bin / kBins, at = bin % kBins;
-            reversed.data()[i * kFpfhSize + bin] =
-                descriptors(i, part == 0 ? bin : part * kBins + (kBins - 1 - at));
+            reversed.data()[i * kFpfhSize + bin] = descriptors(i, part == 0 ? bin : part * kBins + (kBins - 1 - at));
         }
     return reversed;
 }

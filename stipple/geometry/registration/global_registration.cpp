@@ -57,40 +57,44 @@ IcpTarget refining_target(const ThinScan& target, double reach) {
     return IcpTarget(cloud, options);
 }
 
-/// Poses that matches of the two scans' descriptors propose.
-void propose(const ThinScan& source, const ThinScan& target, double radius, const GlobalOptions& options,
+/// Poses that matches of the two scans' descriptors propose, the source's normals turned round for a sign of -1.
+void propose(const ThinScan& source, const ThinScan& target, double radius, int sign, const GlobalOptions& options,
              GlobalResult& result) {
-    const Array<float, 2> from = fpfh(source.points.view(), source.normals.view(), radius);
+    Array<float, 2> from = fpfh(source.points.view(), source.normals.view(), radius);
     const Array<float, 2> to = fpfh(target.points.view(), target.normals.view(), radius);
-    const Array<float, 2> reversed = fpfh_reversed(from.view());
-    for (const int sign : {1, -1}) {
-        const std::vector<Match> matches =
-            match_descriptors(sign > 0 ? from.view() : reversed.view(), to.view(), options.most_matches);
-        result.matches = std::max(result.matches, static_cast<int64_t>(matches.size()));
-        std::vector<MatchedPair> pairs;
-        pairs.reserve(matches.size());
-        for (const Match& match : matches) {
-            MatchedPair pair{row3(source.points, match.source), row3(target.points, match.target),
-                             row3(source.normals, match.source), row3(target.normals, match.target)};
-            for (double& number : pair.np) number *= sign;
-            pairs.push_back(pair);
-        }
-        ConsensusOptions consensus;
-        consensus.tolerance = 1.5 * target.voxel;
-        for (const ConsensusPose& pose : consensus_poses(pairs, consensus)) {
-            GlobalPose proposed{in_world(pose.transform, source.origin, target.origin), {}, pose.inliers, sign};
-            proposed.support = support_of(source, target, proposed.transform, sign);
-            if (proposed.support.support > 0) result.poses.push_back(proposed);
-        }
-        check_interrupted();
+    if (sign < 0) from = fpfh_reversed(from.view());
+    const std::vector<Match> matches = match_descriptors(from.view(), to.view(), options.most_matches);
+    result.matches = std::max(result.matches, static_cast<int64_t>(matches.size()));
+    std::vector<MatchedPair> pairs;
+    pairs.reserve(matches.size());
+    for (const Match& match : matches) {
+        MatchedPair pair{row3(source.points, match.source), row3(target.points, match.target),
+                         row3(source.normals, match.source), row3(target.normals, match.target)};
+        for (double& number : pair.np) number *= sign;
+        pairs.push_back(pair);
     }
+    ConsensusOptions consensus;
+    consensus.tolerance = 1.5 * target.voxel;
+    for (const ConsensusPose& pose : consensus_poses(pairs, consensus)) {
+        GlobalPose proposed{in_world(pose.transform, source.origin, target.origin), {}, pose.inliers, sign};
+        proposed.support = support_of(source, target, proposed.transform, sign);
+        if (proposed.support.support > 0) result.poses.push_back(proposed);
+    }
+    check_interrupted();
+}
+
+/// Whether a pose is so good that no other proposals are needed.
+bool is_plain(const std::vector<GlobalPose>& poses) {
+    constexpr double kAgreement = 0.5, kOverlap = 0.25;
+    return std::any_of(poses.begin(), poses.end(), [](const GlobalPose& pose) {
+        return pose.support.agreement() >= kAgreement && pose.support.overlap() >= kOverlap;
+    });
 }
 
 /// Best score first.
 void sort_poses(std::vector<GlobalPose>& poses) {
-    std::stable_sort(poses.begin(), poses.end(), [](const GlobalPose& a, const GlobalPose& b) {
-        return a.support.score() > b.support.score();
-    });
+    std::stable_sort(poses.begin(), poses.end(),
+                     [](const GlobalPose& a, const GlobalPose& b) { return a.support.score() > b.support.score(); });
 }
 
 /// Leaves the best of those that are one answer.
@@ -175,12 +179,15 @@ GlobalResult register_globally(const PointCloud& source, const PointCloud& targe
     result.voxel = options.voxel > 0 ? options.voxel : common_voxel(source, target, options.most_points);
     if (result.voxel == 0) return result;
     const bool own_normals = has_normals(source) && has_normals(target);
-    const ThinScan from = thin_scan(source, result.voxel, own_normals), to = thin_scan(target, result.voxel, own_normals);
+    const ThinScan from = thin_scan(source, result.voxel, own_normals),
+                   to = thin_scan(target, result.voxel, own_normals);
     result.source_points = from.size();
     result.target_points = to.size();
     if (from.size() < 3 || to.size() < 3) return result;
     // Descriptors of small balls tell more places apart, those of large ones are less troubled by borders and noise.
-    for (const double cells : options.feature_radii) propose(from, to, cells * result.voxel, options, result);
+    for (const int sign : {1, -1})
+        for (const double cells : options.feature_radii)
+            if (!is_plain(result.poses)) propose(from, to, cells * result.voxel, sign, options, result);
     const Vector3 middle = middle_of(from);
     const double radius = rms_radius(cloud_of(from));
     sort_poses(result.poses);

@@ -60,8 +60,7 @@ double median_spacing(const PointCloud& cloud) {
     const int64_t stride = (n + kSome - 1) / kSome, some = (n + stride - 1) / stride;
     const ops::PointIndex index(ops::Clouds(cloud.positions.view()));
     Array<float, 2> queries({some, 3});
-    for (int64_t i = 0; i < some; ++i)
-        std::copy_n(cloud.positions.data() + 3 * i * stride, 3, queries.data() + 3 * i);
+    for (int64_t i = 0; i < some; ++i) std::copy_n(cloud.positions.data() + 3 * i * stride, 3, queries.data() + 3 * i);
     const int64_t k = std::min(kNeighbours, n);
     Array<int32_t, 2> indices({some, k});
     Array<float, 2> distances_sq({some, k});

@@ -14,15 +14,15 @@ namespace stipple::tasks {
 namespace {
 
 constexpr int kIterations = 8;
-constexpr int kSearchEvery = 4;      // iterations; neighbours hardly change in between
-constexpr int64_t kNeighbours = 19;  // the point itself and the first two rings of a honeycomb
-constexpr int64_t kRing = 6;         // neighbours whose mean distance is the local spacing
-constexpr int kSmoothings = 8;       // of the spacings; 0 and 24 were no better on held-out meshes
-constexpr float kReach = 2;          // of the repulsion, in spacings
-constexpr float kStep = 0.25f;       // in spacings, for the force of one neighbour at no distance
-constexpr float kFarthest = 0.5f;    // from where a point was at the start, in spacings
+constexpr int kSearchEvery = 4;           // iterations; neighbours hardly change in between
+constexpr int64_t kRelaxNeighbours = 19;  // the point itself and the first two rings of a honeycomb
+constexpr int64_t kRing = 6;              // neighbours whose mean distance is the local spacing
+constexpr int kSmoothings = 8;            // of the spacings; 0 and 24 were no better on held-out meshes
+constexpr float kReach = 2;               // of the repulsion, in spacings
+constexpr float kStep = 0.25f;            // in spacings, for the force of one neighbour at no distance
+constexpr float kFarthest = 0.5f;         // from where a point was at the start, in spacings
 constexpr int kNormalNeighbours = 13;
-constexpr int64_t kGrain = 512;
+constexpr int64_t kRelaxGrain = 512;
 
 Vec3f row(View<const float, 2> points, int64_t i) {
     const float* at = points.data() + 3 * i;
@@ -34,7 +34,7 @@ Vec3f row(View<const float, 2> points, int64_t i) {
 std::vector<float> smooth_spacings(View<const float, 2> points, View<const int32_t, 2> near) {
     const int64_t movable = near.size(0), k = near.size(1);
     std::vector<float> spacings(static_cast<size_t>(movable)), next(spacings.size());
-    parallel_for(movable, kGrain, [&](int64_t begin, int64_t end) {
+    parallel_for(movable, kRelaxGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             float sum = 0;
             int64_t found = 0;
@@ -48,7 +48,7 @@ std::vector<float> smooth_spacings(View<const float, 2> points, View<const int32
         }
     });
     for (int round = 0; round < kSmoothings; ++round) {
-        parallel_for(movable, kGrain, [&](int64_t begin, int64_t end) {
+        parallel_for(movable, kRelaxGrain, [&](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; ++i) {
                 float sum = 0;
                 int64_t found = 0;
@@ -70,7 +70,7 @@ std::vector<float> smooth_spacings(View<const float, 2> points, View<const int32
 }  // namespace
 
 void relax(View<float, 2> points, int64_t movable) {
-    const int64_t n = points.size(0), k = std::min(kNeighbours, n);
+    const int64_t n = points.size(0), k = std::min(kRelaxNeighbours, n);
     if (n <= kRing) return;
     Array<float, 2> normals({n, 3}), start({movable, 3}), next({movable, 3});
     geometry::estimate_normals(points, normals.view(), {}, kNormalNeighbours);
@@ -82,7 +82,7 @@ void relax(View<float, 2> points, int64_t movable) {
             ops::knn(ops::PointIndex(points), View<const float, 2>(points.data(), {movable, 3}), near.view(), {});
             spacings = smooth_spacings(points, near.view());
         }
-        parallel_for(movable, kGrain, [&](int64_t begin, int64_t end) {
+        parallel_for(movable, kRelaxGrain, [&](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; ++i) {
                 const Vec3f own = row(points, i), normal = row(normals.view(), i);
                 const float spacing = spacings[static_cast<size_t>(i)], reach = kReach * spacing;

@@ -51,7 +51,9 @@ std::vector<double> slow_fpfh(const Described& scan, double radius) {
             for (int64_t b = 0; b < 11 && sum > 0; ++b) histogram[at + part * 11 + b] /= sum;
         }
     };
-    const auto bin = [](double share) { return std::clamp<int64_t>(static_cast<int64_t>(std::floor(share * 11)), 0, 10); };
+    const auto bin = [](double share) {
+        return std::clamp<int64_t>(static_cast<int64_t>(std::floor(share * 11)), 0, 10);
+    };
     std::vector<double> simple(static_cast<size_t>(33 * n), 0), found(static_cast<size_t>(33 * n), 0);
     for (int64_t i = 0; i < n; ++i) {
         for (int64_t j = 0; j < n; ++j) {
@@ -157,7 +159,8 @@ TEST(GeometryDescriptorMatches, AreThoseOfASlowSearch) {
     bool was_mutual = true;
     for (const geometry::Match& match : matches) {
         bool best_forth = true, best_back = true;
-        for (int64_t j = 0; j < 90; ++j) best_forth &= distance(match.source, j) >= distance(match.source, match.target);
+        for (int64_t j = 0; j < 90; ++j)
+            best_forth &= distance(match.source, j) >= distance(match.source, match.target);
         for (int64_t i = 0; i < 70; ++i)
             best_back &= i == 7 || distance(i, match.target) >= distance(match.source, match.target);
         EXPECT_TRUE(best_forth || best_back);

@@ -89,7 +89,8 @@ TEST(GeometryGlobalRegistration, DoubtsSymmetryAndDifferentThings) {
         const auto at = static_cast<uint64_t>(4 * i);
         const int flat = static_cast<int>(i % 3);
         for (int axis = 0; axis < 3; ++axis) {
-            const double place = axis == flat ? (i % 2 ? 1 : -1) : 2 * rng.uniform(at + static_cast<uint64_t>(axis)) - 1;
+            const double place =
+                axis == flat ? (i % 2 ? 1 : -1) : 2 * rng.uniform(at + static_cast<uint64_t>(axis)) - 1;
             box.positions.data()[3 * i + axis] = static_cast<float>(size[axis] * place);
         }
     }

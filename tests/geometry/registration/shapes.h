@@ -17,8 +17,9 @@ inline PointCloud lumpy_body(int64_t n, uint64_t seed, double noise = 0) {
         double v[3] = {rng.normal(at), rng.normal(at + 1), rng.normal(at + 2)};
         const double length = std::hypot(v[0], v[1], v[2]);
         for (double& number : v) number /= length;
-        constexpr double kLumps[6][5] = {{1, 0.2, 0.1, 0.5, 8},    {-0.3, 1, 0.2, 0.4, 14}, {0.2, -0.5, 1, 0.6, 6},
-                                         {-1, -0.4, 0.3, 0.3, 20}, {0.1, 0.6, -1, 0.45, 10}, {-0.6, 0.7, 0.9, 0.25, 25}};
+        constexpr double kLumps[6][5] = {{1, 0.2, 0.1, 0.5, 8},    {-0.3, 1, 0.2, 0.4, 14},
+                                         {0.2, -0.5, 1, 0.6, 6},   {-1, -0.4, 0.3, 0.3, 20},
+                                         {0.1, 0.6, -1, 0.45, 10}, {-0.6, 0.7, 0.9, 0.25, 25}};
         double radius = 0.6;
         for (const auto& lump : kLumps) {
             const double size = std::hypot(lump[0], lump[1], lump[2]);
@@ -27,7 +28,11 @@ inline PointCloud lumpy_body(int64_t n, uint64_t seed, double noise = 0) {
         }
         for (int axis = 0; axis < 3; ++axis)
             cloud.positions.data()[3 * i + axis] =
-                static_cast<float>(radius * (axis == 0 ? 1.3 : axis == 1 ? 1.0 : 0.8) * v[axis] +
+                static_cast<float>(radius *
+                                       (axis == 0   ? 1.3
+                                        : axis == 1 ? 1.0
+                                                    : 0.8) *
+                                       v[axis] +
                                    noise * rng.normal(at + 3 + static_cast<uint64_t>(axis)));
     }
     return cloud;
