@@ -16,8 +16,9 @@
 namespace stipple::geometry {
 
 struct GlobalOptions {
-    double voxel = 0;            // edge of the cells; 0: common_voxel(source, target, most_points)
-    int64_t most_points = 3000;  // of a thinned scan, where voxel is 0
+    double voxel = 0;                         // edge of the cells; 0: common_voxel(source, target, most_points)
+    int64_t most_points = 3000;               // of a thinned scan, where voxel is 0
+    std::vector<RigidTransform> starts = {};  // poses from elsewhere, judged with those that are found
     int64_t most_matches = 4000;
     std::vector<double> feature_radii = {5, 8};  // of descriptors' neighbourhoods, in cells; the next where one is not
                                                  // enough

@@ -168,7 +168,10 @@ Registration by_either(const PointCloud& source, const PointCloud& target, const
         near.story = "ICP from the start that was given ended well";
         return near;
     }
-    Registration searched = by_search(source, target, scans, options);
+    // A wrong pose is often a half turn from the true one: the search starts from it too.
+    RegisterOptions wide = options;
+    if (near.verdict.state != geometry::RegistrationState::failed) wide.global.starts.push_back(near.found.transform);
+    Registration searched = by_search(source, target, scans, wide);
     if (searched.poses > 0) {  // what is known of other poses counts for both
         const bool is_same = !geometry::are_distinct(near.found.transform, searched.found.transform, middle_of(source),
                                                      geometry::rms_radius(source));

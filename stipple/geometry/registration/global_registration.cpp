@@ -188,6 +188,8 @@ GlobalResult register_globally(const PointCloud& source, const PointCloud& targe
     for (const int sign : {1, -1})
         for (const double cells : options.feature_radii)
             if (!is_plain(result.poses)) propose(from, to, cells * result.voxel, sign, options, result);
+    for (const RigidTransform& start : options.starts)
+        for (const int sign : {1, -1}) result.poses.push_back({start, support_of(from, to, start, sign), 0, sign});
     const Vector3 middle = middle_of(from);
     const double radius = rms_radius(cloud_of(from));
     sort_poses(result.poses);
