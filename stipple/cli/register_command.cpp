@@ -1,11 +1,10 @@
+#include <algorithm>
 #include <cmath>
 
 #include "stipple/cli/commands.h"
-#include "stipple/cli/common/files.h"
 #include "stipple/cli/common/table.h"
-#include "stipple/io/text.h"
-#include "stipple/picture/figure.h"
-#include "stipple/tasks/register.h"
+#include "stipple/cli/registration/options.h"
+#include "stipple/tasks/scan_poses.h"
 
 namespace stipple::cli {
 namespace {
@@ -13,95 +12,20 @@ namespace {
 using geometry::IcpResult;
 using geometry::RigidTransform;
 
-struct RegisterOptions {
-    InputFile source, target;
-    OutputFile output;
-    std::string method = "icp", metric = "plane", kernel = "tukey", kernel_scale = "auto", scale = "auto";
-    std::string init, transform_to, truth, picture;
-    std::vector<double> voxel, max_distance;
-    double trim = 1, min_fitness = geometry::RegistrationLimits{}.min_fitness;
-    int iterations = 0;
-    bool require_convergence = false, keep_failed = false;
-};
-
 constexpr double kDegrees = 180 / M_PI;
 
-/// A length above 0, or 0 for "auto".
-double length_or_auto(const std::string& option, const std::string& text) {
-    if (text == "auto") return 0;
-    double value = 0;
-    STIPPLE_REQUIRE(io::parse_number(text, value) && value > 0 && std::isfinite(value),
-                    "--{} must be auto or a length above 0, got {}", option, text);
-    return value;
+std::string confidence_text(const tasks::Registration& registration) {
+    const tasks::PoseTrust& trust = registration.trust;
+    if (registration.method == tasks::RegisterMethod::icp)
+        return fmt::format("{:.2f}, by this pose alone", trust.confidence);
+    if (trust.other_score == 0) return fmt::format("{:.2f}, no other pose fits", trust.confidence);
+    return fmt::format("{:.2f}, the next of {} poses is {:.0f} % as good", trust.confidence, registration.poses,
+                       100 * trust.other_score / std::max(trust.support.score(), 1e-9));
 }
 
-tasks::RegisterOptions register_options(const RegisterOptions& options) {
-    STIPPLE_REQUIRE(options.method == "icp", "unknown method {}: there is icp", options.method);
-    tasks::RegisterOptions wanted;
-    wanted.icp.metric = options.metric == "point" ? geometry::IcpMetric::point : geometry::IcpMetric::plane;
-    wanted.icp.kernel = tasks::kernel_by_name(options.kernel);
-    wanted.icp.kernel_scale = length_or_auto("kernel-scale", options.kernel_scale);
-    STIPPLE_REQUIRE(options.trim > 0 && options.trim <= 1, "--trim must be above 0, to 1, got {}", options.trim);
-    STIPPLE_REQUIRE(options.min_fitness >= 0 && options.min_fitness <= 1, "--min-fitness must be 0 to 1, got {}",
-                    options.min_fitness);
-    wanted.icp.trim = options.trim;
-    wanted.scale = length_or_auto("scale", options.scale);
-    STIPPLE_REQUIRE(options.iterations >= 0, "--iterations must be from 1, got {}", options.iterations);
-    wanted.iterations = options.iterations;
-    wanted.require_convergence = options.require_convergence;
-    wanted.min_fitness = options.min_fitness;
-    if (options.max_distance.empty()) {
-        STIPPLE_REQUIRE(options.voxel.empty(), "--voxel needs --max-distance, one for each");
-        return wanted;
-    }
-    STIPPLE_REQUIRE(wanted.scale == 0, "--scale and --max-distance both choose the distances: give one");
-    STIPPLE_REQUIRE(options.voxel.empty() || options.voxel.size() == options.max_distance.size(),
-                    "{} x --voxel for {} x --max-distance", options.voxel.size(), options.max_distance.size());
-    for (const double voxel : options.voxel)
-        STIPPLE_REQUIRE(voxel >= 0 && std::isfinite(voxel), "--voxel must be from 0, got {}", voxel);
-    for (const double distance : options.max_distance)
-        STIPPLE_REQUIRE(distance > 0 && std::isfinite(distance), "--max-distance must be above 0, got {}", distance);
-    wanted.icp.levels = tasks::levels_of(options.max_distance, options.voxel);
-    return wanted;
-}
-
-Mesh load_input(const InputFile& input, const char* role, const Common& common, Result& result) {
-    Mesh mesh = load_with_progress(input.path, input.from, input.item, common, result.warnings);
-    const int64_t points = mesh.vertices.size(), finite = bounds_of(mesh.vertices).finite;
-    if (finite == 0) throw Error(ErrorCode::bad_file, Place{input.path}, "has no finite points");
-    if (finite < points)
-        result.warnings.push_back(fmt::format("{}: {} of {} points not finite, not registered", input.path,
-                                              grouped(points - finite), grouped(points)));
-    result.fields[role] = {{"path", input.path}, {"points", points}, {"non_finite", points - finite}};
-    return mesh;
-}
-
-Json json_of(const RigidTransform& transform) {
-    Json rows = Json::array();
-    for (int i = 0; i < 3; ++i) {
-        Json row = transform.rotation[i];
-        row.push_back(transform.translation[i]);
-        rows.push_back(row);
-    }
-    rows.push_back({0.0, 0.0, 0.0, 1.0});
-    return rows;
-}
-
-double length(const geometry::Vector3& v) {
-    return std::hypot(v[0], v[1], v[2]);
-}
-
-void report_truth(const tasks::PoseError& error, Result& result,
-                  std::vector<std::pair<std::string, std::string>>& lines) {
-    result.fields["truth"] = {{"rotation_error_degrees", error.degrees},
-                              {"translation_error", error.translation},
-                              {"rms_displacement", error.rms}};
-    lines.emplace_back("off the truth", fmt::format("{:.4g} degrees, {:.4g}; points {:.4g} RMS", error.degrees,
-                                                    error.translation, error.rms));
-}
-
-void report(const tasks::Registration& registration, const RegisterOptions& options, Result& result,
-            std::vector<std::pair<std::string, std::string>>& lines) {
+/// points  of source and target, before they were thinned
+void report(const tasks::Registration& registration, const RegisterOptions& options, const int64_t (&points)[2],
+            Result& result, std::vector<std::pair<std::string, std::string>>& lines) {
     const IcpResult& found = registration.found;
     const std::vector<geometry::IcpLevel>& levels = registration.levels;
     const RigidTransform& t = found.transform;
@@ -110,7 +34,10 @@ void report(const tasks::Registration& registration, const RegisterOptions& opti
                        : found.stop == geometry::IcpStop::too_few ? "too few pairs"
                                                                   : "not converged";
     Json& fields = result.fields;
-    fields["method"] = options.method;
+    const tasks::PoseTrust& trust = registration.trust;
+    fields["method"] = tasks::to_string(registration.method);
+    fields["method_asked"] = options.method;
+    fields["story"] = registration.story;
     fields["metric"] = options.metric;
     fields["kernel"] = options.kernel;
     fields["levels"] = Json::array();
@@ -127,6 +54,11 @@ void report(const tasks::Registration& registration, const RegisterOptions& opti
     fields["iterations"] = found.iterations;
     fields["converged"] = found.converged();
     fields["undetermined"] = found.undetermined;
+    fields["overlap"] = trust.support.overlap();
+    fields["agreement"] = trust.support.agreement();
+    fields["confidence"] = trust.confidence;
+    fields["poses"] = registration.poses;
+    fields["thinned"] = {{"source", found.evidence.source_points}, {"target", found.evidence.target_points}};
     fields["verdict"] = geometry::to_string(registration.verdict.state);
     fields["reasons"] = registration.verdict.reasons;
     fields["history"] = Json::array();
@@ -136,6 +68,8 @@ void report(const tasks::Registration& registration, const RegisterOptions& opti
                                      {"fitness", step.fitness},
                                      {"rmse", step.rmse},
                                      {"motion", step.motion}});
+    lines.emplace_back("method", tasks::to_string(registration.method) +
+                                     (registration.story.empty() ? std::string() : ": " + registration.story));
     lines.emplace_back("rotation", fmt::format("{:.6g} degrees", degrees));
     lines.emplace_back("translation", fmt::format("{:.6g} ({:.6g}, {:.6g}, {:.6g})", shift, t.translation[0],
                                                   t.translation[1], t.translation[2]));
@@ -143,37 +77,22 @@ void report(const tasks::Registration& registration, const RegisterOptions& opti
                                       ? "0"
                                       : fmt::format("{:.4f} within {:.4g}", found.fitness, levels.back().max_distance));
     lines.emplace_back("rmse", found.pairs > 0 ? fmt::format("{:.6g}", found.rmse) : "none: no pairs");
+    lines.emplace_back("overlap",
+                       fmt::format("{:.0f} % of the source; {:.0f} % of what is near the target agrees with it",
+                                   100 * trust.support.overlap(), 100 * trust.support.agreement()));
+    lines.emplace_back("confidence", confidence_text(registration));
+    const bool is_thinned = found.evidence.source_points < points[0] || found.evidence.target_points < points[1];
+    if (!levels.empty() && levels.back().voxel > 0 && found.evidence.source_points > 0 && is_thinned)
+        lines.emplace_back("thinned", fmt::format("last steps on {} and {} points, one for each cell of {:.3g}",
+                                                  grouped(found.evidence.source_points),
+                                                  grouped(found.evidence.target_points), levels.back().voxel));
     lines.emplace_back("iterations", fmt::format("{}, {}", found.iterations, stop));
     lines.emplace_back("verdict", geometry::to_string(registration.verdict.state));
 }
 
-/// Both clouds in one, each in its colour.
-PointCloud in_two_colors(const PointCloud& target, const PointCloud& source) {
-    const int64_t n = target.size();
-    PointCloud both(n + source.size());
-    both.origin = target.origin;
-    Attribute color("color", DType::u8, both.size(), 3);
-    constexpr uint8_t kColors[2][3] = {{94, 141, 196}, {226, 124, 46}};
-    for (int64_t i = 0; i < both.size(); ++i)
-        for (int axis = 0; axis < 3; ++axis) {
-            const double place = i < n ? target.world(i, axis) : source.world(i - n, axis);
-            both.positions.data()[3 * i + axis] = static_cast<float>(place - both.origin[axis]);
-            color.as<uint8_t>()(i, axis) = kColors[i < n ? 0 : 1][axis];
-        }
-    both.attributes.push_back(std::move(color));
-    return both;
-}
-
-Image before_and_after(const PointCloud& target, const PointCloud& start, const PointCloud& aligned) {
-    const PointCloud before = in_two_colors(target, start), after = in_two_colors(target, aligned);
-    const picture::Panel panels[] = {{.cloud = &before, .caption = "before: source orange, target blue"},
-                                     {.cloud = &after, .caption = "after"}};
-    picture::FigureStyle style;
-    style.panel_width = style.panel_height = 768;
-    return picture::draw_figure(panels, style).image;
-}
-
 Result run_register(const RegisterOptions& options, const Common& common) {
+    STIPPLE_REQUIRE(options.more.empty(), "{} clouds: two are registered, or several with --pose-graph",
+                    2 + options.more.size());
     tasks::RegisterOptions wanted = register_options(options);
     require_one_stdin({options.source.path, options.target.path, options.init, options.truth});
     // Everything about the outputs is settled before the first byte is read.
@@ -186,12 +105,13 @@ Result run_register(const RegisterOptions& options, const Common& common) {
     require_picture(options.picture, common);
     RigidTransform truth;
     if (!options.init.empty()) wanted.initial = tasks::load_transform(options.init);
-    if (!options.truth.empty()) truth = tasks::load_transform(options.truth);
+    if (!options.truth.empty())
+        truth = tasks::load_motion_between(options.truth, options.source.path, options.target.path);
 
     Result result;
     result.fields["inputs"] = Json::array({options.source.path, options.target.path});
-    Mesh source = load_input(options.source, "source", common, result);
-    const Mesh target = load_input(options.target, "target", common, result);
+    Mesh source = load_scan(options.source, common, result, result.fields["source"]);
+    const Mesh target = load_scan(options.target, common, result, result.fields["target"]);
     if (parse_device(common.device).type != DeviceType::cpu && common.device != "auto")
         result.warnings.emplace_back("register runs on the CPU");
     const tasks::Registration registration = about_file(
@@ -205,8 +125,12 @@ Result run_register(const RegisterOptions& options, const Common& common) {
     const IcpResult& found = registration.found;
 
     std::vector<std::pair<std::string, std::string>> lines;
-    report(registration, options, result, lines);
-    if (!options.truth.empty()) report_truth(tasks::pose_error(found.transform, truth, source.vertices), result, lines);
+    report(registration, options, {source.vertices.size(), target.vertices.size()}, result, lines);
+    if (!options.truth.empty()) {
+        const tasks::PoseError error = tasks::pose_error(found.transform, truth, source.vertices);
+        result.fields["truth"] = json_of(error);
+        lines.emplace_back("off the truth", text_of(error));
+    }
     result.text = format_pairs(lines, 0);
     result.fields["outputs"] = Json::array();
     const PointCloud start =
@@ -217,13 +141,19 @@ Result run_register(const RegisterOptions& options, const Common& common) {
                     result);
     save_text(options.transform_to, geometry::to_text(found.transform), "transform", common, result);
     save_picture(
-        options.picture, [&] { return before_and_after(target.vertices, start, source.vertices); }, common, result);
+        options.picture,
+        [&] {
+            return before_and_after({&target.vertices, &start}, {&target.vertices, &source.vertices},
+                                    "source orange, target blue");
+        },
+        common, result);
     if (!common.table.empty()) {
-        const Table table{{"source", "target", "method", "rotation (degrees)", "translation", "fitness", "rmse",
-                           "iterations", "converged", "verdict"},
-                          {{options.source.path, options.target.path, options.method, result.fields["rotation_degrees"],
-                            length(found.transform.translation), found.fitness, result.fields["rmse"], found.iterations,
-                            found.converged(), result.fields["verdict"]}}};
+        const Table table{
+            {"source", "target", "method", "rotation (degrees)", "translation", "fitness", "rmse", "overlap",
+             "confidence", "iterations", "converged", "verdict"},
+            {{options.source.path, options.target.path, result.fields["method"], result.fields["rotation_degrees"],
+              length(found.transform.translation), found.fitness, result.fields["rmse"], result.fields["overlap"],
+              result.fields["confidence"], found.iterations, found.converged(), result.fields["verdict"]}}};
         result.text = format_table(table, common.table);
     }
     return result;
@@ -236,11 +166,19 @@ Command add_register(Arguments& root, Common& common) {
     Arguments& app = root.command("register", "Find the rigid motion that lays one cloud on another");
     Option source = app.option("SOURCE", options->source.path, "The cloud that moves; - is standard input");
     Option target = app.option("TARGET", options->target.path, "The cloud that stays");
+    app.option("MORE", options->more, "More scans, for --pose-graph");
     app.option("-o,--output", options->output.path, "The moved source; - is standard output");
-    app.option("--method", options->method, "icp: from a start that is roughly right");
-    app.option("--metric", options->metric, "Distances to the target's points, or to the planes through them")
-        .one_of({"point", "plane"})
-        .text("point|plane");
+    app.option(
+           "--method", options->method,
+           "icp: from a start that is roughly right; global: from any; auto: icp, then global where that is in doubt")
+        .offers(tasks::method_names())
+        .text("auto|icp|global");
+    app.flag("--pose-graph", options->pose_graph,
+             "All scans into the frame of the first; -o is a folder/ for them, or one file");
+    app.option("--min-confidence", options->min_confidence, "Of a pair that counts in the pose graph");
+    app.option("--metric", options->metric, "Distances to points, to the target's planes, or between planes of both")
+        .one_of({"point", "plane", "generalised"})
+        .text("point|plane|generalised");
     app.option("--kernel", options->kernel, "Doubt of far pairs: none, huber, tukey, cauchy, geman-mcclure")
         .one_of(tasks::kernel_names())
         .text("NAME");
@@ -254,7 +192,7 @@ Command add_register(Arguments& root, Common& common) {
     app.option("--trim", options->trim, "Share of the pairs that counts, nearest first");
     app.option("--init", options->init, "Start from this 4 x 4 matrix (text)");
     app.option("--transform-to", options->transform_to, "Write the 4 x 4 matrix here");
-    app.option("--truth", options->truth, "Compare with this 4 x 4 matrix");
+    app.option("--truth", options->truth, "Compare with this 4 x 4 matrix, or with poses of scans (.conf)");
     app.flag("--require-convergence", options->require_convergence, "Fail, and write nothing, without convergence");
     app.option("--min-fitness", options->min_fitness, "Fail, and write nothing, when fewer points have a pair");
     app.flag("--keep-failed", options->keep_failed, "Write the outputs of a failed registration too, and warn");
@@ -263,12 +201,13 @@ Command add_register(Arguments& root, Common& common) {
     add_output_format(app, options->output);
     app.footer(
         "Example:\n  stipple register scan2.ply scan1.ply -o aligned.ply --transform-to T.txt --picture both.png\n"
-        "  stipple register a.las b.las --max-distance 5 1 --voxel 1 0.2 --require-convergence");
+        "  stipple register a.las b.las --max-distance 5 1 --voxel 1 0.2 --require-convergence\n"
+        "  stipple register scans/*.ply --pose-graph -o merged.ply");
     return {&app,
             [options, &common] {
                 RegisterOptions resolved = *options;
                 resolved.target.from = resolved.source.from;
-                return run_register(resolved, common);
+                return resolved.pose_graph ? run_register_scans(resolved, common) : run_register(resolved, common);
             },
             {source, target}};
 }

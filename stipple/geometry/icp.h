@@ -16,7 +16,11 @@ namespace stipple::geometry {
 
 /// point  sum of |T p - q|^2, solved in closed form (best_fit)
 /// plane  sum of (n . (T p - q))^2 with the target's normals n, by Gauss-Newton steps
-enum class IcpMetric { point, plane };
+/// generalised  plane to plane [Segal et al. 2009]: d^T (C_q + R C_p R^T)^-1 d with d = T p - q, where the covariance C
+/// of
+///        a point is 1 along its surface and 0.001 across, by the normals of both clouds; by Gauss-Newton steps, scaled
+///        so that a step across two parallel surfaces counts as in `plane`
+enum class IcpMetric { point, plane, generalised };
 
 /// Weights that doubt large residuals r, by a scale c (w = 1 at r = 0): huber min(1, c / r), tukey (1 - (r/c)^2)^2 and
 /// 0 from c, cauchy 1 / (1 + (r/c)^2), geman_mcclure 1 / (1 + (r/c)^2)^2.
@@ -38,7 +42,7 @@ struct IcpOptions {
     double kernel_scale = 0;         // c; 0: from the median of the residuals in every step, for 95 % efficiency
     double trim = 1;                 // share of the pairs that counts, nearest first [Chetverikov et al. 2002]
     std::vector<IcpLevel> levels;    // coarse to fine; empty: automatic_levels of the target
-    int normal_neighbours = 16;      // for normals that the target does not bring
+    int normal_neighbours = 16;      // for normals that the clouds do not bring
     double motion_tolerance = 1e-6;  // a step that moves the points less than this share of the cloud's radius
     double change_tolerance = 1e-6;  // relative changes of fitness and rmse, both below. 0 switches either test off
 };
@@ -72,6 +76,7 @@ struct IcpEvidence {
     int64_t close = 0;   // source points within `near` of the target
     int64_t around = 0;  // within 4 * near, and within reach
     double across = 0;   // share of the pairs' squared distances along the target's normals; 0 for IcpMetric::point
+    int64_t source_points = 0, target_points = 0;  // of the last level, thinned
 };
 
 struct IcpResult {
@@ -96,9 +101,10 @@ struct IcpResult {
 /// The target of icp(), indexed for every level.
 class IcpTarget {
 public:
-    /// Takes what it needs; the cloud may go. Non-finite points do not count. For IcpMetric::plane the attribute
+    /// Takes what it needs; the cloud may go. Non-finite points do not count. But for IcpMetric::point the attribute
     /// "normal" (float32 [n, 3]) is used, at levels with cells as the mean over a cell; without it normals are
-    /// estimated at each level. Points with a zero normal find no pair. Throws Error{bad_argument} for options out of
+    /// estimated at each level. Points with a zero normal find no pair; source points with one (generalised) have a
+    /// covariance of 1 every way. Throws Error{bad_argument} for options out of
     /// range and clouds that are not on the CPU. Copies share the data.
     explicit IcpTarget(const PointCloud& cloud, const IcpOptions& options = {});
 

@@ -1,5 +1,6 @@
 #include "stipple/tasks/register.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "stipple/tasks/small_files.h"
@@ -19,35 +20,216 @@ constexpr KernelName kKernels[] = {{geometry::RobustKernel::none, "none"},
                                    {geometry::RobustKernel::cauchy, "cauchy"},
                                    {geometry::RobustKernel::geman_mcclure, "geman-mcclure"}};
 
+struct MethodName {
+    RegisterMethod method;
+    const char* name;
+};
+constexpr MethodName kMethods[] = {
+    {RegisterMethod::automatic, "auto"}, {RegisterMethod::icp, "icp"}, {RegisterMethod::global, "global"}};
+
+/// Both clouds as poses are judged by: cells half as large as those that global registration matches, where the clouds
+/// are dense enough.
+struct JudgedScans {
+    std::optional<geometry::ThinScan> source, target;
+    bool own_normals = false;
+
+    JudgedScans(const PointCloud& from, const PointCloud& to, const geometry::GlobalOptions& options) {
+        double voxel = options.voxel > 0 ? options.voxel : geometry::common_voxel(from, to, options.most_points);
+        if (voxel == 0) return;
+        const double spacing = std::max(geometry::median_spacing(from), geometry::median_spacing(to));
+        voxel = std::max(voxel / 2, std::min(voxel, 1.5 * spacing));
+        own_normals = geometry::has_normals(from) && geometry::has_normals(to);
+        source = geometry::thin_scan(from, voxel, own_normals);
+        target = geometry::thin_scan(to, voxel, own_normals);
+    }
+
+    PoseTrust trust(const RigidTransform& pose, double other_score) const {
+        PoseTrust trust;
+        if (!source) return trust;
+        trust.voxel = source->voxel;
+        trust.other_score = other_score;
+        trust.support = geometry::support_of(*source, *target, pose);
+        // Sides that were guessed may be opposite ones.
+        if (!own_normals && trust.support.opposite > trust.support.support)
+            trust.support = geometry::support_of(*source, *target, pose, -1);
+        trust.confidence = geometry::pose_confidence(trust.support, other_score);
+        return trust;
+    }
+};
+
 void judge(const RegisterOptions& options, Registration& registration) {
     geometry::RegistrationLimits limits;
     limits.min_fitness = options.min_fitness;
-    registration.verdict = geometry::judge(registration.found, limits);
+    geometry::RegistrationVerdict& verdict = registration.verdict;
+    verdict = geometry::judge(registration.found, limits);
     if (options.require_convergence && !registration.found.converged())
+        verdict.state = geometry::RegistrationState::failed;
+}
+
+/// What the search of all poses says about the one that it found.
+void judge_search(Registration& registration) {
+    constexpr double kFailed = 0.25, kDoubtful = 0.5, kAgreeing = 0.6;
+    geometry::RegistrationVerdict& verdict = registration.verdict;
+    const PoseTrust& trust = registration.trust;
+    const double agreement = trust.support.agreement();
+    const double other = trust.support.support > 0 ? trust.other_score / trust.support.score() : 1;
+    const auto add = [&](geometry::RegistrationState state, std::string reason) {
+        verdict.state = std::max(verdict.state, state);
+        verdict.reasons.insert(verdict.reasons.begin(), std::move(reason));
+    };
+    if (trust.confidence < kFailed && agreement < kAgreeing)
+        add(geometry::RegistrationState::failed,
+            fmt::format(
+                "no pose found that is to be believed (confidence {:.2f}): the best lays {:.0f} % of the source on "
+                "the target, {:.0f} % of what is near it agrees, and another pose is {:.0f} % as good",
+                trust.confidence, 100 * trust.support.overlap(), 100 * agreement, 100 * other));
+    else if (trust.confidence < kDoubtful && agreement >= kAgreeing && other > 0.5)
+        add(geometry::RegistrationState::doubtful,
+            fmt::format("another pose is {:.0f} % as good (confidence {:.2f}), as of a symmetric shape: one of several",
+                        100 * other, trust.confidence));
+    else if (trust.confidence < kDoubtful)
+        add(geometry::RegistrationState::doubtful,
+            fmt::format("confidence {:.2f}: {:.0f} % of what is near the target agrees with it, and another pose is "
+                        "{:.0f} % as good",
+                        trust.confidence, 100 * agreement, 100 * other));
+}
+
+geometry::IcpOptions icp_options(const PointCloud& target, const RegisterOptions& options) {
+    geometry::IcpOptions icp = options.icp;
+    if (icp.levels.empty() && options.scale > 0) icp.levels = geometry::automatic_levels(options.scale);
+    if (icp.levels.empty() && geometry::rms_radius(target) > 0)
+        icp.levels = geometry::automatic_levels(geometry::rms_radius(target));
+    for (geometry::IcpLevel& level : icp.levels)
+        if (options.iterations > 0) level.iterations = options.iterations;
+    return icp;
+}
+
+Registration by_icp(const PointCloud& source, const PointCloud& target, const JudgedScans& scans,
+                    const RegisterOptions& options) {
+    const geometry::IcpTarget prepared(target, icp_options(target, options));
+    Registration registration;
+    registration.levels = prepared.options().levels;
+    registration.found = geometry::icp(source, prepared, options.initial);
+    registration.trust = scans.trust(registration.found.transform, 0);
+    registration.poses = 1;
+    judge(options, registration);
+    return registration;
+}
+
+Registration by_search(const PointCloud& source, const PointCloud& target, const JudgedScans& scans,
+                       const RegisterOptions& options) {
+    const geometry::GlobalResult searched = geometry::register_globally(source, target, options.global);
+    Registration registration;
+    registration.method = RegisterMethod::global;
+    registration.poses = static_cast<int64_t>(searched.poses.size());
+    if (searched.poses.empty()) {
         registration.verdict.state = geometry::RegistrationState::failed;
-    if (registration.verdict.state == geometry::RegistrationState::failed)
-        registration.failure = Error(ErrorCode::check_failed, registration.verdict.text(),
-                                     "start nearer to the true pose, or widen the greatest distance of pairs");
+        registration.verdict.reasons = {fmt::format("no pose found: nothing of {} and {} thinned points is alike",
+                                                    searched.source_points, searched.target_points)};
+        return registration;
+    }
+    geometry::IcpOptions icp = icp_options(target, options);
+    // The pose is right to a cell or so: the level that catches wide starts would only lead away from it.
+    if (options.icp.levels.empty() && icp.levels.size() > 1) icp.levels.erase(icp.levels.begin());
+    // Little overlap converges slowly, and pairs at its border come and go.
+    constexpr int kLast = 100;
+    constexpr double kSmall = 1e-5;
+    if (options.icp.levels.empty() && options.iterations == 0 && !icp.levels.empty())
+        icp.levels.back().iterations = kLast;
+    icp.motion_tolerance = std::max(icp.motion_tolerance, kSmall);
+    const geometry::IcpTarget prepared(target, icp);
+    registration.levels = prepared.options().levels;
+    registration.found = geometry::icp(source, prepared, searched.poses[0].transform);
+    const double other = searched.poses.size() > 1 ? searched.poses[1].support.score() : 0;
+    registration.trust = scans.trust(registration.found.transform, other);
+    judge(options, registration);
+    judge_search(registration);
+    return registration;
+}
+
+geometry::Vector3 middle_of(const PointCloud& cloud) {
+    const Bounds bounds = bounds_of(cloud);
+    geometry::Vector3 middle = {};
+    for (int axis = 0; axis < 3; ++axis) middle[axis] = (bounds.min[axis] + bounds.max[axis]) / 2;
+    return middle;
+}
+
+bool is_better(const Registration& a, const Registration& b) {
+    if (a.verdict.state != b.verdict.state) return a.verdict.state < b.verdict.state;
+    return a.trust.support.score() > b.trust.support.score();
+}
+
+Registration by_either(const PointCloud& source, const PointCloud& target, const JudgedScans& scans,
+                       const RegisterOptions& options) {
+    constexpr double kSure = 0.5, kOverlap = 0.3;
+    Registration near = by_icp(source, target, scans, options);
+    const bool is_good = near.verdict.state == geometry::RegistrationState::good;
+    if (is_good && near.trust.confidence >= kSure && near.trust.support.overlap() >= kOverlap) {
+        near.story = "ICP from the start that was given ended well";
+        return near;
+    }
+    // A wrong pose is often a half turn from the true one: the search starts from it too.
+    RegisterOptions wide = options;
+    if (near.verdict.state != geometry::RegistrationState::failed) wide.global.starts.push_back(near.found.transform);
+    Registration searched = by_search(source, target, scans, wide);
+    if (searched.poses > 0) {  // what is known of other poses counts for both
+        const bool is_same = !geometry::are_distinct(near.found.transform, searched.found.transform, middle_of(source),
+                                                     geometry::rms_radius(source));
+        near.trust =
+            scans.trust(near.found.transform, is_same ? searched.trust.other_score : searched.trust.support.score());
+        near.poses = searched.poses + (is_same ? 0 : 1);
+    }
+    if (near.verdict.state != geometry::RegistrationState::failed) judge_search(near);
+    if (is_better(near, searched)) {
+        near.story = "ICP from the start that was given ended in doubt; a search of all poses found none better";
+        return near;
+    }
+    searched.story = near.verdict.state == geometry::RegistrationState::failed
+                         ? "ICP from the start that was given failed; all poses were searched"
+                         : "ICP from the start that was given ended in doubt; all poses were searched";
+    return searched;
 }
 
 }  // namespace
+
+std::vector<std::string> method_names() {
+    std::vector<std::string> names;
+    for (const MethodName& known : kMethods) names.emplace_back(known.name);
+    return names;
+}
+
+RegisterMethod method_by_name(std::string_view name) {
+    std::string names;
+    for (const MethodName& known : kMethods) {
+        if (name == known.name) return known.method;
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+    }
+    throw Error(ErrorCode::bad_argument, fmt::format("unknown method {}: there are {}", name, names));
+}
+
+const char* to_string(RegisterMethod method) {
+    for (const MethodName& known : kMethods)
+        if (known.method == method) return known.name;
+    return "";
+}
 
 Registration register_clouds(const PointCloud& source, const PointCloud& target, const RegisterOptions& options) {
     STIPPLE_REQUIRE(options.iterations >= 0, "{} iterations: at least 1 is possible", options.iterations);
     STIPPLE_REQUIRE(options.min_fitness >= 0 && options.min_fitness <= 1, "a fitness is 0 to 1, not {}",
                     options.min_fitness);
-    geometry::IcpOptions icp = options.icp;
-    if (icp.levels.empty() && options.scale > 0) icp.levels = geometry::automatic_levels(options.scale);
-    if (options.iterations > 0) {
-        if (icp.levels.empty() && geometry::rms_radius(target) > 0)
-            icp.levels = geometry::automatic_levels(geometry::rms_radius(target));
-        for (geometry::IcpLevel& level : icp.levels) level.iterations = options.iterations;
-    }
-    const geometry::IcpTarget prepared(target, icp);
+    const JudgedScans scans(source, target, options.global);
     Registration registration;
-    registration.levels = prepared.options().levels;
-    registration.found = geometry::icp(source, prepared, options.initial);
-    judge(options, registration);
+    switch (options.method) {
+        case RegisterMethod::automatic: registration = by_either(source, target, scans, options); break;
+        case RegisterMethod::icp: registration = by_icp(source, target, scans, options); break;
+        case RegisterMethod::global: registration = by_search(source, target, scans, options); break;
+    }
+    if (registration.verdict.state == geometry::RegistrationState::failed)
+        registration.failure = Error(
+            ErrorCode::check_failed, registration.verdict.text(),
+            options.method == RegisterMethod::icp
+                ? "start nearer to the true pose, widen the greatest distance of pairs, or search: --method global"
+                : "the scans may share too little; a start near the true pose helps: --init");
     return registration;
 }
 
@@ -84,6 +266,7 @@ geometry::RobustKernel kernel_by_name(std::string_view name) {
 PoseError pose_error(const RigidTransform& found, const RigidTransform& truth, const PointCloud& cloud) {
     PoseError error;
     error.degrees = geometry::rotation_angle(geometry::inverse(truth) * found) * (180 / M_PI);
+    error.doubled = 2 * error.degrees;
     const geometry::Vector3 &a = found.translation, &b = truth.translation;
     error.translation = std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
     double sum = 0;

@@ -102,6 +102,19 @@ Thinned thin(const PointCloud& cloud, double voxel, const Attribute* normal) {
     return thinned;
 }
 
+/// The cloud's own normals, or nothing.
+const Attribute* icp_normals(const PointCloud& cloud) {
+    const Attribute* normal = find(cloud.attributes, "normal");
+    return normal && normal->dtype() == DType::f32 && normal->components() == 3 ? normal : nullptr;
+}
+
+/// Estimates normals where there are none yet.
+void fill_normals(Thinned& thinned, const IcpOptions& options) {
+    if (thinned.normals.size(0) == thinned.points.size(0)) return;
+    thinned.normals = Array<float, 2>({thinned.points.size(0), 3});
+    estimate_normals(thinned.points.view(), thinned.normals.view(), {}, options.normal_neighbours);
+}
+
 /// Unit length, or zero for what has no direction.
 std::array<float, 3> unit(const float* v) {
     const double length = std::sqrt(double{v[0]} * v[0] + double{v[1]} * v[1] + double{v[2]} * v[2]);
@@ -132,10 +145,7 @@ std::shared_ptr<const IcpTarget::Level> make_level(const PointCloud& cloud, cons
     auto made = std::make_shared<IcpTarget::Level>(IcpTarget::Level{PairTarget(thinned.points.view()), {}, 0});
     made->spacing = spacing_of(made->points);
     if (options.metric == IcpMetric::point) return made;
-    if (!normal) {
-        thinned.normals = Array<float, 2>({thinned.points.size(0), 3});
-        estimate_normals(thinned.points.view(), thinned.normals.view(), {}, options.normal_neighbours);
-    }
+    fill_normals(thinned, options);
     made->normals.resize(static_cast<size_t>(made->points.size()));
     for (int64_t slot = 0; slot < made->points.size(); ++slot)
         made->normals[slot] = unit(thinned.normals.data() + 3 * int64_t{made->points.index_at(slot)});
@@ -151,10 +161,18 @@ void run_level(const PointCloud& source, const IcpTarget& target, int number, Ic
     const IcpOptions& options = target.options();
     const IcpLevel& level = options.levels[number];
     const IcpTarget::Level& to = *target.levels()[number];
-    const Thinned from = thin(source, level.voxel, nullptr);
+    const bool has_planes = options.metric == IcpMetric::generalised;
+    Thinned from = thin(source, level.voxel, has_planes ? icp_normals(source) : nullptr);
     const Extent extent = extent_of(from.points.view());
     Pairs pairs(to.points, from.points.view(), static_cast<float>(level.max_distance));
-    const StepInput input{pairs, to.points, to.normals, extent.mean, extent.radius};
+    std::vector<std::array<float, 3>> source_normals;
+    if (has_planes) {
+        fill_normals(from, options);
+        source_normals.resize(static_cast<size_t>(pairs.size()));
+        for (int64_t rank = 0; rank < pairs.size(); ++rank)
+            source_normals[rank] = unit(from.normals.data() + 3 * int64_t{pairs.source_index(rank)});
+    }
+    const StepInput input{pairs, to.points, to.normals, source_normals, extent.mean, extent.radius};
     const bool is_last = number + 1 == static_cast<int>(options.levels.size());
     // Coarse levels are a start for the next: a hundredth of a cell will do.
     double small = options.motion_tolerance * extent.radius;
@@ -213,8 +231,7 @@ IcpTarget::IcpTarget(const PointCloud& cloud, const IcpOptions& options) : optio
         // Points at one place have no size: whatever is near counts.
         options_.levels = radius > 0 ? automatic_levels(radius) : std::vector<IcpLevel>{{0, 1, 30}};
     }
-    const Attribute* normal = options.metric == IcpMetric::plane ? find(cloud.attributes, "normal") : nullptr;
-    if (normal && (normal->dtype() != DType::f32 || normal->components() != 3)) normal = nullptr;
+    const Attribute* normal = options.metric == IcpMetric::point ? nullptr : icp_normals(cloud);
     for (const IcpLevel& level : options_.levels) levels_.push_back(make_level(cloud, level, options_, normal));
 }
 

@@ -44,6 +44,9 @@ public:
 
     int64_t size() const { return source_.size; }
     Vector3 source(int64_t rank) const;
+    int32_t source_index(int64_t rank) const {
+        return source_.indices_at(rank / ops::cpu::kLeaf)[rank % ops::cpu::kLeaf];
+    }
 
     /// Finds the nearest target point of every moved source point. How many had to be searched.
     int64_t update(const RigidTransform& motion);

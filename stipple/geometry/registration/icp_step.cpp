@@ -16,7 +16,7 @@ struct Sums {
     double distance_sq = 0;
     RigidMoments moments;           // point: about the center
     double spread[6] = {};          // point: xx, xy, xz, yy, yz, zz of the moved source about the center
-    double normal_matrix[21] = {};  // plane: upper triangle row by row
+    double normal_matrix[21] = {};  // plane, generalised: upper triangle row by row
     Vector6 right_side = {};
 
     void add(const Sums& other) {
@@ -34,11 +34,28 @@ double dot(const Vector3& a, const Vector3& b) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-// A pair as the steps see it: the moved source about the center, its way to the target, the normal.
+// A pair as the steps see it: the moved source about the center, its way to the target, the target's normal, and for
+// the generalised metric the weight of a way in each direction.
 struct Pair {
     Vector3 at, gap, normal;
     double distance_sq;
+    Matrix3 measure;
 };
+
+/// The inverse of the sum of both points' covariances, 1 along a surface and kThickness across, times 2 kThickness: 1
+/// across two parallel surfaces [Segal et al. 2009]. A normal of zero is a covariance of 1 every way.
+Matrix3 plane_to_plane(const Vector3& a, const Vector3& b) {
+    constexpr double kThickness = 1e-3;
+    const auto sum = [&](int i, int j) {
+        return (i == j ? 2.0 : 0.0) - (1 - kThickness) * (a[i] * a[j] + b[i] * b[j]);
+    };
+    const double xx = sum(0, 0), xy = sum(0, 1), xz = sum(0, 2), yy = sum(1, 1), yz = sum(1, 2), zz = sum(2, 2);
+    const double cx = yy * zz - yz * yz, cy = xz * yz - xy * zz, cz = xy * yz - xz * yy;
+    const double scale = 2 * kThickness / (xx * cx + xy * cy + xz * cz);  // of at least 2 kThickness: no zero
+    return {{{scale * cx, scale * cy, scale * cz},
+             {scale * cy, scale * (xx * zz - xz * xz), scale * (xy * xz - xx * yz)},
+             {scale * cz, scale * (xy * xz - xx * yz), scale * (xx * yy - xy * xy)}}};
+}
 
 Pair pair_of(const StepInput& input, const RigidTransform& present, const Vector3& center, int64_t rank, int32_t slot) {
     const Vector3 moved = present(input.pairs.source(rank));
@@ -49,8 +66,13 @@ Pair pair_of(const StepInput& input, const RigidTransform& present, const Vector
     }
     pair.distance_sq = dot(pair.gap, pair.gap);
     pair.normal = {};
+    pair.measure = {};
     if (!input.normals.empty())
         for (int axis = 0; axis < 3; ++axis) pair.normal[axis] = input.normals[slot][axis];
+    if (!input.source_normals.empty()) {
+        const std::array<float, 3>& own = input.source_normals[rank];
+        pair.measure = plane_to_plane(pair.normal, present.rotate({own[0], own[1], own[2]}));
+    }
     return pair;
 }
 
@@ -59,7 +81,16 @@ bool is_zero(const Vector3& v) {
 }
 
 double residual_of(const Pair& pair, IcpMetric metric) {
-    return metric == IcpMetric::plane ? dot(pair.normal, pair.gap) : std::sqrt(pair.distance_sq);
+    switch (metric) {
+        case IcpMetric::point: break;
+        case IcpMetric::plane: return dot(pair.normal, pair.gap);
+        case IcpMetric::generalised: {
+            const Vector3 &g = pair.gap,
+                          m = {dot(pair.measure[0], g), dot(pair.measure[1], g), dot(pair.measure[2], g)};
+            return std::sqrt(std::max(dot(g, m), 0.0));
+        }
+    }
+    return std::sqrt(pair.distance_sq);
 }
 
 void add_plane(Sums& sums, const Pair& pair, double residual, double weight) {
@@ -71,6 +102,19 @@ void add_plane(Sums& sums, const Pair& pair, double residual, double weight) {
         const double weighted = weight * row[i];
         for (int j = i; j < 6; ++j) sums.normal_matrix[at++] += weighted * row[j];
         sums.right_side[i] += weighted * residual;
+    }
+}
+
+void add_generalised(Sums& sums, const Pair& pair, double weight) {
+    const Vector3& a = pair.at;
+    // J = (-[a]x, 1), by columns; the three numbers of a column are directions.
+    const Vector3 columns[6] = {{0, -a[2], a[1]}, {a[2], 0, -a[0]}, {-a[1], a[0], 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    int at = 0;
+    for (int i = 0; i < 6; ++i) {
+        const Vector3 &c = columns[i], m = {weight * dot(pair.measure[0], c), weight * dot(pair.measure[1], c),
+                                            weight * dot(pair.measure[2], c)};
+        for (int j = i; j < 6; ++j) sums.normal_matrix[at++] += dot(m, columns[j]);
+        sums.right_side[i] += dot(m, pair.gap);
     }
 }
 
@@ -111,7 +155,7 @@ double scale_from_median(const StepInput& input, const RigidTransform& present, 
             const int32_t slot = input.pairs.slot(rank);
             if (slot < 0 || input.pairs.distance_sq(rank) > farthest_sq) continue;
             const Pair pair = pair_of(input, present, center, rank, slot);
-            if (options.metric == IcpMetric::plane && is_zero(pair.normal)) continue;
+            if (options.metric != IcpMetric::point && is_zero(pair.normal)) continue;
             residuals[rank] = static_cast<float>(std::abs(residual_of(pair, options.metric)));
         }
     });
@@ -132,7 +176,7 @@ double scale_from_median(const StepInput& input, const RigidTransform& present, 
 
 Matrix6 normal_matrix_of(const Sums& sums, IcpMetric metric) {
     Matrix6 matrix = {};
-    if (metric == IcpMetric::plane) {
+    if (metric != IcpMetric::point) {
         int at = 0;
         for (int i = 0; i < 6; ++i)
             for (int j = i; j < 6; ++j) matrix[i][j] = matrix[j][i] = sums.normal_matrix[at++];
@@ -179,15 +223,16 @@ Sums sums_of(const StepInput& input, const RigidTransform& present, const Vector
             ++sum.within;
             sum.distance_sq += pair.distance_sq;
             if (input.pairs.distance_sq(rank) > farthest_sq) continue;
-            if (options.metric == IcpMetric::plane && is_zero(pair.normal)) continue;
+            if (options.metric != IcpMetric::point && is_zero(pair.normal)) continue;
             const double residual = residual_of(pair, options.metric);
             const double weight = kernel_weight(options.kernel, residual, scale);
             if (weight == 0) continue;
             ++sum.used;
-            if (options.metric == IcpMetric::plane)
-                add_plane(sum, pair, residual, weight);
-            else
-                add_point(sum, pair, weight);
+            switch (options.metric) {
+                case IcpMetric::point: add_point(sum, pair, weight); break;
+                case IcpMetric::plane: add_plane(sum, pair, residual, weight); break;
+                case IcpMetric::generalised: add_generalised(sum, pair, weight); break;
+            }
         }
     });
     Sums total;
@@ -216,15 +261,15 @@ Step icp_step(const StepInput& input, const RigidTransform& present, const IcpOp
     step.within = total.within;
     step.used = total.used;
     if (total.within > 0) step.rmse = std::sqrt(total.distance_sq / static_cast<double>(total.within));
-    step.is_enough = total.used >= (options.metric == IcpMetric::plane ? 6 : 3);
+    step.is_enough = total.used >= (options.metric == IcpMetric::point ? 3 : 6);
     if (!step.is_enough) return step;
 
     step.information = normal_matrix_of(total, options.metric);
     const LeastMotion solved =
         solve_least_motion(step.information, total.right_side, input.radius > 0 ? input.radius : 1);
     step.undetermined = solved.undetermined;
-    step.motion = options.metric == IcpMetric::plane ? motion_of(solved.x, step.center)
-                                                     : in_world(best_fit(total.moments), step.center, step.center);
+    step.motion = options.metric == IcpMetric::point ? in_world(best_fit(total.moments), step.center, step.center)
+                                                     : motion_of(solved.x, step.center);
     // Points about their mean turn by radius * angle in the mean of squares, at most.
     const Vector3 after = step.motion(step.center);
     const Vector3 shift = {after[0] - step.center[0], after[1] - step.center[1], after[2] - step.center[2]};
@@ -237,6 +282,8 @@ IcpEvidence evidence_of(const StepInput& input, const RigidTransform& present, d
     IcpEvidence evidence;
     evidence.near = near;
     evidence.reach = reach;
+    evidence.source_points = input.pairs.size();
+    evidence.target_points = input.target.size();
     const double window = std::min(4 * near, reach);
     double along_sq = 0, all_sq = 0;
     for (int64_t rank = 0; rank < input.pairs.size(); ++rank) {

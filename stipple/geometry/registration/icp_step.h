@@ -6,12 +6,13 @@
 
 namespace stipple::geometry {
 
-/// What a level registers: its pairs, the target's normals by slot (empty for IcpMetric::point), the source's mean and
-/// RMS distance from it.
+/// What a level registers: its pairs, the target's normals by slot (empty for IcpMetric::point), the source's by rank
+/// (for IcpMetric::generalised only), the source's mean and RMS distance from it.
 struct StepInput {
     const Pairs& pairs;
     const PairTarget& target;
     const std::vector<std::array<float, 3>>& normals;
+    const std::vector<std::array<float, 3>>& source_normals;
     Vector3 mean = {};
     double radius = 0;
 };

@@ -78,6 +78,10 @@ Matrix3 nearest_orthogonal(const Matrix3& matrix) {
     return from_eigen(svd.matrixU() * svd.matrixV().transpose());
 }
 
+Matrix3 principal_axes(const Matrix3& symmetric) {
+    return from_eigen(svd_of(to_eigen(symmetric)).matrixU().transpose());
+}
+
 std::array<double, 4> quaternion_of(const Matrix3& rotation) {
     Eigen::Quaterniond q(to_eigen(rotation));
     q.normalize();

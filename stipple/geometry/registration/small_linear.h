@@ -18,6 +18,9 @@ double orthogonality_error(const Matrix3& matrix);
 /// The orthogonal matrix nearest to M: U V^T of its singular value decomposition [Higham 1986].
 Matrix3 nearest_orthogonal(const Matrix3& matrix);
 
+/// Rows: the eigenvectors of a symmetric matrix without negative eigenvalues, largest eigenvalue first.
+Matrix3 principal_axes(const Matrix3& symmetric);
+
 /// Unit quaternion (w, x, y, z) of a rotation, and the rotation of a quaternion of any length but 0.
 std::array<double, 4> quaternion_of(const Matrix3& rotation);
 Matrix3 rotation_of(const std::array<double, 4>& wxyz);

@@ -67,7 +67,7 @@ PointCloud part(const PointCloud& cloud, const std::function<bool(const float*)>
 
 TEST(GeometryIcp, RecoversExactMotions) {
     const PointCloud target = bumpy(3000);
-    for (const IcpMetric metric : {IcpMetric::point, IcpMetric::plane})
+    for (const IcpMetric metric : {IcpMetric::point, IcpMetric::plane, IcpMetric::generalised})
         for (uint64_t seed = 1; seed <= 4; ++seed) {
             const RigidTransform truth = motion(8, 0.1, seed);
             const PointCloud source = transformed(target, inverse(truth));

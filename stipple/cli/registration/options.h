@@ -1,0 +1,44 @@
+#pragma once
+// What the two ways of stipple register, a pair and several scans, share.
+
+#include "stipple/cli/common/files.h"
+#include "stipple/tasks/register.h"
+
+namespace stipple::cli {
+
+struct RegisterOptions {
+    InputFile source, target;
+    std::vector<std::string> more;
+    OutputFile output;
+    std::string method = "auto", metric = "plane", kernel = "tukey", kernel_scale = "auto", scale = "auto";
+    std::string init, transform_to, truth, picture;
+    std::vector<double> voxel, max_distance;
+    double trim = 1, min_fitness = geometry::RegistrationLimits{}.min_fitness, min_confidence = 0.4;
+    int iterations = 0;
+    bool require_convergence = false, keep_failed = false, pose_graph = false;
+};
+
+/// Throws Error{bad_argument} for what makes no sense.
+tasks::RegisterOptions register_options(const RegisterOptions& options);
+
+/// Reads a scan, counts points that are not finite in a warning; Error{bad_file} for one without finite points. What
+/// the JSON tells about it goes to `field`.
+Mesh load_scan(const InputFile& input, const Common& common, Result& result, Json& field);
+
+Json json_of(const geometry::RigidTransform& transform);
+double length(const geometry::Vector3& v);
+
+/// Errors against a known pose, in both conventions of the angle.
+Json json_of(const tasks::PoseError& error);
+std::string text_of(const tasks::PoseError& error);
+
+/// Clouds in one, each in its colour: blue, orange, and so on.
+PointCloud in_colors(const std::vector<const PointCloud*>& clouds);
+/// Two pictures of several clouds side by side.
+Image before_and_after(const std::vector<const PointCloud*>& before, const std::vector<const PointCloud*>& after,
+                       const std::string& caption);
+
+/// stipple register --pose-graph.
+Result run_register_scans(const RegisterOptions& options, const Common& common);
+
+}  // namespace stipple::cli

@@ -1,0 +1,165 @@
+#include "stipple/geometry/thin_scan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stipple/core/parallel.h"
+#include "stipple/geometry/icp.h"
+#include "stipple/geometry/normals.h"
+#include "stipple/ops/knn.h"
+#include "stipple/ops/voxel_grid.h"
+
+namespace stipple::geometry {
+namespace {
+
+constexpr int kNormalNeighbours = 16;
+
+const Attribute* normals_of(const PointCloud& cloud) {
+    const Attribute* normal = find(cloud.attributes, "normal");
+    return normal && normal->dtype() == DType::f32 && normal->components() == 3 ? normal : nullptr;
+}
+
+void require_scan(const PointCloud& cloud) {
+    STIPPLE_REQUIRE(cloud.positions.device() == Device{}, "thin_scan: the cloud must be on the CPU");
+    STIPPLE_REQUIRE(cloud.size() == 0 || cloud.positions.size(1) == 3, "thin_scan: the cloud must be [n, 3]");
+}
+
+int64_t cells_of(const PointCloud& cloud, double voxel) {
+    return ops::voxel_grid(cloud.positions.view(), static_cast<float>(voxel)).cells.rows();
+}
+
+/// Turns normals to the side of the mean of the cloud's own in each cell.
+void turn_to_own(const PointCloud& cloud, const ops::VoxelGrid& grid, View<float, 2> normals) {
+    Array<float, 2> own({grid.cells.rows(), 3});
+    ops::voxel_centroids(grid, normals_of(cloud)->as<float>(), own.view());
+    for (int64_t i = 0; i < own.size(0); ++i) {
+        const float* a = own.data() + 3 * i;
+        float* b = normals.data() + 3 * i;
+        const float dot = a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+        if (dot < 0)
+            for (int axis = 0; axis < 3; ++axis) b[axis] = -b[axis];
+    }
+}
+
+struct SupportCounts {
+    int64_t around = 0, support = 0, opposite = 0;
+    double distance_sq = 0;
+};
+
+}  // namespace
+
+bool has_normals(const PointCloud& cloud) {
+    return normals_of(cloud) != nullptr;
+}
+
+double median_spacing(const PointCloud& cloud) {
+    require_scan(cloud);
+    constexpr int64_t kSome = 1024, kNeighbours = 8;  // several, because scans hold points twice
+    const int64_t n = cloud.size();
+    if (n < 2) return 0;
+    const int64_t stride = (n + kSome - 1) / kSome, some = (n + stride - 1) / stride;
+    const ops::PointIndex index(ops::Clouds(cloud.positions.view()));
+    Array<float, 2> queries({some, 3});
+    for (int64_t i = 0; i < some; ++i) std::copy_n(cloud.positions.data() + 3 * i * stride, 3, queries.data() + 3 * i);
+    const int64_t k = std::min(kNeighbours, n);
+    Array<int32_t, 2> indices({some, k});
+    Array<float, 2> distances_sq({some, k});
+    ops::knn(index, queries.view(), indices.view(), distances_sq.view());
+    std::vector<float> nearest;
+    for (int64_t i = 0; i < some; ++i)
+        for (int64_t j = 0; j < k; ++j) {
+            const float distance = distances_sq.data()[i * k + j];
+            if (!(distance > 0) || !std::isfinite(distance)) continue;
+            nearest.push_back(distance);
+            break;
+        }
+    if (nearest.empty()) return 0;
+    const auto middle = nearest.begin() + static_cast<int64_t>(nearest.size() / 2);
+    std::nth_element(nearest.begin(), middle, nearest.end());
+    return std::sqrt(double{*middle});
+}
+
+double common_voxel(const PointCloud& a, const PointCloud& b, int64_t most) {
+    require_scan(a);
+    require_scan(b);
+    STIPPLE_REQUIRE(most >= 1, "common_voxel: at most {} points", most);
+    const double radius = std::min(rms_radius(a), rms_radius(b));
+    const double spacing = std::max(median_spacing(a), median_spacing(b));
+    if (!(radius > 0) || !std::isfinite(radius)) return 0;
+    constexpr double kShare = 16, kSpacings = 1.5;
+    double voxel = std::max(radius / kShare, kSpacings * spacing);
+    for (int round = 0; round < 6; ++round) {  // a surface has a quarter of the cells at twice the edge
+        const int64_t cells = std::max(cells_of(a, voxel), cells_of(b, voxel));
+        if (cells <= most + most / 10) break;
+        voxel *= std::max(1.05, std::sqrt(static_cast<double>(cells) / static_cast<double>(most)));
+    }
+    return voxel;
+}
+
+ThinScan thin_scan(const PointCloud& cloud, double voxel, bool own_normals) {
+    require_scan(cloud);
+    const ops::VoxelGrid grid = ops::voxel_grid(cloud.positions.view(), static_cast<float>(voxel));
+    Array<float, 2> points({grid.cells.rows(), 3}), normals({grid.cells.rows(), 3});
+    ops::voxel_centroids(grid, cloud.positions.view(), points.view());
+    estimate_normals(points.view(), normals.view(), {}, kNormalNeighbours, static_cast<float>(3 * voxel));
+    if (own_normals && has_normals(cloud))
+        turn_to_own(cloud, grid, normals.view());
+    else
+        orient_consistently(points.view(), normals.view(), kNormalNeighbours);
+    ops::PointIndex index{ops::Clouds(points.view())};
+    return {std::move(points), std::move(normals), cloud.origin, voxel, std::move(index)};
+}
+
+PoseSupport support_of(const ThinScan& source, const ThinScan& target, const RigidTransform& pose, int sign) {
+    constexpr double kAround = 3, kClose = 1.5, kOffPlane = 0.5, kCosine = 0.8660254037844386;  // 30 degrees
+    constexpr int64_t kChunk = 1024;
+    const RigidTransform local = between_origins(pose, source.origin, target.origin);
+    const int64_t n = source.size();
+    PoseSupport found;
+    found.points = n;
+    if (n == 0 || target.size() == 0) return found;
+    Array<float, 2> moved({n, 3}), distances_sq({n, 1});
+    Array<int32_t, 2> nearest({n, 1});
+    parallel_for(n, kChunk, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const float* p = source.points.data() + 3 * i;
+            const Vector3 q = local({p[0], p[1], p[2]});
+            for (int axis = 0; axis < 3; ++axis) moved.data()[3 * i + axis] = static_cast<float>(q[axis]);
+        }
+    });
+    ops::knn(target.index, moved.view(), nearest.view(), distances_sq.view());
+    const double cell = target.voxel;
+    std::vector<SupportCounts> counts(static_cast<size_t>((n + kChunk - 1) / kChunk));
+    parallel_for(n, kChunk, [&](int64_t begin, int64_t end) {
+        SupportCounts& count = counts[begin / kChunk];
+        for (int64_t i = begin; i < end; ++i) {
+            const int32_t j = nearest.data()[i];
+            const double distance_sq = distances_sq.data()[i];
+            if (j < 0 || distance_sq > kAround * kAround * cell * cell) continue;
+            ++count.around;
+            if (distance_sq > kClose * kClose * cell * cell) continue;
+            const float *a = source.normals.data() + 3 * i, *b = target.normals.data() + 3 * int64_t{j};
+            const Vector3 turned = local.rotate({a[0], a[1], a[2]});
+            double cosine = 0, off = 0;
+            for (int axis = 0; axis < 3; ++axis) {
+                cosine += sign * turned[axis] * b[axis];
+                off += b[axis] * (double{target.points.data()[3 * int64_t{j} + axis]} - moved.data()[3 * i + axis]);
+            }
+            if (std::abs(off) > kOffPlane * cell) continue;
+            count.opposite += cosine <= -kCosine;
+            if (cosine < kCosine) continue;
+            ++count.support;
+            count.distance_sq += distance_sq;
+        }
+    });
+    for (const SupportCounts& count : counts) {
+        found.around += count.around;
+        found.support += count.support;
+        found.opposite += count.opposite;
+        found.rmse += count.distance_sq;
+    }
+    found.rmse = found.support > 0 ? std::sqrt(found.rmse / static_cast<double>(found.support)) : 0;
+    return found;
+}
+
+}  // namespace stipple::geometry

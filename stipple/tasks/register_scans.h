@@ -1,0 +1,41 @@
+#pragma once
+// Several scans in one frame: registrations of pairs, then a pose graph that drops what does not fit.
+
+#include <functional>
+#include <span>
+
+#include "stipple/geometry/pose_graph.h"
+#include "stipple/tasks/register.h"
+
+namespace stipple::tasks {
+
+struct ScansOptions {
+    RegisterOptions pairs;        // of each pair; `initial` does not count
+    double min_confidence = 0.4;  // of a registration that becomes an edge
+    double tolerance = 0;         // of edges; 0: the cells that poses are judged by
+};
+
+/// Two scans, and what their registration became.
+struct ScanPair {
+    int32_t source = 0, target = 0;
+    Registration registration;
+    bool is_edge = false;     // confident enough
+    bool is_dropped = false;  // an edge that the others contradict
+    double residual = 0;      // of an edge: RMS displacement against the poses
+};
+
+struct RegisteredScans {
+    std::vector<geometry::RigidTransform> poses;  // to the coordinates of the first scan that is placed
+    std::vector<uint8_t> is_placed;
+    std::vector<ScanPair> pairs;  // every two scans, the later one as the source
+    double tolerance = 0, rms = 0;
+    int iterations = 0;
+    geometry::RegistrationVerdict verdict;  // failed: fewer than two scans are placed; doubtful: not all
+};
+
+/// Registers every pair, which is n (n - 1) / 2 registrations. `done` is called after each. Throws as register_clouds,
+/// and Error{bad_argument} for fewer than two scans or more than 500. Deterministic for any number of threads. CPU.
+RegisteredScans register_scans(std::span<const PointCloud* const> scans, const ScansOptions& options,
+                               const std::function<void()>& done = {});
+
+}  // namespace stipple::tasks
