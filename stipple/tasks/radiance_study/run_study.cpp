@@ -9,26 +9,14 @@
 #include "stipple/core/interrupt.h"
 #include "stipple/core/program_files.h"
 #include "stipple/radiance/evaluate.h"
+#include "stipple/radiance/train_keys.h"
 #include "stipple/tasks/upsampling_study/csv.h"
 #include "stipple/tasks/upsampling_study/run_study.h"
 
 namespace stipple::tasks::study {
 namespace {
 
-using radiance::StageOptions, radiance::StepPath, radiance::TrainOptions;
-
-std::string stage_text(const char* stage, const StageOptions& o) {
-    std::string grows;
-    for (const int step : o.pg_scale) grows += (grows.empty() ? "" : " ") + std::to_string(step);
-    return fmt::format(
-        "{0}.N_iters={1} {0}.N_rand={2} {0}.num_voxels={3} {0}.num_voxels_base={4} {0}.alpha_init={5} "
-        "{0}.lrate_density={6} {0}.lrate_features={7} {0}.lrate_network={8} {0}.lrate_decay={9} "
-        "{0}.weight_entropy_last={10} {0}.weight_rgbper={11} {0}.weight_tv_density={12} {0}.weight_tv_features={13} "
-        "{0}.fast_color_thres={14} {0}.pg_scale=[{15}] {0}.stepsize={16} {0}.refresh={17}",
-        stage, o.N_iters, o.N_rand, o.num_voxels, o.num_voxels_base, o.alpha_init, o.lrate_density, o.lrate_features,
-        o.lrate_network, o.lrate_decay, o.weight_entropy_last, o.weight_rgbper, o.weight_tv_density,
-        o.weight_tv_features, o.fast_color_thres, grows, o.stepsize, o.refresh);
-}
+using radiance::StepPath, radiance::TrainOptions;
 
 struct NumberColumn {
     const char* name;
@@ -133,10 +121,14 @@ void train_row(RadianceRow& row, const RadiancePlan& plan, const radiance::Scene
 
 }  // namespace
 
-std::string settings_text(const TrainOptions& o) {
-    return fmt::format("{} {} bbox_thres={} world_bound_scale={} deterministic={} half_network={} jitter={}",
-                       stage_text("coarse", o.coarse), stage_text("fine", o.fine), o.bbox_thres, o.world_bound_scale,
-                       o.deterministic, o.half_network, o.jitter);
+std::string settings_text(const TrainOptions& options) {
+    TrainOptions same = options;  // rows and seeds differ in these
+    same.path = TrainOptions().path;
+    same.seed = 0;
+    same.profile_steps = 0;
+    std::string text = radiance::to_toml(same);
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return text;
 }
 
 std::string radiance_rows_to_csv(const std::vector<RadianceRow>& rows) {
