@@ -12,7 +12,7 @@
 namespace stipple::radiance {
 namespace {
 
-constexpr size_t kLeastPoints = 8;         // fewer tell neither box nor depths
+constexpr size_t kLeastPoints = 8;         // fewer tell neither box nor depths: cameras do
 constexpr double kBoxShare = 0.01;         // of the points, outside on each side
 constexpr double kBoxMargin = 0.1;         // of the extent, on each side
 constexpr double kDepthShare = 0.005;      // of what cameras see, nearer or farther
