@@ -82,7 +82,7 @@ struct NearestPoints {
     torch::Tensor distances_sq;  // [m, k]; +infinity for none
 };
 
-/// ops::knn by an index made for this call. Gradients of the squared distances for points and queries.
+/// ops::knn among points that are searched once. Gradients of the squared distances for points and queries.
 NearestPoints knn(const Clouds& points, const Clouds& queries, int64_t k);
 
 /// ops::gather: out[i] = rows[indices[i]], indices [m] int32 of the clouds of `of_indices`. [m, c].
@@ -129,5 +129,10 @@ struct SoftProjection {
 /// queries and temperature; the points get none, as in the paper. A query that is not finite gets NaN.
 SoftProjection soft_project(const Clouds& points, const Clouds& queries, const torch::Tensor& neighbours,
                             const torch::Tensor& temperature, float min_sigma);
+
+/// ops::simplification of the beginnings of queries, dense: [clouds, sizes, 3] float64. nearest: [m] of knn. Gradients
+/// for the queries alone, what is nearest held fixed.
+torch::Tensor simplification(const Clouds& points, const Clouds& queries, const torch::Tensor& nearest,
+                             std::vector<int64_t> sizes);
 
 }  // namespace stipple::learn

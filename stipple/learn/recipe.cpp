@@ -196,6 +196,12 @@ public:
         add(table, "lambda", s.lambda);
         add(table, "smallest", s.smallest);
         add(table, "mean", s.mean);
+        add(table, "teacher", s.teacher);
+        add(table, "straight_through", s.straight_through);
+    }
+    void add(const std::string& table, ThinOptions& t) {
+        add(table, "share", t.share);
+        add(table, "least", t.least);
     }
     void add(const std::string& table, PoseOptions& p) {
         add(table, "angle", p.angle);
@@ -236,6 +242,7 @@ std::vector<Key> keys_of(Recipe& r) {
     k.add("patch", r.patch);
     k.add("sampling", r.sampling);
     k.add("pose", r.pose);
+    k.add("thin", r.thin);
     k.add("loss", "label_smoothing", r.loss.label_smoothing);
     k.add("loss", "transform_weight", r.loss.transform_weight);
     k.add("loss", "transform_convention", r.loss.transform_convention);
@@ -399,6 +406,7 @@ void validate(const Recipe& r) {
         fail(fmt::format("task must be one of {}", fmt::join(tasks, ", ")));
     validate(r.sampling);
     validate(r.pose);
+    validate(r.thin);
     require(r.data.held_out >= 0 && r.data.held_out <= 0.5, "data.held_out must be 0 to 0.5");
     require(r.data.held_out == 0 || r.data.validation.empty(), "data.validation and data.held_out exclude each other");
     require(r.data.points >= 1 && r.data.points <= 1 << 24, "data.points must be 1 to 16777216");

@@ -86,6 +86,7 @@ struct Recipe {
     PatchOptions patch;        // upsampling
     SamplingOptions sampling;  // sampling
     PoseOptions pose;          // registration, and sampling for it
+    ThinOptions thin;          // registration, reconstruction
     LossRecipe loss;
     OptimizerOptions optimizer;
     ScheduleOptions schedule;

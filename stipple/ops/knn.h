@@ -20,4 +20,10 @@ namespace stipple::ops {
 void knn(const PointIndex& index, const Clouds& queries, View<int32_t, 2> indices, View<float, 2> distances_sq,
          Stream stream = {});
 
+/// The same among points that are searched once: as by an index of them, and equal to it. Where clouds are small, CUDA
+/// compares every query with every point instead, O(m n) work in one launch: building an index would take longer.
+/// Points [n, c] as a PointIndex takes them.
+void knn(const Clouds& points, const Clouds& queries, View<int32_t, 2> indices, View<float, 2> distances_sq,
+         Stream stream = {});
+
 }  // namespace stipple::ops

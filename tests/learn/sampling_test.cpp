@@ -101,22 +101,33 @@ TEST(LearnSampling, TermsAreThoseOfTheirDefinitions) {
     const Clouds points = {p, ops::Batch::dense(clouds, n)};
     const NearestPoints near = knn(points, {q, ops::Batch::dense(clouds, count)}, 3);
     const torch::Tensor d = (q.reshape({clouds, count, 1, 3}) - p.reshape({clouds, 1, n, 3})).square().sum(3).detach();
-    for (const int64_t size : {count, int64_t{2}}) {
-        const SimplificationTerms terms = simplification_terms(points, q, near.distances_sq.select(1, 0), count, size);
-        const torch::Tensor few = d.slice(1, 0, size);
-        EXPECT_NEAR(terms.a.item<double>(), few.amin(2).mean().item<double>(), 1e-6);
-        EXPECT_NEAR(terms.m.item<double>(), few.amin(2).amax(1).mean().item<double>(), 1e-6);
-        EXPECT_NEAR(terms.b.item<double>(), few.amin(1).mean().item<double>(), 1e-6);
-        SamplingOptions options;
-        options.beta = 2;
-        options.gamma = 0.5;
-        options.delta = 0.1;
-        EXPECT_NEAR(simplification_loss(terms, options, size).item<double>(),
-                    terms.a.item<double>() + 2 * terms.m.item<double>() +
-                        (0.5 + 0.1 * static_cast<double>(size)) * terms.b.item<double>(),
-                    1e-9);
+    const std::vector<int64_t> sizes = {2, count};
+    const Clouds queries = {q, ops::Batch::dense(clouds, count)};
+    const torch::Tensor nearest = near.indices.select(1, 0).contiguous();
+    const torch::Tensor terms = simplification(points, queries, nearest, sizes);
+    SamplingOptions options;
+    options.beta = 2;
+    options.gamma = 0.5;
+    options.delta = 0.1;
+    double wanted = 0;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+        const auto at = static_cast<int64_t>(i);
+        const torch::Tensor few = d.slice(1, 0, sizes[i]);
+        const double a = few.amin(2).mean().item<double>(), m = few.amin(2).amax(1).mean().item<double>(),
+                     b = few.amin(1).mean().item<double>();
+        EXPECT_NEAR(terms.mean(0)[at][0].item<double>(), a, 1e-6);
+        EXPECT_NEAR(terms.mean(0)[at][1].item<double>(), m, 1e-6);
+        EXPECT_NEAR(terms.mean(0)[at][2].item<double>(), b, 1e-6);
+        wanted += a + 2 * m + (0.5 + 0.1 * static_cast<double>(sizes[i])) * b;
     }
-    simplification_loss(simplification_terms(points, q, near.distances_sq.select(1, 0), count, 2), {}, 2).backward();
+    EXPECT_NEAR(simplification_loss(terms, simplification_weights(options, sizes, torch::kCPU)).item<double>(), wanted,
+                1e-5);
+    options.mean = true;
+    EXPECT_NEAR(simplification_loss(terms, simplification_weights(options, sizes, torch::kCPU)).item<double>(),
+                wanted / 2, 1e-5);
+    const std::vector<int64_t> two = {2};
+    simplification_loss(simplification(points, queries, nearest, two), simplification_weights({}, two, torch::kCPU))
+        .backward();
     EXPECT_GT(q.grad().reshape({clouds, count, 3}).slice(1, 0, 2).abs().sum().item<double>(), 0);
     EXPECT_EQ(q.grad().reshape({clouds, count, 3}).slice(1, 2, count).abs().sum().item<double>(), 0);
 

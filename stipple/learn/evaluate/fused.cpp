@@ -18,11 +18,11 @@ std::vector<int64_t> fused_layers(const network::Network& network) {
         if (network.layers[i].kind != Kind::max_points) continue;
         const auto at = static_cast<size_t>(network.layers[i].inputs[0]);
         const Layer& linear = network.layers[at];
-        if (linear.kind != Kind::linear || !linear.options.norm || readers[at] != 1) continue;
+        if (linear.kind != Kind::linear || readers[at] != 1) continue;
         const Layer& before = network.layers[static_cast<size_t>(linear.inputs[0])];
         const ActivationKind activation = linear.options.activation.kind;
         if (activation != ActivationKind::none && activation != ActivationKind::relu) continue;
-        if (linear.type.channels >= 2 * before.type.channels) fused[i] = static_cast<int64_t>(at);
+        if (linear.type.channels >= before.type.channels) fused[i] = static_cast<int64_t>(at);
     }
     return fused;
 }
@@ -30,16 +30,33 @@ std::vector<int64_t> fused_layers(const network::Network& network) {
 torch::Tensor run_linear_max(const Layer& linear, const torch::Tensor& input, const LayerContext& context) {
     const network::LayerOptions& options = linear.options;
     const RunOptions& how = context.options;
-    STIPPLE_REQUIRE(!how.is_training || how.group || input.size(0) > 1, "{}: batch norm cannot learn from one row",
-                    linear.name);
+    STIPPLE_REQUIRE(!options.norm || !how.is_training || how.group || input.size(0) > 1,
+                    "{}: batch norm cannot learn from one row", linear.name);
     const ops::Batch& points = context.batches[static_cast<size_t>(linear.type.set)];
     std::vector<int64_t> offsets = {0};
     for (int64_t cloud = 0; linear.type.width > 1 && cloud < points.clouds(); ++cloud)
         offsets.push_back(points.end(cloud) * linear.type.width);
     const torch::Dtype type = type_of_products(context.parameter("weight"), how);
-    return linear_norm_max({input.to(type), linear.type.width > 1 ? ops::Batch::ragged(std::move(offsets)) : points},
-                           {.weight = context.parameter("weight").to(type),
-                            .bias = options.bias ? at_least_float(context.parameter("bias")) : torch::Tensor(),
+    const Clouds rows = {input.to(type), linear.type.width > 1 ? ops::Batch::ragged(std::move(offsets)) : points};
+    const torch::Tensor weight = context.parameter("weight").to(type);
+    const torch::Tensor bias = options.bias ? at_least_float(context.parameter("bias")) : torch::Tensor();
+    const bool has_relu = options.activation.kind == ActivationKind::relu;
+    if (!options.norm) {  // a norm that changes nothing, whose shift is the bias
+        const torch::Tensor one = torch::ones({linear.type.channels},
+                                              at_least_float(weight).options().requires_grad(false)),
+                            zero = torch::zeros_like(one);
+        return linear_norm_max(rows, {.weight = weight,
+                                      .bias = {},
+                                      .gamma = one,
+                                      .beta = bias.defined() ? bias : zero,
+                                      .running_mean = zero,
+                                      .running_var = one,
+                                      .eps = 0,
+                                      .has_relu = has_relu});
+    }
+    return linear_norm_max(rows,
+                           {.weight = weight,
+                            .bias = bias,
                             .gamma = context.parameter("norm.weight"),
                             .beta = context.parameter("norm.bias"),
                             .running_mean = context.parameter("norm.running_mean"),
@@ -47,7 +64,7 @@ torch::Tensor run_linear_max(const Layer& linear, const torch::Tensor& input, co
                             .eps = options.norm_eps,
                             .momentum = how.norm_momentum >= 0 ? how.norm_momentum : double{options.norm_momentum},
                             .uses_batch_statistics = how.is_training,
-                            .has_relu = options.activation.kind == ActivationKind::relu,
+                            .has_relu = has_relu,
                             .group = how.group});
 }
 

@@ -1,12 +1,13 @@
 #pragma once
-// Layers that are run as one function: a linear layer with batch norm and the maximum over points behind it.
+// Layers that are run as one function: a linear layer, with batch norm or without, and the maximum over points behind
+// it.
 
 #include "stipple/learn/evaluate/layer.h"
 
 namespace stipple::learn {
 
 /// By layer: for a max_points the position of the linear layer that linear_norm_max computes with it, else -1. That is
-/// a layer with batch norm and no activation or ReLU, at least twice as wide as its input, whose output nobody else
+/// a layer with no activation or ReLU, at least as wide as its input, whose output nobody else
 /// reads.
 std::vector<int64_t> fused_layers(const network::Network& network);
 

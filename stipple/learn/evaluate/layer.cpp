@@ -171,7 +171,7 @@ Tensor LayerRun::rotation() const {
     const Tensor square = (x() * x()).sum(1, true);
     const Tensor is_there = square > 0;
     const Tensor length = torch::sqrt(torch::where(is_there, square, torch::ones_like(square)));
-    const Tensor none = torch::tensor({1.0, 0.0, 0.0, 0.0}, torch::kFloat64).to(x().options()).unsqueeze(0);
+    const Tensor none = torch::eye(1, 4, x().options());  // made on the device: a graph can hold it
     const Tensor q = torch::where(is_there, x() / length, none.expand_as(x()));
     const Tensor w = q.select(1, 0), a = q.select(1, 1), b = q.select(1, 2), c = q.select(1, 3);
     const double sign = layer_.options.inverse ? -1 : 1;  // the transpose turns back
@@ -354,7 +354,6 @@ Tensor run_layer(const Layer& layer, const std::vector<Tensor>& inputs, const La
 
 bool can_be_recorded(const network::Network& network) {
     for (const Layer& layer : network.layers) switch (layer.kind) {
-            case Kind::rotation: return false;
             case Kind::flow_step:  // Newton's iterations end when all points have converged; steps of RK4 are fixed
                 if (layer.options.steps == 0) return false;
                 break;

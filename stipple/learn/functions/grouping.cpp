@@ -26,10 +26,8 @@ public:
                                  const GroupingBatches& batches, int64_t k) {
         const torch::Tensor indices = new_indices(points, {queries.size(0), k}),
                             distances_sq = new_floats(points, {queries.size(0), k});
-        const Stream stream = current_stream(points);
-        const ops::PointIndex index(clouds_of(points, batches.of_rows), stream);
-        ops::knn(index, clouds_of(queries, batches.of_indices), view_of<int32_t, 2>(indices),
-                 view_of<float, 2>(distances_sq), stream);
+        ops::knn(clouds_of(points, batches.of_rows), clouds_of(queries, batches.of_indices),
+                 view_of<int32_t, 2>(indices), view_of<float, 2>(distances_sq), current_stream(points));
         keep(context, batches);
         context->mark_non_differentiable({indices});
         context->save_for_backward({points, queries, indices});

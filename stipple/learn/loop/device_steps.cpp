@@ -101,7 +101,7 @@ void DeviceSteps::launch(int64_t count, data::BatchLoader& loader, const std::fu
 }
 
 void DeviceSteps::step() {
-    {
+    if (!statistics_.empty()) {
         const torch::NoGradGuard no_gradients;  // a copy, in two launches for all
         at::_foreach_zero_(statistics_before_);
         at::_foreach_add_(statistics_before_, statistics_, 1);

@@ -10,17 +10,17 @@ namespace stipple::learn {
 using ops::Batch;
 using torch::Tensor;
 
-SimplificationTerms simplification_terms(const Clouds& points, const Tensor& sampled, const Tensor& nearest_sq,
-                                         int64_t count, int64_t size) {
-    const int64_t clouds = points.batch.clouds();
-    const Tensor own = nearest_sq.reshape({clouds, count}).slice(1, 0, size).to(torch::kFloat64);
-    const Tensor few = sampled.reshape({clouds, count, 3}).slice(1, 0, size).reshape({clouds * size, 3});
-    const Tensor back = knn({few, Batch::dense(clouds, size)}, points, 1).distances_sq;
-    return {own.mean(), std::get<0>(own.max(1)).mean(), back.to(torch::kFloat64).mean()};
+Tensor simplification_weights(const SamplingOptions& options, std::span<const int64_t> sizes, torch::Device device) {
+    std::vector<double> weights;
+    const double over = options.mean ? static_cast<double>(sizes.size()) : 1;
+    for (const int64_t size : sizes)
+        for (const double weight : {1.0, options.beta, options.gamma + options.delta * static_cast<double>(size)})
+            weights.push_back(weight / over);
+    return torch::tensor(weights, torch::kFloat64).reshape({-1, 3}).to(device);
 }
 
-Tensor simplification_loss(const SimplificationTerms& terms, const SamplingOptions& options, int64_t size) {
-    return terms.a + options.beta * terms.m + (options.gamma + options.delta * static_cast<double>(size)) * terms.b;
+Tensor simplification_loss(const Tensor& terms, const Tensor& weights) {
+    return (terms.mean(0) * weights).sum();
 }
 
 Tensor sigma_of(const Tensor& temperature, double least) {

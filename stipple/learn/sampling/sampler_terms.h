@@ -1,6 +1,7 @@
 #pragma once
 // What a sampler's points are worth by themselves: SampleNet's losses, as plain functions of tensors.
 
+#include <span>
 #include <torch/types.h>
 
 #include "stipple/learn/functions.h"
@@ -8,18 +9,13 @@
 
 namespace stipple::learn {
 
-/// Means over the clouds of squared distances, float64 (SamplingOptions).
-struct SimplificationTerms {
-    torch::Tensor a, m, b;  // Q to P: mean and largest; P to Q: mean
-};
+/// Of the terms of simplification(), [sizes, 3] float64: 1, beta and gamma + delta size, over the number of sizes where
+/// options.mean.
+torch::Tensor simplification_weights(const SamplingOptions& options, std::span<const int64_t> sizes,
+                                     torch::Device device);
 
-/// points: the clouds P. sampled: [clouds * count, 3] of Q; the first `size` of each cloud count.
-/// nearest_sq: [clouds * count] squared distances of Q to P.
-SimplificationTerms simplification_terms(const Clouds& points, const torch::Tensor& sampled,
-                                         const torch::Tensor& nearest_sq, int64_t count, int64_t size);
-
-/// L_a + beta L_m + (gamma + delta size) L_b.
-torch::Tensor simplification_loss(const SimplificationTerms& terms, const SamplingOptions& options, int64_t size);
+/// Sum over the sizes of L_a + beta L_m + (gamma + delta size) L_b, means over the clouds of terms [clouds, sizes, 3].
+torch::Tensor simplification_loss(const torch::Tensor& terms, const torch::Tensor& weights);
 
 /// max(t^2, least), float64; no gradient where the floor holds.
 torch::Tensor sigma_of(const torch::Tensor& temperature, double least);

@@ -38,6 +38,7 @@ public:
     void prepare(int64_t batch, int buffers, int threads, torch::Device device) override {
         ShapeObjective::prepare(batch, buffers, threads, device);
         task_->prepare(device);
+        weights_ = simplification_weights(recipe().sampling, sizes_, device);
     }
     std::vector<std::string> sums() const override { return {"loss", "task_loss", "simplification", "sigma", "steps"}; }
     Scores scores(std::span<const double> sums) const override {
@@ -51,7 +52,7 @@ public:
 
 private:
     struct Sampled {
-        Tensor simplified, nearest_sq, projected;
+        Tensor simplified, nearest, projected;  // nearest: [clouds * count] of the cloud
     };
     Sampled sample(Module& module, const Clouds& points, const RunOptions& options) const;
     StepOutput step_of(Module& module, const ShapeBatch& batch, const RunOptions& options) override;
@@ -64,6 +65,7 @@ private:
     SampleNetOptions options_;
     std::vector<int64_t> sizes_;
     std::unique_ptr<ShapeTask> task_;
+    Tensor weights_;  // of the terms of simplification
 };
 
 SamplerObjective::Sampled SamplerObjective::sample(Module& module, const Clouds& points,
@@ -71,11 +73,13 @@ SamplerObjective::Sampled SamplerObjective::sample(Module& module, const Clouds&
     const Tensor simplified = module.run(points.batch, {{"points", points.rows}}, options).at("simplified");
     const Clouds queries = {simplified, ops::Batch::dense(points.batch.clouds(), options_.count)};
     const NearestPoints near = knn(points, queries, std::max<int64_t>(1, options_.neighbours));
-    const Tensor nearest_sq = near.distances_sq.select(1, 0);
-    if (options_.neighbours == 0) return {simplified, nearest_sq, simplified};  // S-NET
-    const Tensor temperature = module.parameters().at("temperature.value");
-    return {simplified, nearest_sq,
-            soft_project(points, queries, near.indices, temperature.to(torch::kFloat32), options_.min_sigma).projected};
+    const Tensor nearest = near.indices.select(1, 0).contiguous();
+    if (options_.neighbours == 0) return {simplified, nearest, simplified};  // S-NET
+    const Tensor temperature = module.parameters().at("temperature.value").to(torch::kFloat32);
+    Tensor projected = soft_project(points, queries, near.indices, temperature, options_.min_sigma).projected;
+    if (recipe().sampling.straight_through && options.is_training)
+        projected = projected + (gather(points, nearest, queries.batch) - projected).detach();
+    return {simplified, nearest, projected};
 }
 
 StepOutput SamplerObjective::step_of(Module& module, const ShapeBatch& batch, const RunOptions& options) {
@@ -87,18 +91,15 @@ StepOutput SamplerObjective::step_of(Module& module, const ShapeBatch& batch, co
     const Clouds points = {views == 1 ? looks[0] : torch::cat(looks), ops::Batch::dense(views * clouds, batch.size)};
     const Sampled sampled = sample(module, points, options);
     const ProfileMark of_loss(options.profiler, "loss");
-    Tensor task, simplification;
+    Tensor task;
     for (const int64_t size : sizes_) {
         const Tensor term = task_->loss(batch, prefix(sampled.projected, views * clouds, size), size);
-        const Tensor simple = simplification_loss(
-            simplification_terms(points, sampled.simplified, sampled.nearest_sq, options_.count, size), weights, size);
         task = task.defined() ? task + term : term;
-        simplification = simplification.defined() ? simplification + simple : simple;
     }
-    if (weights.mean) {
-        task = task / static_cast<double>(sizes_.size());
-        simplification = simplification / static_cast<double>(sizes_.size());
-    }
+    if (weights.mean) task = task / static_cast<double>(sizes_.size());
+    const Clouds simplified = {sampled.simplified, ops::Batch::dense(views * clouds, options_.count)};
+    const Tensor simplification =
+        simplification_loss(learn::simplification(points, simplified, sampled.nearest, sizes_), weights_);
     const Tensor sigma = options_.neighbours == 0
                              ? torch::zeros_like(task)
                              : sigma_of(module.parameters().at("temperature.value"), options_.min_sigma);
@@ -173,7 +174,7 @@ private:
     const char* score_name() const { return recipe().task == "registration" ? "rotation_error" : "chamfer"; }
     TaskTerms terms(Module& module, const ShapeBatch& batch, const RunOptions& options) const {
         return recipe().task == "registration" ? registration_terms(module, batch, recipe(), options)
-                                               : reconstruction_terms(module, batch, options);
+                                               : reconstruction_terms(module, batch, recipe(), options);
     }
     StepOutput step_of(Module& module, const ShapeBatch& batch, const RunOptions& options) override {
         const TaskTerms found = terms(module, batch, options);

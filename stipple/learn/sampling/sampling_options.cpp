@@ -27,6 +27,7 @@ void validate(const SamplingOptions& options) {
     require_number("sampling.gamma", options.gamma, 1e9);
     require_number("sampling.delta", options.delta, 1e9);
     require_number("sampling.lambda", options.lambda, 1e9);
+    require_number("sampling.teacher", options.teacher, 1);
     if (options.smallest < 1 || options.smallest > 65536)
         throw Error(ErrorCode::bad_config, "sampling.smallest must be 1 to 65536");
 }
@@ -37,6 +38,11 @@ void validate(const PoseOptions& options) {
     require_number("pose.rotation_weight", options.rotation_weight, 1e9);
     require_number("pose.translation_weight", options.translation_weight, 1e9);
     require_number("pose.chamfer_weight", options.chamfer_weight, 1e9);
+}
+
+void validate(const ThinOptions& options) {
+    require_number("thin.share", options.share, 1);
+    if (options.least < 1 || options.least > 65536) throw Error(ErrorCode::bad_config, "thin.least must be 1 to 65536");
 }
 
 }  // namespace stipple::learn

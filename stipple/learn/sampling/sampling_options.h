@@ -15,6 +15,19 @@ struct SamplingOptions {
     double alpha = 30, beta = 1, gamma = 1, delta = 0, lambda = 1;
     int64_t smallest = 8;  // progressive: beginnings of so many points, twice as many and so on have the loss too
     bool mean = false;     // progressive: the mean over the beginnings, else their sum
+    /// Classification: this share of the task's loss is by what the frozen network says of the whole cloud (the
+    /// divergence of the two predictions), the rest by the labels, which it knows by heart on the clouds it was trained
+    /// on.
+    double teacher = 0;
+    /// The task gets the nearest points themselves, and their gradients are those of the soft projection.
+    bool straight_through = false;
+};
+
+/// Registration, reconstruction: inputs of fewer points, so that the network serves sampled clouds too. Both clouds of
+/// a pair are thinned apart; what is reconstructed is the whole cloud.
+struct ThinOptions {
+    double share = 0;    // of the clouds
+    int64_t least = 16;  // points that are left: the logarithm uniform from this to all
 };
 
 /// Of pairs for registration: the template is the source, turned and moved.
@@ -32,5 +45,6 @@ std::vector<int64_t> sampled_sizes(int64_t smallest, int64_t count, bool is_prog
 /// Throws Error{bad_config} for numbers out of range.
 void validate(const SamplingOptions& options);
 void validate(const PoseOptions& options);
+void validate(const ThinOptions& options);
 
 }  // namespace stipple::learn

@@ -34,8 +34,6 @@ public:
     void make(int64_t epoch, int64_t item, const data::LoaderSlot& slot) override;
     StepOutput step(Module& module, const data::LoadedBatch& batch, const RunOptions& options) final;
     bool has_device_batches() const override { return device_batches_ != nullptr; }
-    /// Losses search for nearest points, and an index of points has memory of its own.
-    bool can_be_recorded() const override { return false; }
     void set_order(std::span<const int64_t> order) override;
     StepOutput step_on_device(Module& module, const StepClock& clock, const RunOptions& options) final;
     bool has_validation() const override { return !data_.held_out.empty(); }

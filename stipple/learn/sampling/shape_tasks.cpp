@@ -3,7 +3,9 @@
 #include <torch/torch.h>
 
 #include "stipple/learn/losses.h"
+#include "stipple/learn/sampling/fold_norms.h"
 #include "stipple/learn/sampling/pose_terms.h"
+#include "stipple/learn/sampling/thin_clouds.h"
 #include "stipple/models/registry.h"
 #include "stipple/tasks/weights.h"
 
@@ -12,7 +14,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr uint64_t kPoseSeed = 0x504F5345;  // keeps apart from other uses of the seed
+constexpr uint64_t kPoseSeed = 0x504F5345, kSourceSeed = 0x534F5552, kTemplateSeed = 0x54454D50;  // uses of the seed
 
 /// [clouds]: squared distances, mean both ways, summed.
 Tensor chamfer_of(const Clouds& a, const Clouds& b) {
@@ -43,6 +45,7 @@ public:
     FrozenTask(models::Model model, std::string path) : model_(std::move(model)), path_(std::move(path)) {}
 
     void prepare(torch::Device device) override {
+        fold_norms(model_);
         module_ = std::make_unique<Module>(model_.network, model_.weights, device);
         for (const Tensor& parameter : module_->trained()) Tensor(parameter).requires_grad_(false);
     }
@@ -67,8 +70,8 @@ private:
 
 class ClassificationTask : public FrozenTask {
 public:
-    ClassificationTask(models::Model model, const std::string& path, const LabelData& data)
-        : FrozenTask(std::move(model), path) {
+    ClassificationTask(models::Model model, const std::string& path, const LabelData& data, double teacher)
+        : FrozenTask(std::move(model), path), teacher_(teacher) {
         int64_t classes = 0;
         for (const network::Output& output : network().outputs)
             if (output.name == "logits" && network()[output.tensor].type.level == network::Level::cloud)
@@ -81,7 +84,10 @@ public:
     bool is_better_larger() const override { return true; }
     std::vector<Tensor> looks(const ShapeBatch& batch) const override { return {batch.points}; }
     Tensor loss(const ShapeBatch& batch, const Tensor& sampled, int64_t size) const override {
-        return cross_entropy(logits(batch, sampled, size), batch.labels);
+        const Tensor found = logits(batch, sampled, size);
+        if (teacher_ == 0) return cross_entropy(found, batch.labels);
+        const Tensor taught = distillation(found, whole(batch), 1);
+        return teacher_ == 1 ? taught : teacher_ * taught + (1 - teacher_) * cross_entropy(found, batch.labels);
     }
     Tensor score(const ShapeBatch& batch, const Tensor& sampled, int64_t size) const override {
         return logits(batch, sampled, size).argmax(1).eq(batch.labels);
@@ -91,6 +97,12 @@ private:
     Tensor logits(const ShapeBatch& batch, const Tensor& sampled, int64_t size) const {
         return run({ops::Batch::dense(batch.count, size)}, {{"points", sampled}}).at("logits");
     }
+    Tensor whole(const ShapeBatch& batch) const {
+        const torch::NoGradGuard no_gradients;
+        return logits(batch, batch.points, batch.size);
+    }
+
+    const double teacher_;
 };
 
 class RegistrationTask : public FrozenTask {
@@ -162,7 +174,7 @@ std::unique_ptr<ShapeTask> make_shape_task(const Recipe& recipe, const LabelData
     models::Model model = models::load_model(path);
     switch (shape) {
         case models::SamplerShape::classification:
-            return std::make_unique<ClassificationTask>(std::move(model), path, data);
+            return std::make_unique<ClassificationTask>(std::move(model), path, data, recipe.sampling.teacher);
         case models::SamplerShape::registration:
             return std::make_unique<RegistrationTask>(std::move(model), path, recipe);
         case models::SamplerShape::reconstruction: return std::make_unique<ReconstructionTask>(std::move(model), path);
@@ -172,12 +184,20 @@ std::unique_ptr<ShapeTask> make_shape_task(const Recipe& recipe, const LabelData
 
 TaskTerms registration_terms(Module& module, const ShapeBatch& batch, const Recipe& recipe, const RunOptions& options) {
     const PoseTensors truth = poses_of(batch, recipe);
-    return pose_loss(module, batch.points, moved_by(truth, batch.points), batch.count, batch.size, truth, recipe.pose,
-                     options);
+    const bool thins = options.is_training && recipe.thin.share > 0;
+    const auto look = [&](uint64_t salt) {
+        return thins ? thinned(batch.clouds(), batch.number, recipe.thin, recipe.run.seed ^ salt) : batch.points;
+    };
+    return pose_loss(module, look(kSourceSeed), moved_by(truth, look(kTemplateSeed)), batch.count, batch.size, truth,
+                     recipe.pose, options);
 }
 
-TaskTerms reconstruction_terms(Module& module, const ShapeBatch& batch, const RunOptions& options) {
-    const Tensor made = module.run(batch.batch(), {{"points", batch.points}}, options).at("reconstructed");
+TaskTerms reconstruction_terms(Module& module, const ShapeBatch& batch, const Recipe& recipe,
+                               const RunOptions& options) {
+    const Tensor input = options.is_training && recipe.thin.share > 0
+                             ? thinned(batch.clouds(), batch.number, recipe.thin, recipe.run.seed ^ kSourceSeed)
+                             : batch.points;
+    const Tensor made = module.run(batch.batch(), {{"points", input}}, options).at("reconstructed");
     const Tensor errors =
         chamfer_of({made, ops::Batch::dense(batch.count, made.size(0) / batch.count)}, batch.clouds());
     return {errors.mean(), errors.detach()};

@@ -36,6 +36,7 @@ std::unique_ptr<ShapeTask> make_shape_task(const Recipe& recipe, const LabelData
 TaskTerms registration_terms(Module& module, const ShapeBatch& batch, const Recipe& recipe, const RunOptions& options);
 
 /// An autoencoder on the batch; scores are chamfer distances, squared, both ways.
-TaskTerms reconstruction_terms(Module& module, const ShapeBatch& batch, const RunOptions& options);
+TaskTerms reconstruction_terms(Module& module, const ShapeBatch& batch, const Recipe& recipe,
+                               const RunOptions& options);
 
 }  // namespace stipple::learn

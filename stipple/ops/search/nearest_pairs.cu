@@ -5,6 +5,8 @@
 namespace stipple::ops::cuda {
 namespace {
 
+constexpr int64_t kFewPoints = 256;  // of a cloud: every point against every other, without a hierarchy
+
 struct BothWays {
     PacketJob job[2];
     NeighbourRows rows[2];
@@ -31,6 +33,11 @@ void nearest_pairs(const Clouds& a, const Clouds& b, View<int32_t, 1> b_of_a, Vi
     const bool wanted[2] = {b_of_a.elements() > 0 || sq_of_a.elements() > 0,
                             a_of_b.elements() > 0 || sq_of_b.elements() > 0};
     if (!wanted[0] && !wanted[1]) return;
+    if (a.batch.largest() <= kFewPoints && b.batch.largest() <= kFewPoints) {
+        if (wanted[0]) nearest_of_few(b, a, b_of_a.data(), sq_of_a.data(), 1, stream);
+        if (wanted[1]) nearest_of_few(a, b, a_of_b.data(), sq_of_b.data(), 1, stream);
+        return;
+    }
     HierarchyPlan plan_a(a, /*with_boxes=*/wanted[1]), plan_b(b, /*with_boxes=*/wanted[0]);
     const Scratch<std::byte> memory(plan_a.bytes() + plan_b.bytes(), raw(stream));
     plan_a.place(memory.get(), raw(stream));

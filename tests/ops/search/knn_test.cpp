@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "stipple/core/parallel.h"
@@ -26,7 +27,16 @@ KnnResult run(const Array<float, 2>& points, const Batch& point_batch, const Arr
     Guarded<int32_t, 2> indices({queries.size(0), k}, device);
     Guarded<float, 2> distances_sq({queries.size(0), k}, device);
     ops::knn(PointIndex(at.clouds), from.clouds, indices.view(), distances_sq.view());
-    return {indices.get(), distances_sq.get()};
+    // Without an index it is the same.
+    Guarded<int32_t, 2> again({queries.size(0), k}, device);
+    Guarded<float, 2> again_sq({queries.size(0), k}, device);
+    ops::knn(at.clouds, from.clouds, again.view(), again_sq.view());
+    KnnResult result = {indices.get(), distances_sq.get()};
+    const Array<int32_t, 2> others = again.get();
+    const Array<float, 2> others_sq = again_sq.get();
+    EXPECT_TRUE(std::equal(others.data(), others.data() + others.elements(), result.indices.data()));
+    EXPECT_TRUE(std::equal(others_sq.data(), others_sq.data() + others_sq.elements(), result.distances_sq.data()));
+    return result;
 }
 
 KnnResult run(const Array<float, 2>& points, const Array<float, 2>& queries, int64_t k, Device device) {
