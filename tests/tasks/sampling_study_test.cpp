@@ -1,8 +1,6 @@
 // The study of samplers on toy clouds and networks that nobody has trained: every number against a plain reading of its
 // definition.
 
-#include "stipple/tasks/sampling_study/run_study.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "stipple/core/parallel.h"
 #include "stipple/core/rng.h"
 #include "stipple/tasks/sampling_study/find_weights.h"
+#include "stipple/tasks/sampling_study/run_study.h"
 #include "stipple/tasks/sampling_study/tables.h"
 #include "tests/support/reference_network.h"
 #include "tests/support/reference_weights.h"
@@ -215,12 +214,10 @@ TEST_F(SamplingStudy, VoxelsAreOfTheFinestGridThatFits) {
 
 TEST_F(SamplingStudy, SamplersTakeDistinctPointsWhateverTheBatches) {
     const SamplingClouds clouds = sampling_clouds(set, SamplingTask::classification, {});
-    const std::string weights = classifier(),
-                      fixed = sampler("samplenet-cls-16", {{"count", "16"}}),
+    const std::string weights = classifier(), fixed = sampler("samplenet-cls-16", {{"count", "16"}}),
                       snet = sampler("snet-cls-16", {{"count", "16"}, {"neighbours", "0"}}),
                       any = sampler("samplenet-cls-progressive", {{"count", "24"}, {"progressive", "true"}});
-    const std::string gumbel =
-        save_random(folder / "gumbel-cls-16.safetensors", "gumbel-subset", {{"count", "16"}});
+    const std::string gumbel = save_random(folder / "gumbel-cls-16.safetensors", "gumbel-subset", {{"count", "16"}});
     const std::map<SamplingMethod, std::string> paths = {{SamplingMethod::critical, weights},
                                                          {SamplingMethod::gumbel, gumbel},
                                                          {SamplingMethod::snet, snet},
@@ -360,20 +357,22 @@ TEST_F(SamplingStudy, AccuracyIsTheShareOfRightAnswers) {
     EXPECT_DOUBLE_EQ(scores.class_accuracy, static_cast<double>(right) / 12);  // classes are of one size
     EXPECT_TRUE(std::isnan(scores.rotation) && std::isnan(scores.nre));
     EXPECT_TRUE(contains(message_of([&] { judge.score(few, 19); }), "points for 12 clouds of 19"));
-    const std::string other =
-        save_random(folder / "other.safetensors", "pointnet-classifier", {{"classes", "7"}, {"feature_transform", "false"}});
+    const std::string other = save_random(folder / "other.safetensors", "pointnet-classifier",
+                                          {{"classes", "7"}, {"feature_transform", "false"}});
     EXPECT_NE(message_of([&] { TaskJudge(other, set, clouds, where()); }), "");
 }
 
 TEST_F(SamplingStudy, PosesAndTheirConsistencyAreTheDefinition) {
     const SamplingClouds pairs = sampling_clouds(set, SamplingTask::registration, {.turns = 2});
-    const std::string path = save_random(folder / "pcrnet.safetensors", "pcrnet", {{"features", "32"}, {"hidden", "16"}});
+    const std::string path =
+        save_random(folder / "pcrnet.safetensors", "pcrnet", {{"features", "32"}, {"hidden", "16"}});
     const models::Model model = models::load_model(path);
     TaskJudge judge(path, set, pairs, where(4));
     std::vector<Array<float, 2>> few;
     for (int look = 0; look < 2; ++look)
         few.push_back(points_at(equal(pairs, look),
-                                StudySampler(SamplingMethod::fps, "", 0, where()).choose(equal(pairs, look), 10, 0), 10));
+                                StudySampler(SamplingMethod::fps, "", 0, where()).choose(equal(pairs, look), 10, 0),
+                                10));
     const ops::Batch batch = ops::Batch::dense(pairs.size(), 10);
     const auto run = test::run_reference(model.network, model.weights, {batch, batch},
                                          {{"source", few[0].view()}, {"template", few[1].view()}});
@@ -393,8 +392,9 @@ TEST_F(SamplingStudy, PosesAndTheirConsistencyAreTheDefinition) {
         for (size_t p = 0; p < 10; ++p)
             for (size_t axis = 0; axis < 3; ++axis)
                 for (size_t from = 0; from < 3; ++from)
-                    back[3 * p + axis] += static_cast<float>(truth[4 * from + axis]) *
-                                          few[1].data()[3 * (10 * c + static_cast<int64_t>(p)) + static_cast<int64_t>(from)];
+                    back[3 * p + axis] +=
+                        static_cast<float>(truth[4 * from + axis]) *
+                        few[1].data()[3 * (10 * c + static_cast<int64_t>(p)) + static_cast<int64_t>(from)];
         consistency += naive_chamfer(few[0].data() + 30 * c, 10, back.data(), 10);
     }
     std::sort(angles.begin(), angles.end());
@@ -415,13 +415,13 @@ TEST_F(SamplingStudy, PosesAndTheirConsistencyAreTheDefinition) {
 
 TEST_F(SamplingStudy, NreIsTheMeanOfRatios) {
     const SamplingClouds clouds = sampling_clouds(set, SamplingTask::reconstruction, {});
-    const std::string path =
-        save_random(folder / "autoencoder.safetensors", "autoencoder", {{"count", "40"}, {"latent", "8"}, {"hidden", "8"}});
+    const std::string path = save_random(folder / "autoencoder.safetensors", "autoencoder",
+                                         {{"count", "40"}, {"latent", "8"}, {"hidden", "8"}});
     const models::Model model = models::load_model(path);
     TaskJudge judge(path, set, clouds, where());
     std::vector<Array<float, 2>> few;
-    few.push_back(points_at(
-        equal(clouds), StudySampler(SamplingMethod::random, "", 0, where()).choose(equal(clouds), 9, 1), 9));
+    few.push_back(
+        points_at(equal(clouds), StudySampler(SamplingMethod::random, "", 0, where()).choose(equal(clouds), 9, 1), 9));
     const auto errors = [&](const Array<float, 2>& rows) {
         const auto run = test::run_reference(model.network, model.weights,
                                              ops::Batch::dense(clouds.size(), rows.size(0) / clouds.size()),
@@ -465,9 +465,8 @@ TEST_F(SamplingStudy, RowsAreStoredAndOnlyWhatIsMissingIsComputed) {
     EXPECT_LE(told, sampling_rows(how));
     // Classification: all, four methods and one progressive by two sizes, SampleNet 8, S-NET 16, both sweeps.
     const auto count = [&](SamplingSweep sweep, SamplingTask task) {
-        return std::count_if(first.rows.begin(), first.rows.end(), [&](const SamplingRow& row) {
-            return row.sweep == sweep && row.task == task;
-        });
+        return std::count_if(first.rows.begin(), first.rows.end(),
+                             [&](const SamplingRow& row) { return row.sweep == sweep && row.task == task; });
     };
     EXPECT_EQ(count(SamplingSweep::size, SamplingTask::classification), 1 + 5 * 2 + 2);
     EXPECT_EQ(count(SamplingSweep::neighbours, SamplingTask::classification), 4);

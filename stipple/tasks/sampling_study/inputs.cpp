@@ -80,10 +80,22 @@ metrics::Motion turned_by(const double uniform[3], double angle) {
         c[axis] = std::cos(radians);
         s[axis] = std::sin(radians);
     }
-    return {c[2] * c[1], c[2] * s[1] * s[0] - s[2] * c[0], c[2] * s[1] * c[0] + s[2] * s[0], 0,
-            s[2] * c[1], s[2] * s[1] * s[0] + c[2] * c[0], s[2] * s[1] * c[0] - c[2] * s[0], 0,
-            -s[1],       c[1] * s[0],                      c[1] * c[0],                      0,
-            0,           0,                                0,                                1};
+    return {c[2] * c[1],
+            c[2] * s[1] * s[0] - s[2] * c[0],
+            c[2] * s[1] * c[0] + s[2] * s[0],
+            0,
+            s[2] * c[1],
+            s[2] * s[1] * s[0] + c[2] * c[0],
+            s[2] * s[1] * c[0] - c[2] * s[0],
+            0,
+            -s[1],
+            c[1] * s[0],
+            c[1] * c[0],
+            0,
+            0,
+            0,
+            0,
+            1};
 }
 
 SamplingClouds sampling_clouds(const data::DataSet& set, SamplingTask task, const SamplingInputs& options) {

@@ -18,14 +18,14 @@ struct SamplingInputs {
 
 struct SamplingClouds {
     SamplingTask task = SamplingTask::classification;
-    int64_t n = 0;                            // points of every cloud
-    Array<float, 2> points;                   // [clouds * n, 3]; registration: sources
-    Array<float, 2> templates;                // registration: the same clouds turned, in other orders
-    std::vector<metrics::Motion> motions;     // registration: from source to template
-    std::vector<int64_t> items;               // which of the data set
-    std::vector<int32_t> labels;              // of the data set's classes
-    std::vector<std::string> classes;         // their names
-    bool is_short = false;                    // a cloud has fewer points than the task takes: n is of that one
+    int64_t n = 0;                         // points of every cloud
+    Array<float, 2> points;                // [clouds * n, 3]; registration: sources
+    Array<float, 2> templates;             // registration: the same clouds turned, in other orders
+    std::vector<metrics::Motion> motions;  // registration: from source to template
+    std::vector<int64_t> items;            // which of the data set
+    std::vector<int32_t> labels;           // of the data set's classes
+    std::vector<std::string> classes;      // their names
+    bool is_short = false;                 // a cloud has fewer points than the task takes: n is of that one
 
     int64_t size() const { return static_cast<int64_t>(items.size()); }
     /// 2 for registration: what is sampled of each item.

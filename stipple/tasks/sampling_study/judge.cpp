@@ -16,15 +16,12 @@ namespace {
 
 using ops::Batch;
 
-constexpr SamplingScoreColumn kScoreColumns[] = {{"accuracy", &SamplingScores::accuracy},
-                                                 {"class_accuracy", &SamplingScores::class_accuracy},
-                                                 {"rotation", &SamplingScores::rotation},
-                                                 {"rotation_median", &SamplingScores::rotation_median},
-                                                 {"below_5", &SamplingScores::below_5},
-                                                 {"rotation_doubled", &SamplingScores::rotation_doubled},
-                                                 {"consistency", &SamplingScores::consistency},
-                                                 {"nre", &SamplingScores::nre},
-                                                 {"chamfer", &SamplingScores::chamfer}};
+constexpr SamplingScoreColumn kScoreColumns[] = {
+    {"accuracy", &SamplingScores::accuracy},       {"class_accuracy", &SamplingScores::class_accuracy},
+    {"rotation", &SamplingScores::rotation},       {"rotation_median", &SamplingScores::rotation_median},
+    {"below_5", &SamplingScores::below_5},         {"rotation_doubled", &SamplingScores::rotation_doubled},
+    {"consistency", &SamplingScores::consistency}, {"nre", &SamplingScores::nre},
+    {"chamfer", &SamplingScores::chamfer}};
 
 Array<float, 2> copy_to(View<const float, 2> rows, Device device) {
     Array<float, 2> host({rows.size(0), rows.size(1)});
@@ -120,8 +117,9 @@ std::vector<double> chamfer_distances(const EqualClouds& a, const EqualClouds& b
             used_b({count}, device);
         Array<float, 1> sq_a({count * a.n}, device), sq_b({count * b.n}, device), mean_a({count}, device),
             mean_b({count}, device);
-        ops::chamfer(ops::Clouds(from.view(), Batch::dense(count, a.n)), ops::Clouds(to.view(), Batch::dense(count, b.n)),
-                     ops::DistanceNorm::squared, {near_a.view(), sq_a.view(), mean_a.view(), used_a.view()},
+        ops::chamfer(ops::Clouds(from.view(), Batch::dense(count, a.n)),
+                     ops::Clouds(to.view(), Batch::dense(count, b.n)), ops::DistanceNorm::squared,
+                     {near_a.view(), sq_a.view(), mean_a.view(), used_a.view()},
                      {near_b.view(), sq_b.view(), mean_b.view(), used_b.view()});
         const Array<float, 1> one = mean_a.to(Device{}), other = mean_b.to(Device{});
         for (int64_t i = 0; i < count; ++i) distances.push_back(double{one.data()[i]} + other.data()[i]);
@@ -219,8 +217,7 @@ SamplingScores TaskJudge::score_poses(const EqualClouds& sources, const EqualClo
                      static_cast<double>(angles.size());
     scores.rotation_doubled = mean_over(doubled);
     const Array<float, 2> back = turned_back(templates, clouds_.motions);
-    scores.consistency =
-        mean_over(chamfer_distances(sources, {back.view(), templates.n}, device, runner_.max_batch()));
+    scores.consistency = mean_over(chamfer_distances(sources, {back.view(), templates.n}, device, runner_.max_batch()));
     return scores;
 }
 

@@ -9,7 +9,7 @@ namespace stipple::tasks::study {
 
 /// Numbers of one sample of all clouds; NaN where the task has none.
 struct SamplingScores {
-    double accuracy = NAN, class_accuracy = NAN;  // classification: of clouds, and the mean over the classes
+    double accuracy = NAN, class_accuracy = NAN;   // classification: of clouds, and the mean over the classes
     double rotation = NAN, rotation_median = NAN;  // registration: geodesic angle in degrees
     double below_5 = NAN;                          // share of pairs below 5 degrees
     double rotation_doubled = NAN;                 // mean of what SampleNet's program prints: twice the angle

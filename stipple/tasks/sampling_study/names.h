@@ -21,10 +21,10 @@ const char* title_of(SamplingTask task);
 SamplingTask sampling_task_by_name(std::string_view name);
 
 enum class SamplingMethod {
-    all,     // every point: what samples are compared with
-    random,  // a uniform subset
-    fps,     // farthest points, from the first
-    voxel,   // a point of each cell of the finest grid with at most m occupied ones, completed by farthest points
+    all,          // every point: what samples are compared with
+    random,       // a uniform subset
+    fps,          // farthest points, from the first
+    voxel,        // a point of each cell of the finest grid with at most m occupied ones, completed by farthest points
     critical,     // those that win most channels of a classifier's max
     gumbel,       // Gumbel subset sampling, trained for each size
     snet,         // S-NET, likewise

@@ -38,14 +38,10 @@ std::string sampling_rows_to_csv(const std::vector<SamplingRow>& rows) {
             csv.columns.push_back(std::string(kind) + column.name);
     csv.columns.push_back("key");
     for (const SamplingRow& row : rows) {
-        std::vector<std::string> cells = {name_of(row.sweep),
-                                          name_of(row.task),
-                                          row.network,
-                                          name_of(row.method),
-                                          std::to_string(row.points),
-                                          std::to_string(row.change.neighbours),
-                                          csv_text(row.change.scale),
-                                          std::to_string(row.clouds)};
+        std::vector<std::string> cells = {
+            name_of(row.sweep),         name_of(row.task),          row.network,
+            name_of(row.method),        std::to_string(row.points), std::to_string(row.change.neighbours),
+            csv_text(row.change.scale), std::to_string(row.clouds)};
         for (const SamplingScores* scores : {&row.hard, &row.soft})
             for (const SamplingScoreColumn& column : sampling_score_columns())
                 cells.push_back(csv_text(scores->*column.member));

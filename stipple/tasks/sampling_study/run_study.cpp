@@ -272,10 +272,9 @@ int64_t sampling_rows(const SamplingPlan& plan) {
         std::find(plan.methods.begin(), plan.methods.end(), SamplingMethod::samplenet) != plan.methods.end();
     int64_t rows = 0;
     for (const SamplingTask task : plan.tasks)
-        rows += static_cast<int64_t>(
-            networks_of(plan, task).size() *
-            (1 + plan.methods.size() * sizes_of(plan, task).size() +
-             (has_sweeps ? std::size(kSweptNeighbours) + std::size(kSweptScales) : 0)));
+        rows += static_cast<int64_t>(networks_of(plan, task).size() *
+                                     (1 + plan.methods.size() * sizes_of(plan, task).size() +
+                                      (has_sweeps ? std::size(kSweptNeighbours) + std::size(kSweptScales) : 0)));
     return rows;
 }
 
@@ -287,8 +286,8 @@ std::vector<WantedSampler> wanted_samplers(const SamplingPlan& plan) {
                 if (!is_trained(method)) continue;
                 const bool is_progressive = method == SamplingMethod::progressive;
                 for (const int64_t size : is_progressive ? std::vector<int64_t>{0} : sizes_of(plan, task))
-                    wanted.push_back({sampler_name(method, task, network->network, size), method, task,
-                                      network->network, size});
+                    wanted.push_back(
+                        {sampler_name(method, task, network->network, size), method, task, network->network, size});
             }
     return wanted;
 }
@@ -307,8 +306,7 @@ SamplingResult run_sampling_study(const SamplingPlan& plan) {
         if (clouds.is_short)
             result.notes.push_back(fmt::format("{}: clouds of {} points, where the protocol has {}", title_of(task),
                                                clouds.n, points_of(task)));
-        for (const TaskNetworkName* network : networks)
-            TaskStudy(plan, clouds, *network, store, result).run();
+        for (const TaskNetworkName* network : networks) TaskStudy(plan, clouds, *network, store, result).run();
     }
     return result;
 }

@@ -74,8 +74,9 @@ ReportTable classification_table(const std::vector<SamplingRow>& rows) {
     const SamplingTask task = SamplingTask::classification;
     const std::vector<std::string> networks = networks_with_rows(rows, task);
     ReportTable table;
-    table.caption = std::string("Classification: overall accuracy by the number of points. Plain: the task network has "
-                                "seen full clouds alone while it was trained; robust: also thinned ones. ") +
+    table.caption = std::string(
+                        "Classification: overall accuracy by the number of points. Plain: the task network has "
+                        "seen full clouds alone while it was trained; robust: also thinned ones. ") +
                     kAboutSoft;
     table.columns = {{"method"}, {"points", "", true}};
     for (const std::string& network : networks) {
@@ -83,10 +84,10 @@ ReportTable classification_table(const std::vector<SamplingRow>& rows) {
         table.columns.push_back({network + ", soft (%)", network + "_soft_accuracy", true});
     }
     for (const std::string& network : networks) {
-        table.columns.push_back({network + ", sampled, mean of classes (%)", network + "_hard_class_accuracy", true,
-                                 false});
-        table.columns.push_back({network + ", soft, mean of classes (%)", network + "_soft_class_accuracy", true,
-                                 false});
+        table.columns.push_back(
+            {network + ", sampled, mean of classes (%)", network + "_hard_class_accuracy", true, false});
+        table.columns.push_back(
+            {network + ", soft, mean of classes (%)", network + "_soft_class_accuracy", true, false});
         table.columns.push_back({network + ", clouds", network + "_clouds", true, false});
     }
     begin_rows(table, rows, task, [&](SamplingMethod method, int64_t points) {
@@ -110,10 +111,11 @@ ReportTable classification_table(const std::vector<SamplingRow>& rows) {
 ReportTable registration_table(const std::vector<SamplingRow>& rows) {
     const SamplingTask task = SamplingTask::registration;
     ReportTable table;
-    table.caption = std::string("Registration: the angle between the rotation that PCRNet finds and the true one. "
-                                "Doubled: the mean as SampleNet's program prints it, twice the angle. Consistency: "
-                                "chamfer distance, squared, both ways, between the sampled source and the sampled "
-                                "template turned back. ") +
+    table.caption = std::string(
+                        "Registration: the angle between the rotation that PCRNet finds and the true one. "
+                        "Doubled: the mean as SampleNet's program prints it, twice the angle. Consistency: "
+                        "chamfer distance, squared, both ways, between the sampled source and the sampled "
+                        "template turned back. ") +
                     kAboutSoft;
     table.columns = {{"method"},
                      {"points", "", true},
@@ -147,9 +149,10 @@ ReportTable registration_table(const std::vector<SamplingRow>& rows) {
 ReportTable reconstruction_table(const std::vector<SamplingRow>& rows) {
     const SamplingTask task = SamplingTask::reconstruction;
     ReportTable table;
-    table.caption = std::string("Reconstruction: NRE, the mean over clouds of the error of what the autoencoder makes "
-                                "of a sample over that of what it makes of the whole cloud; errors are chamfer "
-                                "distances, squared, both ways. ") +
+    table.caption = std::string(
+                        "Reconstruction: NRE, the mean over clouds of the error of what the autoencoder makes "
+                        "of a sample over that of what it makes of the whole cloud; errors are chamfer "
+                        "distances, squared, both ways. ") +
                     kAboutSoft;
     table.columns = {{"method"},
                      {"points", "", true},
