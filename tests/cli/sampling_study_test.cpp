@@ -71,7 +71,7 @@ TEST_F(CliSamplingStudy, WritesTablesFiguresAndPageAndGoesOn) {
 
     // Again: nothing is computed anew, and programs get every number.
     const std::string stored = read_file(out + "/results.csv");
-    const LaunchResult second = study({"--turns", "2", "--json"});
+    const LaunchResult second = study({"--turns", "2", "--json", "--reconstruction-data", folder / "toy.stpk"});
     expect_success(second);
     EXPECT_EQ(read_file(out + "/results.csv"), stored);
     const Json rows = json_of(second)["rows"];
@@ -130,6 +130,68 @@ TEST_F(CliSamplingStudy, DryRunsTellWhatWouldBeTrained) {
     EXPECT_FALSE(std::filesystem::exists(folder / "out"));
     const LaunchResult help = stipple({"study", "sampling", "--help"});
     EXPECT_TRUE(contains(help.out, "METHOD-TASK[-plain]-SIZE.safetensors")) << help.out;
+}
+
+// Another program stands in for the one that trains: what it is called with, and what becomes of its weights.
+TEST_F(CliSamplingStudy, TrainsWhatIsMissingOnce) {
+    namespace fs = std::filesystem;
+    fs::create_directories(folder / "bin");
+    fs::copy_file(STIPPLE_PROGRAM, folder / "bin/stipple");
+    write_file(folder / "bin/stipple-learn", "#!/bin/sh\necho \"$@\" >> " + (folder / "calls") +
+                                                 "\nwhile [ $# -gt 0 ]; do [ \"$1\" = -o ] && out=$2; shift; done\n"
+                                                 "case $out in *-16) exit 3;; esac\n"
+                                                 "mkdir -p \"$out\" && cp " +
+                                                 (folder / "w/samplenet-cls-8.safetensors") +
+                                                 " \"$out/weights.safetensors\"\n");
+    fs::permissions(folder / "bin/stipple-learn", fs::perms::owner_all);
+    Launch launch;
+    launch.arguments = {folder / "bin/stipple",
+                        "study",
+                        "sampling",
+                        "--device",
+                        "cpu",
+                        "--data",
+                        folder / "toy.stpk",
+                        "--samplers",
+                        folder / "w",
+                        "--robust",
+                        folder / "w/mine.safetensors",
+                        "-o",
+                        folder / "out",
+                        "--tasks",
+                        "cls",
+                        "--methods",
+                        "samplenet",
+                        "--sizes",
+                        "8,16",
+                        "--train",
+                        "--epochs",
+                        "3",
+                        "--seed",
+                        "5",
+                        "--set",
+                        "run.batch=4"};
+    launch.environment = {{"STIPPLE_PROGRESS", "never"}};
+    const LaunchResult first = run_launch(launch);
+    EXPECT_EQ(first.exit_code, 0) << report(first);
+    std::vector<std::string> calls = lines_of(read_file(folder / "calls"));
+    ASSERT_EQ(calls.size(), 3u);  // plain of 8 and 16, robust of 16
+    EXPECT_TRUE(contains(calls[0], "train samplenet --task cls --network " + (folder / "w/pointnet-plain.safetensors") +
+                                       " --count 8 --data " + (folder / "toy.stpk") +
+                                       " --seed 5 --epochs 3 --set run.batch=4 -o " +
+                                       (folder / "out/trained/samplenet-cls-plain-8")))
+        << calls[0];
+    EXPECT_TRUE(contains(calls[2], "--network " + (folder / "w/mine.safetensors") + " --count 16")) << calls[2];
+    EXPECT_TRUE(contains(first.err, "samplenet-cls-16: its training ended with status 3")) << first.err;
+    EXPECT_TRUE(contains(first.out, "no weights samplenet-cls-16")) << first.out;
+    const std::string stored = read_file(folder / "out/results.csv");
+    EXPECT_TRUE(contains(stored, "size,cls,plain,samplenet,8")) << stored;
+    // Again: what was trained is there.
+    EXPECT_EQ(run_launch(launch).exit_code, 0);
+    calls = lines_of(read_file(folder / "calls"));
+    ASSERT_EQ(calls.size(), 5u);
+    for (size_t i = 3; i < 5; ++i) EXPECT_TRUE(contains(calls[i], "--count 16")) << calls[i];
+    EXPECT_EQ(read_file(folder / "out/results.csv"), stored);
 }
 
 }  // namespace

@@ -112,6 +112,8 @@ TEST(SamplingStudyNames, FollowOneScheme) {
     EXPECT_TRUE(contains(message_of([] { sampling_method_by_name("all"); }), "there are random, fps, voxel"));
     for (const char* name : {"samplenet-cls-32", "samplenet-cls-plain-32", "pointnet-plain", "autoencoder"})
         EXPECT_TRUE(contains(sampler_scheme(), name)) << name;
+    EXPECT_EQ(training_of(SamplingMethod::gumbel, SamplingTask::classification, 8, "c.st"),
+              (std::vector<std::string>{"gumbel-subset", "--task", "cls", "--network", "c.st", "--count", "8"}));
     const std::vector<std::string> call = training_of(SamplingMethod::snet, SamplingTask::registration, 16, "p.st");
     for (const char* word : {"--task", "reg", "--network", "p.st", "16", "model.neighbours=0", "data.classes=car"})
         EXPECT_NE(std::find(call.begin(), call.end(), word), call.end()) << word;
@@ -470,7 +472,7 @@ TEST_F(SamplingStudy, RowsAreStoredAndOnlyWhatIsMissingIsComputed) {
     };
     EXPECT_EQ(count(SamplingSweep::size, SamplingTask::classification), 1 + 5 * 2 + 2);
     EXPECT_EQ(count(SamplingSweep::neighbours, SamplingTask::classification), 4);
-    EXPECT_EQ(count(SamplingSweep::temperature, SamplingTask::classification), 6);
+    EXPECT_EQ(count(SamplingSweep::temperature, SamplingTask::classification), 7);
     EXPECT_EQ(count(SamplingSweep::size, SamplingTask::reconstruction), 1 + 4 * 2);
     EXPECT_EQ(count(SamplingSweep::size, SamplingTask::registration), 0);
     for (const SamplingRow& row : first.rows) {
@@ -537,7 +539,7 @@ TEST_F(SamplingStudy, TablesHaveSampledAndSoftInColumnsOfTheirOwn) {
     EXPECT_TRUE(contains(csv, "SampleNet,32,0.806,0.83,0.865,0.871")) << csv;
     EXPECT_TRUE(contains(csv, "FPS,32,,,0.834,,")) << csv;
     EXPECT_TRUE(contains(tex, "SampleNet & 32 & 80.6 & 83.0 & 86.5 & 87.1")) << tex;
-    EXPECT_TRUE(contains(to_csv(results_table(rows)), "size,cls,robust,samplenet,32,,1,10,0.865")) << csv;
+    EXPECT_TRUE(contains(to_csv(results_table(rows)), "size,cls,robust,samplenet,32,,1,,10,0.865")) << csv;
     EXPECT_TRUE(sampling_tables({}).empty());
 }
 
@@ -546,6 +548,7 @@ TEST_F(SamplingStudy, PicturesAreShapeByShape) {
     how.networks = {{"robust", classifier()}};
     const std::vector<SamplePicture> pictures = sample_pictures(how, SamplingTask::classification, 8, 3);
     ASSERT_EQ(pictures.size(), 3u * 4);
+    EXPECT_EQ(std::set<std::string>({pictures[0].shape, pictures[4].shape, pictures[8].shape}).size(), 3u);
     EXPECT_EQ(pictures[0].method, "random");
     EXPECT_EQ(pictures[3].method, "critical points");
     EXPECT_EQ(pictures[0].shape, pictures[3].shape);

@@ -20,6 +20,7 @@ constexpr int64_t kPictureShapes = 3, kPicturePoints = 32;
 
 struct SamplingArguments {
     DataArguments data;
+    std::string reconstruction_data;  // "": as data
     std::string output = "runs/sampling", samplers;
     std::vector<std::string> tasks, methods, settings;
     std::vector<int64_t> sizes;
@@ -88,11 +89,13 @@ void find_networks(const SamplingArguments& arguments, study::SamplingPlan& plan
 }
 
 /// Trains into OUTPUT/trained/NAME; weights are then found there.
-void train_weights(const std::string& name, std::vector<std::string> call, const SamplingArguments& arguments,
-                   const Common& common, Result& result) {
+void train_weights(const std::string& name, SamplingTask task, std::vector<std::string> call,
+                   const SamplingArguments& arguments, const Common& common, Result& result) {
     const std::string folder = arguments.output + "/trained/" + name;
     study::make_folders(arguments.output + "/trained");
-    call.insert(call.end(), {"--data", arguments.data.path, "--seed", std::to_string(common.seed)});
+    const bool has_own = task == SamplingTask::reconstruction && !arguments.reconstruction_data.empty();
+    call.insert(call.end(), {"--data", has_own ? arguments.reconstruction_data : arguments.data.path, "--seed",
+                             std::to_string(common.seed)});
     if (arguments.epochs > 0) call.insert(call.end(), {"--epochs", std::to_string(arguments.epochs)});
     for (const std::string& setting : arguments.settings) call.insert(call.end(), {"--set", setting});
     log_info("{}: {}", name, folder);
@@ -111,7 +114,7 @@ std::vector<std::string> train_missing(const SamplingArguments& arguments, study
             continue;
         trained.push_back(network.weights);
         if (!common.dry_run)
-            train_weights(network.weights, study::training_of(network), arguments, common, result);
+            train_weights(network.weights, network.task, study::training_of(network), arguments, common, result);
         else
             plan.networks[network.network] = network.weights;
     }
@@ -120,7 +123,7 @@ std::vector<std::string> train_missing(const SamplingArguments& arguments, study
         if (!plan.find_sampler(wanted.name).empty()) continue;
         trained.push_back(wanted.name);
         if (!common.dry_run)
-            train_weights(wanted.name,
+            train_weights(wanted.name, wanted.task,
                           study::training_of(wanted.method, wanted.task, wanted.size, plan.networks.at(wanted.network)),
                           arguments, common, result);
     }
@@ -196,11 +199,18 @@ Result run_study_sampling(const SamplingArguments& arguments, const Arguments& a
         return result;
     }
     // Mistakes of the data are told before anything is trained.
-    data::DataSet set = load_data(arguments.data, "test", 2048, common, result.warnings);
+    data::DataSet set = load_data(arguments.data, "test", 2048, common, result.warnings), larger;
     if (arguments.normalise) data::to_unit_spheres(set.clouds);
     plan.set = &set;
+    if (!arguments.reconstruction_data.empty()) {
+        DataArguments own = arguments.data;
+        own.path = arguments.reconstruction_data;
+        larger = load_data(own, "test", 2048, common, result.warnings);
+        if (arguments.normalise) data::to_unit_spheres(larger.clouds);
+        plan.reconstruction_set = &larger;
+    }
     if (arguments.train) train_missing(arguments, plan, common, result);
-    for (const SamplingTask task : plan.tasks) (void)study::sampling_clouds(set, task, plan.inputs);
+    for (const SamplingTask task : plan.tasks) (void)study::sampling_clouds(set_of(plan, task), task, plan.inputs);
     std::optional<Progress> progress;
     progress.emplace("study", study::sampling_rows(plan), progress_mode(common), "rows");
     plan.advance = [&](int64_t rows) { progress->add(rows); };
@@ -219,6 +229,9 @@ Command add_study_sampling(Arguments& group, Common& common) {
     auto arguments = std::make_shared<SamplingArguments>();
     Arguments& app = group.command("sampling", "Samplers by size, task and task network, sampled and soft points");
     Option data = app.option("--data", arguments->data.path, "Data set with a test split").text("PACK");
+    app.option("--reconstruction-data", arguments->reconstruction_data,
+               "For rec, whose clouds have 2048 points [--data]")
+        .text("PACK");
     add_layout(app, arguments->data);
     app.option("-o,--output", arguments->output, "Folder; rows that are in it are kept");
     app.option("--tasks", arguments->tasks, "Of cls, reg, rec these [all]").separated_by(',').text("TASK,...");

@@ -23,6 +23,12 @@ struct Measure {
     bool is_logarithmic;
 };
 
+std::string heading_of(SamplingTask task) {
+    std::string text = title_of(task);
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
+    return text;
+}
+
 Measure measure_of(SamplingTask task) {
     switch (task) {
         case SamplingTask::classification: return {"accuracy", "%", &study::SamplingScores::accuracy, 100, false};
@@ -84,7 +90,8 @@ picture::LineChart size_chart(const std::vector<SamplingRow>& rows, SamplingTask
     for (const picture::Series& series : chart.series)
         for (const double x : series.x) low = std::min(low, x), high = std::max(high, x);
     const double value = whole.empty() ? NAN : measure.scale * (whole[0]->hard.*measure.member);
-    if (low < high && std::isfinite(value) && (value > 0 || !measure.is_logarithmic))
+    // Of all points two looks are the same: nothing to compare with.
+    if (low < high && std::isfinite(value) && measure.member != kConsistency.member)
         chart.series.push_back({.name = fmt::format("all {} points", whole[0]->points),
                                 .x = {low, high},
                                 .y = {value, value},
@@ -119,12 +126,10 @@ Mesh balls_at(const PointCloud& points, float radius) {
 Image draw_sampling_task(const std::vector<SamplingRow>& rows, SamplingTask task) {
     std::vector<picture::LineChart> charts;
     for (const std::string& network : networks_with_rows(rows, task)) {
-        const bool is_cls = task == SamplingTask::classification;
-        charts.push_back(size_chart(
-            rows, task, network, measure_of(task),
-            is_cls ? fmt::format("Classification, {} task network", network)
-                   : fmt::format("{}, {}", task == SamplingTask::registration ? "Registration" : "Reconstruction",
-                                 network)));
+        const bool has_several = task == SamplingTask::classification;
+        charts.push_back(
+            size_chart(rows, task, network, measure_of(task),
+                       fmt::format("{}, {}{}", heading_of(task), network, has_several ? " task network" : "")));
         if (task == SamplingTask::registration)
             charts.push_back(size_chart(rows, task, network, kConsistency, "Consistency of two sampled looks"));
     }
@@ -144,7 +149,7 @@ Image draw_sampling_sweep(const std::vector<SamplingRow>& rows, SamplingSweep sw
             for (const SamplingRow* row : rows_of(rows, sweep, task, network, SamplingMethod::samplenet)) {
                 series.x.push_back(is_k ? static_cast<double>(row->change.neighbours) : row->change.scale);
                 series.y.push_back(measure.scale * (row->soft.*measure.member));
-                chart.title = fmt::format("{}, SampleNet of {}, soft points", title_of(task), row->points);
+                chart.title = fmt::format("{}, SampleNet of {} points, soft", heading_of(task), row->points);
             }
             if (!series.x.empty()) chart.series.push_back(std::move(series));
         }

@@ -132,8 +132,8 @@ std::string sampler_scheme() {
 std::vector<std::string> training_of(SamplingMethod method, SamplingTask task, int64_t size,
                                      const std::string& network_weights) {
     STIPPLE_REQUIRE(is_trained(method), "{} is not trained", name_of(method));
-    std::vector<std::string> arguments = {"samplenet", "--task", name_of(task), "--network", network_weights};
-    if (method == SamplingMethod::gumbel) arguments.insert(arguments.end(), {"--method", "gumbel"});
+    std::vector<std::string> arguments = {method == SamplingMethod::gumbel ? "gumbel-subset" : "samplenet", "--task",
+                                          name_of(task), "--network", network_weights};
     const bool is_progressive = method == SamplingMethod::progressive;
     arguments.insert(arguments.end(), {"--count", std::to_string(is_progressive ? kProgressivePoints : size)});
     if (is_progressive) arguments.push_back("--progressive");

@@ -32,7 +32,7 @@ const char* name_of(SamplingSweep sweep) {
 
 std::string sampling_rows_to_csv(const std::vector<SamplingRow>& rows) {
     Csv csv;
-    csv.columns = {"sweep", "task", "network", "method", "points", "neighbours", "temperature", "clouds"};
+    csv.columns = {"sweep", "task", "network", "method", "points", "neighbours", "temperature", "sigma", "clouds"};
     for (const char* kind : {"hard_", "soft_"})
         for (const SamplingScoreColumn& column : sampling_score_columns())
             csv.columns.push_back(std::string(kind) + column.name);
@@ -41,7 +41,7 @@ std::string sampling_rows_to_csv(const std::vector<SamplingRow>& rows) {
         std::vector<std::string> cells = {
             name_of(row.sweep),         name_of(row.task),          row.network,
             name_of(row.method),        std::to_string(row.points), std::to_string(row.change.neighbours),
-            csv_text(row.change.scale), std::to_string(row.clouds)};
+            csv_text(row.change.scale), csv_text(row.sigma),        std::to_string(row.clouds)};
         for (const SamplingScores* scores : {&row.hard, &row.soft})
             for (const SamplingScoreColumn& column : sampling_score_columns())
                 cells.push_back(csv_text(scores->*column.member));
@@ -69,6 +69,7 @@ std::vector<SamplingRow> load_sampling_rows(const std::string& path) {
             row.points = count_cell(cell(cells, "points"));
             row.change.neighbours = count_cell(cell(cells, "neighbours"));
             row.change.scale = csv_number(cell(cells, "temperature"));
+            row.sigma = csv_number(cell(cells, "sigma"));
             row.clouds = count_cell(cell(cells, "clouds"));
             for (const SamplingScoreColumn& column : sampling_score_columns()) {
                 row.hard.*column.member = csv_number(cell(cells, std::string("hard_") + column.name));

@@ -80,7 +80,7 @@ public:
           store_(store),
           result_(result),
           inputs_(fmt::format("{} seed={}", fingerprint(clouds), plan.inputs.seed)),
-          judge_(plan.networks.at(network.network), *plan.set, clouds, options()) {
+          judge_(plan.networks.at(network.network), set_of(plan, clouds.task), clouds, options()) {
         for (const int64_t size : sizes_of(plan, clouds.task))
             if (size <= clouds.n) sizes_.push_back(size);
     }
@@ -154,10 +154,11 @@ private:
 
     /// Rows of a method whose sampler serves all of these sizes, ascending.
     void run_method(SamplingMethod method, const std::vector<int64_t>& sizes, const std::string& weights);
-    SamplingScores soft_scores(SoftSampler& sampler, int64_t m, const SoftChange& change) {
+    void score_soft(SoftSampler& sampler, SamplingRow& row) {
         std::vector<Array<float, 2>> few;
-        for (int i = 0; i < clouds_.looks(); ++i) few.push_back(sampler.project(look(i), m, change));
-        return judge_.score(few, m);
+        for (int i = 0; i < clouds_.looks(); ++i) few.push_back(sampler.project(look(i), row.points, row.change));
+        row.soft = judge_.score(few, row.points);
+        if (sampler.neighbours() > 0) row.sigma = row.change.scale * row.change.scale * sampler.sigma();
     }
     void run_sweeps();
     void finish(const SamplingRow& row) {
@@ -215,8 +216,7 @@ void TaskStudy::run_method(SamplingMethod method, const std::vector<int64_t>& si
         for (int i = 0; i < clouds_.looks(); ++i)
             few.push_back(points_at(look(i), chosen[static_cast<size_t>(i)], row.points));
         row.hard = judge_.score(few, row.points);
-        if (soft && row.points <= soft->count() && soft->neighbours() <= clouds_.n)
-            row.soft = soft_scores(*soft, row.points, {});
+        if (soft && row.points <= soft->count() && soft->neighbours() <= clouds_.n) score_soft(*soft, row);
         store_.add(row);
         tell(row);
         finish(row);
@@ -254,13 +254,17 @@ void TaskStudy::run_sweeps() {
         }
         if (!soft) soft.emplace(path, options());
         if (row.change.neighbours == 0 && soft->neighbours() > clouds_.n) continue;
-        row.soft = soft_scores(*soft, size, row.change);
+        score_soft(*soft, row);
         store_.add(row);
         finish(row);
     }
 }
 
 }  // namespace
+
+const data::DataSet& set_of(const SamplingPlan& plan, SamplingTask task) {
+    return task == SamplingTask::reconstruction && plan.reconstruction_set ? *plan.reconstruction_set : *plan.set;
+}
 
 std::vector<int64_t> usual_sizes(SamplingTask task) {
     if (task == SamplingTask::registration) return {16, 32, 64, 128};
@@ -302,7 +306,7 @@ SamplingResult run_sampling_study(const SamplingPlan& plan) {
                                                    network.network, network.weights));
         const std::vector<const TaskNetworkName*> networks = networks_of(plan, task);
         if (networks.empty()) continue;
-        const SamplingClouds clouds = sampling_clouds(*plan.set, task, plan.inputs);
+        const SamplingClouds clouds = sampling_clouds(set_of(plan, task), task, plan.inputs);
         if (clouds.is_short)
             result.notes.push_back(fmt::format("{}: clouds of {} points, where the protocol has {}", title_of(task),
                                                clouds.n, points_of(task)));

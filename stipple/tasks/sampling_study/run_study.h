@@ -27,12 +27,14 @@ struct SamplingRow {
     SoftChange change = {};  // neighbours, temperature
     int64_t clouds = 0;      // or pairs
     SamplingScores hard;     // of points of the cloud
+    double sigma = NAN;      // of the soft projection: what squared distances are divided by
     SamplingScores soft;     // before they were replaced by points of the cloud; empty where there is no such thing
     std::string key;         // fingerprints of clouds and weights: a stored row counts while they are the same
 };
 
 struct SamplingPlan {
     const data::DataSet* set = nullptr;
+    const data::DataSet* reconstruction_set = nullptr;  // of reconstruction, whose clouds are larger; null: `set`
     std::vector<SamplingTask> tasks;
     std::vector<SamplingMethod> methods;
     std::vector<int64_t> sizes;  // empty: those of usual_sizes()
@@ -48,10 +50,12 @@ struct SamplingPlan {
     std::function<void(const std::string& line)> report = {};  // a row is done
 };
 
+const data::DataSet& set_of(const SamplingPlan& plan, SamplingTask task);
+
 /// 8 to 512; registration 16 to 128.
 std::vector<int64_t> usual_sizes(SamplingTask task);
 inline constexpr int64_t kSweptNeighbours[] = {1, 3, 7, 16};
-inline constexpr double kSweptScales[] = {0, 0.25, 0.5, 1, 2, 4};
+inline constexpr double kSweptScales[] = {0, 0.25, 0.5, 1, 2, 4, 16};
 /// The size whose SampleNet the sweeps are of, where there is one.
 inline constexpr int64_t kSweptSize = 32;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace stipple::tasks::study {
 namespace {
@@ -184,6 +185,7 @@ ReportTable sweep_table(const std::vector<SamplingRow>& rows, SamplingSweep swee
                      {"network"},
                      {"points", "", true},
                      {is_k ? "neighbours" : "temperature (of the trained)", is_k ? "neighbours" : "temperature", true},
+                     {"sigma (1e-3)", "sigma", true},
                      {"accuracy (%)", "soft_accuracy", true},
                      {"rotation (deg)", "soft_rotation", true},
                      {"NRE", "soft_nre", true}};
@@ -197,9 +199,10 @@ ReportTable sweep_table(const std::vector<SamplingRow>& rows, SamplingSweep swee
                               row.network,
                               {static_cast<double>(row.points), 0},
                               is_k ? Cell(static_cast<double>(row.change.neighbours), 0) : Cell(row.change.scale, 2),
+                              {1e3 * row.sigma, 3, 1e3},
                               percent(row.soft.accuracy),
                               {row.soft.rotation, 2},
-                              {row.soft.nre, 2}});
+                              {row.soft.nre, 3}});
     }
     return table;
 }
@@ -209,6 +212,29 @@ PointCloud cloud_of(View<const float, 2> rows) {
     for (int64_t i = 0; i < rows.size(0); ++i)
         for (int axis = 0; axis < 3; ++axis) cloud.positions.view()(i, axis) = rows(i, axis);
     return cloud;
+}
+
+/// So many clouds, of different classes as far as there are.
+void keep_different(SamplingClouds& clouds, int64_t count) {
+    std::vector<int64_t> kept, rest;
+    std::set<int32_t> classes;
+    for (int64_t c = 0; c < clouds.size(); ++c)
+        (classes.insert(clouds.labels[static_cast<size_t>(c)]).second ? kept : rest).push_back(c);
+    kept.insert(kept.end(), rest.begin(), rest.end());
+    if (clouds.size() <= count) return;
+    kept.resize(static_cast<size_t>(count));
+    SamplingClouds few;
+    few.task = clouds.task;
+    few.n = clouds.n;
+    few.classes = clouds.classes;
+    few.points = Array<float, 2>({count * clouds.n, 3});
+    for (const int64_t c : kept) {
+        std::copy_n(clouds.points.data() + 3 * c * clouds.n, 3 * clouds.n,
+                    few.points.data() + 3 * few.size() * clouds.n);
+        few.items.push_back(clouds.items[static_cast<size_t>(c)]);
+        few.labels.push_back(clouds.labels[static_cast<size_t>(c)]);
+    }
+    clouds = std::move(few);
 }
 
 /// Weights of a method for pictures; "" where it needs none, nothing where there are none.
@@ -274,6 +300,7 @@ ReportTable results_table(const std::vector<SamplingRow>& rows) {
                      {"points", "", true},
                      {"neighbours", "", true},
                      {"temperature", "", true},
+                     {"sigma", "", true},
                      {"clouds", "", true}};
     for (const char* kind : {"hard_", "soft_"})
         for (const SamplingScoreColumn& column : sampling_score_columns())
@@ -287,6 +314,7 @@ ReportTable results_table(const std::vector<SamplingRow>& rows) {
                  {static_cast<double>(row.points), 0},
                  row.change.neighbours > 0 ? Cell(static_cast<double>(row.change.neighbours), 0) : Cell(),
                  {row.change.scale, 2},
+                 {row.sigma, 6},
                  {static_cast<double>(row.clouds), 0}};
         for (const SamplingScores* scores : {&row.hard, &row.soft})
             for (const SamplingScoreColumn& column : sampling_score_columns())
@@ -301,9 +329,10 @@ std::vector<SamplePicture> sample_pictures(const SamplingPlan& plan, SamplingTas
         if (entry.task == task && plan.networks.contains(entry.network)) network = &entry;
     if (!network) return {};
     SamplingInputs inputs = plan.inputs;
-    inputs.clouds = shapes;
+    inputs.clouds = 8 * shapes;  // some of them of different classes
     inputs.turns = 1;
-    const SamplingClouds clouds = sampling_clouds(*plan.set, task, inputs);
+    SamplingClouds clouds = sampling_clouds(set_of(plan, task), task, inputs);
+    keep_different(clouds, shapes);
     const EqualClouds equal{clouds.points.view(), clouds.n};
     const int64_t count = std::min(m, clouds.n);
     std::vector<std::vector<SamplePicture>> of_shape(static_cast<size_t>(clouds.size()));
