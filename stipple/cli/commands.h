@@ -41,6 +41,8 @@ Command add_completion(Arguments& root, Common& common);
 Command add_train_elsewhere(Arguments& root, Common& common);
 /// Throws the error of a command that is in stipple-learn.
 Result refuse_without_learn(const char* command);
+/// Throws that error where there is no stipple-learn: for commands that start it.
+void require_learn(const char* command);
 Command add_precision_elsewhere(Arguments& group, Common& common);
 /// Whether a command line is for stipple-learn: train, and the studies that train.
 bool is_for_stipple_learn(int argc, char** argv);

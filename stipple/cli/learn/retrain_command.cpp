@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "stipple/cli/common/child_program.h"
 #include "stipple/cli/common/table.h"
-#include "stipple/cli/learn/child_program.h"
 #include "stipple/cli/study/commands.h"
 #include "stipple/core/folder.h"
 #include "stipple/core/log.h"

@@ -15,6 +15,7 @@ Command add_study_real(Arguments& group, Common& common);
 Command add_study_cost(Arguments& group, Common& common);
 Command add_study_diagrams(Arguments& group, Common& common);
 Command add_study_radiance(Arguments& group, Common& common);
+Command add_study_sampling(Arguments& group, Common& common);
 
 /// A plan over the shapes of a folder, the first `shapes` or all for 0, without methods and conditions. What reading
 /// meshes warns of goes into the result, which must outlive the plan.
@@ -36,6 +37,9 @@ std::string command_line(const Arguments& app, const Common& common);
 /// it may be overwritten.
 void require_study_folder(const std::string& path, const Common& common);
 
+/// A table as the terminal or --table shows it, and as --json has it.
+std::string table_text(const study::ReportTable& table, const Common& common);
+Json rows_json(const study::ReportTable& table);
 /// Writes table.csv, table.tex and index.html into the folder, with the figures' names, and tells it. The first table
 /// is the one of the files, and the text of the result.
 void write_report(const std::string& folder, const study::Report& report, const Common& common, Result& result);

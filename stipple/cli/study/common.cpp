@@ -95,10 +95,27 @@ void require_study_folder(const std::string& path, const Common& common) {
     if (is_file(path)) throw Error(ErrorCode::cannot_write, Place{path}, "is a file: a folder is wanted");
     if (!is_folder(path) || common.overwrite || list_folder(path).empty()) return;
     // What a study writes first, be it interrupted.
-    if (is_folder(path + "/inputs")) return;
+    if (is_folder(path + "/inputs") || is_folder(path + "/trained")) return;
     for (const char* name : {"results.csv", "index.html"})
         if (is_file(path + "/" + name)) return;
     throw Error(ErrorCode::cannot_write, Place{path}, "is a folder of other things", "--overwrite writes into it");
+}
+
+std::string table_text(const study::ReportTable& table, const Common& common) {
+    return format_table(shown_table(table, common.table), common.table);
+}
+
+Json rows_json(const study::ReportTable& table) {
+    Json rows = Json::array();
+    for (const std::vector<study::Cell>& row : table.rows) {
+        Json object = Json::object();
+        for (size_t c = 0; c < row.size(); ++c) {
+            const study::Column& column = table.columns[c];
+            object[column.csv.empty() ? column.title : column.csv] = cell_json(row[c], column);
+        }
+        rows.push_back(std::move(object));
+    }
+    return rows;
 }
 
 void write_report(const std::string& folder, const study::Report& report, const Common& common, Result& result) {
@@ -111,18 +128,9 @@ void write_report(const std::string& folder, const study::Report& report, const 
     };
     if (!common.dry_run) study::make_folders(folder);
     for (const auto& [file, text] : files) add_text(folder, file, text, common, result);
-    const std::string shown = format_table(shown_table(table, common.table), common.table);
+    const std::string shown = table_text(table, common);
     result.text = common.table.empty() ? shown + "\n" + result.text : shown;
-    Json rows = Json::array();
-    for (const std::vector<study::Cell>& row : table.rows) {
-        Json object = Json::object();
-        for (size_t c = 0; c < row.size(); ++c) {
-            const study::Column& column = table.columns[c];
-            object[column.csv.empty() ? column.title : column.csv] = cell_json(row[c], column);
-        }
-        rows.push_back(std::move(object));
-    }
-    result.fields["rows"] = std::move(rows);
+    result.fields["rows"] = rows_json(table);
     result.fields["notes"] = report.paragraphs;
     if (common.table.empty())
         for (const std::string& paragraph : report.paragraphs) result.text += paragraph + "\n";

@@ -1,4 +1,4 @@
-#include "stipple/cli/learn/child_program.h"
+#include "stipple/cli/common/child_program.h"
 
 #include <sys/wait.h>
 
