@@ -2,6 +2,7 @@
 // Numbers of trainings on whole shapes: samplers, PCRNet, autoencoders. No torch here.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,26 @@ namespace stipple::learn {
 /// Of a sampler: task + alpha (L_a + beta L_m + (gamma + delta m) L_b) + lambda sigma [Lang et al. 2020], squared
 /// distances between the m points Q that the network gives and the cloud P: L_a the mean of Q to P, L_m the largest of
 /// Q to P, L_b the mean of P to Q.
+///
+/// Of a gumbel-subset the same without sigma, for the points that a softmax of scores with Gumbel noise chooses.
 struct SamplingOptions {
+    std::string task = {};     // one of sampling_task_names(); empty: that of the samplenet's shape
     std::string network = {};  // frozen weights of the task, by path or name; empty: those shipped for it
     double alpha = 30, beta = 1, gamma = 1, delta = 0, lambda = 1;
     int64_t smallest = 8;  // progressive: beginnings of so many points, twice as many and so on have the loss too
     bool mean = false;     // progressive: the mean over the beginnings, else their sum
+    // Of a gumbel-subset: what scores are divided by, at the beginning of the run and at its end; and whether the task
+    // sees the points that win, with the gradients of the means.
+    double temperature = 1, last_temperature = 0.1;
+    bool straight_through = false;
 };
+
+/// What sampled points are for.
+enum class SamplingTask { classification, segmentation, registration, reconstruction };
+const std::vector<std::string>& sampling_task_names();  // in this order
+
+/// The one that the options name; none where they name none.
+std::optional<SamplingTask> sampling_task(const SamplingOptions& options);
 
 /// Of pairs for registration: the template is the source, turned and moved.
 struct PoseOptions {
