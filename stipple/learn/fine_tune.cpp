@@ -11,6 +11,7 @@ Recipe recipe_for(const Recipe& recipe, const network::Weights& weights) {
     const std::string task = is_called("segmenter")                          ? "segmentation"
                              : is_called("upsampler") || is_called("puflow") ? "upsampling"
                              : is_called("samplenet")                        ? "sampling"
+                             : is_called("gumbel-subset")                    ? "sampling"
                              : is_called("pcrnet")                           ? "registration"
                              : is_called("autoencoder")                      ? "reconstruction"
                                                                              : "classification";

@@ -188,6 +188,7 @@ public:
         add(table, "query_noise", p.query_noise);
     }
     void add(const std::string& table, SamplingOptions& s) {
+        add(table, "task", s.task);
         add(table, "network", s.network);
         add(table, "alpha", s.alpha);
         add(table, "beta", s.beta);
@@ -197,6 +198,8 @@ public:
         add(table, "smallest", s.smallest);
         add(table, "mean", s.mean);
         add(table, "teacher", s.teacher);
+        add(table, "temperature", s.temperature);
+        add(table, "last_temperature", s.last_temperature);
         add(table, "straight_through", s.straight_through);
     }
     void add(const std::string& table, ThinOptions& t) {

@@ -5,94 +5,32 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 #include <torch/torch.h>
 
-#include "stipple/core/rng.h"
-#include "stipple/learn/labels/labels.h"
+#include "stipple/learn/sampling/fold_norms.h"
 #include "stipple/learn/sampling/pose_terms.h"
 #include "stipple/learn/sampling/sampler_terms.h"
+#include "stipple/learn/sampling/thin_clouds.h"
 #include "stipple/learn/train.h"
 #include "stipple/models/registry.h"
 #include "stipple/models/samplenet.h"
 #include "stipple/tasks/network_sample.h"
 #include "tests/learn/learn.h"
+#include "tests/learn/small_shapes.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stipple::learn {
 namespace {
 
-constexpr int64_t kShapePoints = 64;
-
-/// Three kinds of shapes, stretched at random: ellipsoids, boxes and two slabs.
-LabelData small_shapes(int64_t items) {
-    LabelData data;
-    data.set.classes = {"ellipsoid", "box", "slabs"};
-    for (int64_t item = 0; item < items; ++item) {
-        const Rng rng(3, static_cast<uint64_t>(item));
-        const int64_t label = item % 3;
-        const float half[3] = {0.5f + 0.3f * rng.uniform(0), 0.5f + 0.3f * rng.uniform(1),
-                               0.3f + 0.3f * rng.uniform(2)};
-        for (int64_t i = 0; i < kShapePoints; ++i) {
-            const auto at = static_cast<uint64_t>(16 + 8 * i);
-            float p[3];
-            for (int axis = 0; axis < 3; ++axis) p[axis] = 2 * rng.uniform(at + static_cast<uint64_t>(axis)) - 1;
-            if (label == 0) {
-                const float length = std::sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) + 1e-6f;
-                for (float& x : p) x /= length;
-            } else if (label == 1) {
-                p[rng.below(at + 3, 3)] = rng.uniform(at + 4) < 0.5f ? -1.0f : 1.0f;
-            } else {
-                p[2] = p[2] < 0 ? -1.0f : 1.0f;
-            }
-            for (int axis = 0; axis < 3; ++axis) data.set.clouds.points.push_back(half[axis] * p[axis]);
-        }
-        data.set.clouds.offsets.push_back(kShapePoints * (item + 1));
-        data.set.labels.push_back(static_cast<int32_t>(label));
-        (item % 4 == 3 ? data.held_out : data.train).push_back(item);
-    }
-    return data;
-}
-
-Recipe shape_recipe(const std::string& task, const std::string& model, std::map<std::string, std::string> options) {
-    Recipe recipe;
-    recipe.name = "small-" + model;
-    recipe.task = task;
-    recipe.model = model;
-    recipe.options = std::move(options);
-    recipe.data.folder = "memory";
-    recipe.data.points = kShapePoints;
-    recipe.data.subset = "first";
-    recipe.optimizer.kind = OptimizerKind::adam;
-    recipe.schedule.rate = 2e-3;
-    recipe.run.epochs = 10;
-    recipe.run.batch = 8;
-    recipe.run.evaluate_every = 100;
-    recipe.run.storage = "f32";
-    recipe.run.loader_threads = 1;
-    recipe.run.confidence = false;
-    return recipe;
-}
-
-struct Trained {
-    std::map<std::string, double> scores;
-    std::string weights;
-};
-Trained train_small(const Recipe& recipe, Objective& objective, const std::string& folder) {
-    RunFolder run = RunFolder::create(folder, to_toml(recipe));
-    TrainOptions options;
-    options.progress = ProgressMode::never;
-    const TrainReport report = train(recipe, objective, run, options);
-    EXPECT_EQ(report.skipped, 0);
-    return {{report.scores.begin(), report.scores.end()}, report.weights};
-}
-
-std::string random_weights_file(const std::string& path, const std::string& model,
-                                const std::map<std::string, std::string>& options) {
-    network::Weights weights = network::initial_weights(models::build_model(model, options), 5);
-    network::save_weights(path, weights, network::WeightStorage::f32, Overwrite::refuse);
-    return path;
-}
+using test::kShapePoints;
+using test::random_weights_file;
+using test::shape_recipe;
+using test::small_classifier;
+using test::small_shapes;
+using test::train_small;
+using test::Trained;
 
 TEST(LearnSampling, TermsAreThoseOfTheirDefinitions) {
     const int64_t clouds = 2, n = 9, count = 5;
@@ -179,15 +117,52 @@ TEST(LearnSampling, PosesAreRotationsWithinTheirAngles) {
     EXPECT_NEAR(moved[0][1].item<double>(), std::sin(a) + 2, 1e-6);
 }
 
-/// A classifier of the shapes, trained until it knows them.
-std::string small_classifier(const test::TemporaryFolder& folder, const LabelData& data) {
-    Recipe recipe = shape_recipe("classification", "pointnet-classifier",
-                                 {{"input_transform", "false"}, {"feature_transform", "false"}});
-    recipe.run.epochs = 8;
-    const std::unique_ptr<Objective> objective = make_label_objective(recipe, data);
-    const Trained trained = train_small(recipe, *objective, folder / "classifier");
-    EXPECT_GT(trained.scores.at("validation_accuracy"), 0.8);
-    return trained.weights;
+TEST(LearnSampling, ThinnedCloudsAreSubsetsOfAllSizes) {
+    constexpr int64_t kClouds = 40, kPoints = 100;
+    const torch::Tensor rows = torch::arange(kClouds * kPoints * 3, torch::kFloat32).reshape({-1, 3});
+    const Clouds clouds = {rows, ops::Batch::dense(kClouds, kPoints)};
+    const torch::Tensor numbers = torch::arange(kClouds, torch::kInt64);
+    const torch::Tensor found = thinned(clouds, numbers, {.share = 0.5, .least = 4}, 7);
+    EXPECT_TRUE(found.equal(thinned(clouds, numbers, {.share = 0.5, .least = 4}, 7)));
+    EXPECT_FALSE(found.equal(thinned(clouds, numbers, {.share = 0.5, .least = 4}, 8)));
+    int64_t whole = 0, few = 0;
+    for (int64_t cloud = 0; cloud < kClouds; ++cloud) {
+        std::set<float> seen;
+        for (int64_t i = 0; i < kPoints; ++i) {
+            const float x = found[cloud * kPoints + i][0].item<float>();
+            EXPECT_EQ(std::floor(x / (3 * kPoints)), static_cast<float>(cloud));  // of its own cloud
+            seen.insert(x);
+        }
+        EXPECT_GE(seen.size(), 4u);
+        whole += seen.size() == static_cast<size_t>(kPoints);
+        few += seen.size() < 20;
+    }
+    EXPECT_GT(whole, kClouds / 4);
+    EXPECT_GT(few, 2);
+    EXPECT_LT(whole, 3 * kClouds / 4);
+}
+
+TEST(LearnSampling, FoldedNormsChangeNothing) {
+    models::Model model = {models::build_model("pointnet-classifier", {{"classes", "5"}}), {}};
+    model.weights = network::initial_weights(model.network, 5);
+    for (auto& [name, tensor] : model.weights.tensors)  // statistics as of a network that was trained
+        for (size_t i = 0; i < tensor.values.size() && name.find(".norm.") != std::string::npos; ++i)
+            tensor.values[i] = 0.5f + 0.1f * static_cast<float>(i % 7);
+    torch::manual_seed(2);
+    const torch::Tensor points = torch::randn({3 * 20, 3});
+    const ops::Batch batch = ops::Batch::dense(3, 20);
+    const torch::NoGradGuard no_gradients;
+    const torch::Tensor before = Module(model.network, model.weights).run(batch, {{"points", points}}).at("logits");
+    const size_t tensors = model.weights.tensors.size();
+    fold_norms(model);
+    EXPECT_LT(model.weights.tensors.size(), tensors);
+    for (const bool fuses : {false, true}) {
+        RunOptions options;
+        options.fuses = fuses;
+        const torch::Tensor after =
+            Module(model.network, model.weights).run(batch, {{"points", points}}, options).at("logits");
+        EXPECT_LT((after - before).abs().max().item<double>(), 1e-4 * before.abs().max().item<double>());
+    }
 }
 
 TEST(LearnSampling, ASamplerLearnsForAFrozenClassifier) {
@@ -314,7 +289,7 @@ TEST(LearnSampling, NetworksThatDoNotFitAreRefused) {
                             {{"classes", "3"}, {"input_transform", "false"}, {"feature_transform", "false"}});
     EXPECT_ERROR(make_shape_objective(recipe, data), bad_config, "model.points is 1024, data.points 64");
     EXPECT_ERROR(make_shape_objective(shape_recipe("sampling", "autoencoder", {}), data), bad_config,
-                 "sampling trains samplenet");
+                 "sampling trains samplenet and gumbel-subset");
     EXPECT_ERROR(make_shape_objective(shape_recipe("registration", "autoencoder", {}), data), bad_config,
                  "registration trains pcrnet");
     EXPECT_ERROR(parse_recipe("[sampling]\nalpha = -1\n"), bad_config, "sampling.alpha must be");

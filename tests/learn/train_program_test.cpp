@@ -192,8 +192,9 @@ TEST(TrainProgram, MistakesAreOneLine) {
     expect({"pointnet-cls", "--data", folder / "nothing", "-o", folder / "x"}, 3, "nothing");
     expect({"pointnet-cls", "--data", data, "--set", "run.batc=3"}, 2, "did you mean run.batch?");
     expect({"pointnet-cls", "--data", data, "--set", "model.variant=nothing"}, 2, "variant");
-    expect({"samplenet", "--data", data}, 2, "train samplenet needs --task cls, reg or rec");
-    expect({"pointnet-cls", "--task", "cls", "--data", data}, 2, "--task is for the recipe samplenet");
+    expect({"samplenet", "--data", data}, 2, "train samplenet needs --task cls, seg, reg or rec");
+    expect({"pointnet-cls", "--task", "cls", "--data", data}, 2,
+           "--task is for the recipes samplenet, snet and gumbel-subset");
     expect({"pointnet-cls", "-n", "32", "--data", data}, 2, "are for samplers, not pointnet-cls");
     expect({"samplenet", "--task", "reg", "--data", data}, 2, "no weights pcrnet are installed");
     expect({"samplenet", "--task", "cls", "--data", data}, 2, "it tells 40 classes, the data have");

@@ -27,13 +27,15 @@ struct TrainArguments {
     bool strict = false, prints_recipe = false, progressive = false;
 };
 
-/// "samplenet" is three recipes, which --task tells apart.
+/// "samplenet", "snet" and "gumbel-subset" are a recipe for each --task; S-NET's are SampleNet's without projection.
 std::string recipe_name(const TrainArguments& arguments) {
-    const bool is_family = arguments.recipe == "samplenet";
-    STIPPLE_REQUIRE(is_family || arguments.task.empty(), "--task is for the recipe samplenet, not {}",
-                    arguments.recipe);
-    STIPPLE_REQUIRE(!is_family || !arguments.task.empty(), "train samplenet needs --task cls, reg or rec");
-    return is_family ? "samplenet-" + arguments.task : arguments.recipe;
+    const std::string& name = arguments.recipe;
+    const bool is_family = name == "samplenet" || name == "snet" || name == "gumbel-subset";
+    STIPPLE_REQUIRE(is_family || arguments.task.empty(),
+                    "--task is for the recipes samplenet, snet and gumbel-subset, not {}", name);
+    STIPPLE_REQUIRE(!is_family || !arguments.task.empty(), "train {} needs --task cls, seg, reg or rec", name);
+    if (!is_family) return name;
+    return fmt::format("{}-{}", name == "snet" ? "samplenet" : name, arguments.task);
 }
 
 /// Options of samplers.
@@ -43,9 +45,10 @@ void set_sampler(learn::Recipe& recipe, const TrainArguments& arguments) {
                     "--count, --progressive and --network are for samplers, not {}", recipe.name);
     if (arguments.count > 0) recipe.options["count"] = std::to_string(arguments.count);
     if (arguments.progressive) recipe.options["progressive"] = "true";
+    if (arguments.recipe == "snet") recipe.options["neighbours"] = "0";
     if (!arguments.network.empty()) recipe.sampling.network = tasks::find_weights(arguments.network);
     // As published: the weights of the simplification that serve one size do not serve all of them.
-    if (arguments.progressive && recipe.options["shape"] == "classification") {
+    if (arguments.progressive && recipe.model == "samplenet" && recipe.options["shape"] == "classification") {
         recipe.sampling.gamma = 0.5;
         recipe.sampling.delta = 1.0 / 30;
     }
@@ -261,10 +264,10 @@ Command add_train(Arguments& root, Common& common) {
     app.option("--resume", arguments->resume, "Go on with a run, bit for bit").text("DIR");
     app.option("--init", arguments->init, "Start from weights; a head for other classes is new").text("WEIGHTS");
     app.option("--set", arguments->settings, "A number of the recipe: run.batch=32").text("KEY=VALUE").one_word();
-    app.option("--task", arguments->task, "samplenet: what the points are for").one_of({"cls", "reg", "rec"});
-    app.option("-n,--count", arguments->count, "samplenet: points that come out").between(1, 65536).no_default();
-    app.flag("--progressive", arguments->progressive, "samplenet: in an order whose beginnings serve too");
-    app.option("--network", arguments->network, "samplenet: the frozen network of the task").text("WEIGHTS");
+    app.option("--task", arguments->task, "Samplers: what the points are for").one_of({"cls", "seg", "reg", "rec"});
+    app.option("-n,--count", arguments->count, "Samplers: points that come out").between(1, 65536).no_default();
+    app.flag("--progressive", arguments->progressive, "Samplers: in an order whose beginnings serve too");
+    app.option("--network", arguments->network, "Samplers: the frozen network of the task").text("WEIGHTS");
     app.option("--epochs", arguments->epochs, "As --set run.epochs").between(1, 1 << 24).no_default();
     app.option("--batch", arguments->batch, "As --set run.batch").between(1, 1 << 20).no_default();
     app.option("--max-steps", arguments->max_steps, "Save and end after so many steps of the run")
@@ -289,6 +292,7 @@ Command add_train(Arguments& root, Common& common) {
         "Example:\n  stipple train pointnet-cls --data modelnet40_ply_hdf5_2048 -o runs/cls\n"
         "  stipple train pointnet-cls --init pointnet-cls --data my_classes/ --epochs 40 -o runs/mine\n"
         "  stipple train samplenet --task cls -n 32 --data modelnet40_ply_hdf5_2048 -o runs/sampler\n"
+        "  stipple train gumbel-subset --task seg -n 64 --data psb_parts_hdf5 -o runs/parts\n"
         "  stipple train --resume runs/cls");
     const std::vector<Option> options = root.options();
     const auto seed = std::find_if(options.begin(), options.end(), [](const Option& o) { return o.name() == "seed"; });

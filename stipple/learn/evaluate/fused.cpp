@@ -22,7 +22,7 @@ std::vector<int64_t> fused_layers(const network::Network& network) {
         const Layer& before = network.layers[static_cast<size_t>(linear.inputs[0])];
         const ActivationKind activation = linear.options.activation.kind;
         if (activation != ActivationKind::none && activation != ActivationKind::relu) continue;
-        if (linear.type.channels >= before.type.channels) fused[i] = static_cast<int64_t>(at);
+        if (linear.type.channels >= 2 * before.type.channels) fused[i] = static_cast<int64_t>(at);
     }
     return fused;
 }

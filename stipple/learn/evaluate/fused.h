@@ -7,8 +7,7 @@
 namespace stipple::learn {
 
 /// By layer: for a max_points the position of the linear layer that linear_norm_max computes with it, else -1. That is
-/// a layer with no activation or ReLU, at least as wide as its input, whose output nobody else
-/// reads.
+/// a layer with no activation or ReLU, at least twice as wide as its input, whose output nobody else reads.
 std::vector<int64_t> fused_layers(const network::Network& network);
 
 /// The maximum over `linear` of `input`; the context is that of the linear layer.

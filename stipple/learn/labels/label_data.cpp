@@ -62,8 +62,9 @@ LabelData load_label_data(const Recipe& recipe, std::vector<std::string>& warnin
         throw Error(ErrorCode::bad_argument, "no data to train on", "name a folder with --data");
     LabelData data;
     data.set = load(recipe, recipe.data.split, warnings, progress);
-    const bool is_segmentation = recipe.task == "segmentation";
-    if (is_segmentation && data.set.parts.empty())
+    const bool needs_parts =
+        recipe.task == "segmentation" || (recipe.task == "sampling" && recipe.sampling.task == "segmentation");
+    if (needs_parts && data.set.parts.empty())
         misfit(fmt::format("{}: segmentation needs parts; layout {} has none", recipe.data.folder, data.set.layout));
     const bool needs_classes = recipe.task == "classification" || recipe.task == "sampling";
     if (needs_classes && data.set.labels.empty())

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stipple/learn/evaluate/fused.h"
-
 namespace stipple::learn {
 namespace {
 
@@ -42,14 +40,12 @@ void fold_norm(Layer& layer, network::Weights& weights) {
 
 void fold_norms(models::Model& model) {
     std::vector<Layer>& layers = model.network.layers;
-    const std::vector<int64_t> fused = fused_layers(model.network);
-    for (size_t i = 0; i < layers.size(); ++i) {
-        const bool is_fused = std::find(fused.begin(), fused.end(), static_cast<int64_t>(i)) != fused.end();
+    for (Layer& layer : layers) {
+        if (layer.kind != Kind::linear || !layer.options.norm) continue;
         const auto users = std::count_if(layers.begin(), layers.end(), [&](const Layer& other) {
-            return other.kind == Kind::linear && other.parameters == layers[i].parameters;
+            return other.kind == Kind::linear && other.parameters == layer.parameters;
         });
-        if (layers[i].kind == Kind::linear && layers[i].options.norm && !is_fused && users == 1)
-            fold_norm(layers[i], model.weights);
+        if (users == 1) fold_norm(layer, model.weights);
     }
 }
 

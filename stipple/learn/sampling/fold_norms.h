@@ -6,7 +6,7 @@
 namespace stipple::learn {
 
 /// Batch norms with their running statistics become part of the layers before them: the same function up to rounding.
-/// Those that run as one with a maximum over points (evaluate/fused.h), and of shared layers, stay.
+/// Those of layers that share parameters stay.
 void fold_norms(models::Model& model);
 
 }  // namespace stipple::learn

@@ -5,6 +5,8 @@
 
 #include "stipple/learn/losses.h"
 #include "stipple/learn/profiler.h"
+#include "stipple/learn/sampling/gumbel_objective.h"
+#include "stipple/learn/sampling/sampler_scores.h"
 #include "stipple/learn/sampling/sampler_terms.h"
 #include "stipple/learn/sampling/shape_tasks.h"
 #include "stipple/models/registry.h"
@@ -24,14 +26,11 @@ public:
           network_(models::build_model(recipe.model, recipe.options)),
           options_(models::samplenet_options(network_.config)),
           sizes_(sampled_sizes(recipe.sampling.smallest, options_.count, options_.progressive)),
-          task_(make_shape_task(recipe, data, options_.shape)) {
-        if (options_.points != recipe.data.points)
+          task_(make_shape_task(recipe, data, task_for(recipe.sampling, options_.shape), sizes_.front())) {
+        require_sizes(options_.count, options_.points, recipe.data.points);
+        if (options_.neighbours > options_.points)
             throw Error(ErrorCode::bad_config,
-                        fmt::format("model.points is {}, data.points {}: the sampler is trained on clouds of one size",
-                                    options_.points, recipe.data.points));
-        if (options_.count > options_.points || options_.neighbours > options_.points)
-            throw Error(ErrorCode::bad_config, fmt::format("clouds of {} points cannot give {} with {} neighbours",
-                                                           options_.points, options_.count, options_.neighbours));
+                        fmt::format("clouds of {} points have no {} neighbours", options_.points, options_.neighbours));
     }
 
     network::Network network() const override { return network_; }
@@ -56,9 +55,8 @@ private:
     };
     Sampled sample(Module& module, const Clouds& points, const RunOptions& options) const;
     StepOutput step_of(Module& module, const ShapeBatch& batch, const RunOptions& options) override;
-    Tensor prefix(const Tensor& rows, int64_t clouds, int64_t size) const {
-        if (size == options_.count) return rows;
-        return rows.reshape({clouds, options_.count, 3}).slice(1, 0, size).reshape({clouds * size, 3}).contiguous();
+    Tensor prefix(const Tensor& rows, int64_t /*clouds*/, int64_t size) const {
+        return first_points(rows, options_.count, size);
     }
 
     network::Network network_;
@@ -111,33 +109,13 @@ StepOutput SamplerObjective::step_of(Module& module, const ShapeBatch& batch, co
 
 Scores SamplerObjective::evaluate(Module& module) {
     const torch::NoGradGuard no_gradients;
-    std::map<int64_t, std::vector<Tensor>> hard;  // by size
-    std::vector<Tensor> soft;
+    SamplerScores found(*task_, sizes_);
     for_each_validation_batch([&](const ShapeBatch& batch) {
-        const std::vector<Tensor> looks = task_->looks(batch);
-        const auto all = static_cast<int64_t>(looks.size()) * batch.count;
-        const Clouds points = {looks.size() == 1 ? looks[0] : torch::cat(looks), ops::Batch::dense(all, batch.size)};
+        const Clouds points = looked_at(*task_, batch);
         const Sampled sampled = sample(module, points, {});
-        soft.push_back(task_->score(batch, sampled.projected, options_.count));
-        for (const int64_t size : sizes_)
-            hard[size].push_back(
-                task_->score(batch, matched_points(points, sampled.simplified, options_.count, size), size));
+        found.add(batch, points, sampled.simplified, sampled.projected);
     });
-    const auto mean = [](const std::vector<Tensor>& parts) {
-        return torch::cat(parts).to(torch::kFloat64).mean().item<double>();
-    };
-    const std::string name = task_->score_name();
-    const double last = mean(hard.at(options_.count));
-    Scores scores;
-    if (task_->is_better_larger())
-        scores.push_back({"validation_" + name, last});
-    else
-        scores = {{"validation_score", -last}, {"validation_" + name, last}};
-    scores.push_back({"validation_soft_" + name, mean(soft)});
-    for (const int64_t size : sizes_)
-        if (size != options_.count)
-            scores.push_back({fmt::format("validation_{}_{}", name, size), mean(hard.at(size))});
-    return scores;
+    return found.scores();
 }
 
 /// The network of a task itself, on whole clouds.
@@ -194,8 +172,10 @@ bool is_shape_task(const Recipe& recipe) {
 
 std::unique_ptr<Objective> make_shape_objective(const Recipe& recipe, const LabelData& data) {
     if (recipe.task != "sampling") return std::make_unique<TaskObjective>(recipe, data);
+    if (recipe.model == "gumbel-subset") return make_gumbel_objective(recipe, data);
     if (recipe.model != "samplenet")
-        throw Error(ErrorCode::bad_config, fmt::format("sampling trains samplenet, not {}", recipe.model));
+        throw Error(ErrorCode::bad_config,
+                    fmt::format("sampling trains samplenet and gumbel-subset, not {}", recipe.model));
     return std::make_unique<SamplerObjective>(recipe, data);
 }
 

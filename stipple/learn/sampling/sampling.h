@@ -11,9 +11,11 @@ namespace stipple::learn {
 /// Whether make_shape_objective() is for the recipe's task: sampling, registration, reconstruction.
 bool is_shape_task(const Recipe& recipe);
 
-/// sampling: a samplenet, trained through a frozen network: its shape says which task that has. The frozen network's
-/// batch norms keep their running statistics, and its weights get no gradients.
+/// sampling: a samplenet or a gumbel-subset (gumbel_objective.h), trained through a frozen network for sampling.task,
+/// which a samplenet's shape tells where it is empty. The frozen network's batch norms keep their running statistics,
+/// and its weights get no gradients.
 ///   classification   a network with points [B, N, 3] and logits [B, classes] of the data's classes
+///   segmentation     one with logits [B, N, parts] of the data's parts (segmentation_task.h)
 ///   registration     a pcrnet; both clouds are sampled
 ///   reconstruction   an autoencoder
 /// registration: a pcrnet on pairs that are drawn. reconstruction: an autoencoder, by the chamfer distance.

@@ -2,6 +2,7 @@
 // Numbers of trainings on whole shapes: samplers, PCRNet, autoencoders. No torch here.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,10 @@ namespace stipple::learn {
 /// Of a sampler: task + alpha (L_a + beta L_m + (gamma + delta m) L_b) + lambda sigma [Lang et al. 2020], squared
 /// distances between the m points Q that the network gives and the cloud P: L_a the mean of Q to P, L_m the largest of
 /// Q to P, L_b the mean of P to Q.
+///
+/// Of a gumbel-subset the same without sigma, for the points that a softmax of scores with Gumbel noise chooses.
 struct SamplingOptions {
+    std::string task = {};     // one of sampling_task_names(); empty: that of the samplenet's shape
     std::string network = {};  // frozen weights of the task, by path or name; empty: those shipped for it
     double alpha = 30, beta = 1, gamma = 1, delta = 0, lambda = 1;
     int64_t smallest = 8;  // progressive: beginnings of so many points, twice as many and so on have the loss too
@@ -19,7 +23,9 @@ struct SamplingOptions {
     /// divergence of the two predictions), the rest by the labels, which it knows by heart on the clouds it was trained
     /// on.
     double teacher = 0;
-    /// The task gets the nearest points themselves, and their gradients are those of the soft projection.
+    /// Of a gumbel-subset: what scores are divided by, at the beginning of the run and at its end.
+    double temperature = 1, last_temperature = 0.1;
+    /// The task sees the points that are sampled, with the gradients of the soft ones.
     bool straight_through = false;
 };
 
@@ -29,6 +35,13 @@ struct ThinOptions {
     double share = 0;    // of the clouds
     int64_t least = 16;  // points that are left: the logarithm uniform from this to all
 };
+
+/// What sampled points are for.
+enum class SamplingTask { classification, segmentation, registration, reconstruction };
+const std::vector<std::string>& sampling_task_names();  // in this order
+
+/// The one that the options name; none where they name none.
+std::optional<SamplingTask> sampling_task(const SamplingOptions& options);
 
 /// Of pairs for registration: the template is the source, turned and moved.
 struct PoseOptions {

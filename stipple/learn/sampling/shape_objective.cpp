@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <torch/torch.h>
 
+#include "stipple/learn/distributed/process_group.h"
 #include "stipple/learn/profiler.h"
 
 namespace stipple::learn {
@@ -15,9 +16,11 @@ namespace {
 constexpr int64_t kShapeBytes = int64_t{8} << 30;  // of a data set that is kept on a GPU
 constexpr int64_t kValidationPoints = 1 << 17;     // at a time
 
-/// 0 .. count - 1, and `first` of them before.
-Tensor numbers_from(const Tensor& first, int64_t count) {
-    return first * count + torch::arange(count, torch::TensorOptions(torch::kInt64).device(first.device()));
+/// Of the clouds of a step, `count` on each rank: 0 .. count - 1, and those of the steps and ranks before.
+Tensor numbers_from(const Tensor& step, int64_t count, const ProcessGroup* group) {
+    const int64_t ranks = group ? group->size() : 1, rank = group ? group->rank() : 0;
+    return (step * ranks + rank) * count +
+           torch::arange(count, torch::TensorOptions(torch::kInt64).device(step.device()));
 }
 
 }  // namespace
@@ -32,6 +35,17 @@ int64_t ShapeObjective::used_points(const DataSet& set, int64_t item) const {
     return recipe_.data.subset == "first" ? std::min(size, recipe_.data.points) : size;
 }
 
+data::AugmentCloud ShapeObjective::load(const DataSet& set, int64_t item, Scratch& scratch) const {
+    const int64_t size = used_points(set, item), first = set.clouds.offsets[static_cast<size_t>(item)];
+    scratch.points.assign(set.clouds.points.data() + 3 * first, set.clouds.points.data() + 3 * (first + size));
+    data::AugmentCloud cloud{{scratch.points.data(), {size, 3}}};
+    if (has_parts()) {
+        scratch.parts.assign(set.parts.begin() + first, set.parts.begin() + first + size);
+        cloud.labels = {scratch.parts.data(), {size}};
+    }
+    return cloud;
+}
+
 void ShapeObjective::prepare(int64_t batch, int buffers, int threads, torch::Device device) {
     batch_ = batch;
     device_ = device;
@@ -40,9 +54,11 @@ void ShapeObjective::prepare(int64_t batch, int buffers, int threads, torch::Dev
     for (int i = 0; i < buffers; ++i)
         buffers_.push_back({torch::zeros({batch * view_.points, 3}, pinned(torch::kFloat32)),
                             torch::zeros({batch}, pinned(torch::kInt64)),
-                            {}});
-    const DeviceBatchOptions on_device = {
-        .views = {view_}, .batch = batch, .used = recipe_.data.subset == "first" ? recipe_.data.points : 0};
+                            torch::zeros({has_parts() ? batch * view_.points : 0}, pinned(torch::kInt64))});
+    const DeviceBatchOptions on_device = {.views = {view_},
+                                          .batch = batch,
+                                          .used = recipe_.data.subset == "first" ? recipe_.data.points : 0,
+                                          .has_parts = has_parts()};
     if (device.is_cuda() && recipe_.run.graph && !data_.set.labels.empty() &&
         DeviceBatches::can_hold(data_.set, on_device, kShapeBytes))
         device_batches_ = std::make_unique<DeviceBatches>(data_.set, on_device, device);
@@ -53,15 +69,17 @@ void ShapeObjective::make(int64_t epoch, int64_t number, const data::LoaderSlot&
     const int64_t item = data_.train[static_cast<size_t>(number)];
     Scratch& scratch = scratch_[static_cast<size_t>(slot.thread)];
     BatchTensors& buffer = buffers_[static_cast<size_t>(slot.buffer)];
-    const int64_t size = used_points(set, item), first = set.clouds.offsets[static_cast<size_t>(item)];
-    scratch.points.assign(set.clouds.points.data() + 3 * first, set.clouds.points.data() + 3 * (first + size));
+    const data::AugmentCloud cloud = load(set, item, scratch);
     data::AugmentOptions augment = view_.augment;
-    if (augment.choose >= size) augment.choose = 0;
-    const int64_t rows =
-        data::augment({{scratch.points.data(), {size, 3}}}, augment, view_.seed, epoch, item, scratch.augment);
+    if (augment.choose >= cloud.points.size(0)) augment.choose = 0;
+    const int64_t rows = data::augment(cloud, augment, view_.seed, epoch, item, scratch.augment);
     // Where there are fewer points than a batch wants, they come again.
     float* points = buffer.points.data_ptr<float>() + 3 * slot.place * view_.points;
     for (int64_t i = 0; i < view_.points; ++i) std::copy_n(scratch.points.data() + 3 * (i % rows), 3, points + 3 * i);
+    if (has_parts()) {
+        int64_t* parts = buffer.parts.data_ptr<int64_t>() + slot.place * view_.points;
+        for (int64_t i = 0; i < view_.points; ++i) parts[i] = scratch.parts[static_cast<size_t>(i % rows)];
+    }
     buffer.labels.data_ptr<int64_t>()[slot.place] = set.labels.empty() ? 0 : set.labels[item];
 }
 
@@ -70,16 +88,24 @@ StepOutput ShapeObjective::step(Module& module, const data::LoadedBatch& loaded,
                     loaded.items.size(), batch_);
     const BatchTensors& buffer = buffers_[static_cast<size_t>(loaded.buffer)];
     ProfileMark copy(options.profiler, "copy to device");
-    const ShapeBatch batch = {buffer.points.to(device_, /*non_blocking=*/true), buffer.labels.to(device_, true),
-                              numbers_from(torch::tensor({options.step}, torch::kInt64).to(device_), batch_), batch_,
-                              view_.points};
+    const Tensor now = torch::tensor({options.step}, torch::kInt64).to(device_);
+    const ShapeBatch batch = {buffer.points.to(device_, /*non_blocking=*/true),
+                              buffer.labels.to(device_, true),
+                              numbers_from(now, batch_, options.group),
+                              batch_,
+                              view_.points,
+                              now,
+                              buffer.parts.to(device_, true)};
     copy.end();
     return step_of(module, batch, options);
 }
 
 StepOutput ShapeObjective::step_on_device(Module& module, const StepClock& clock, const RunOptions& options) {
     const BatchTensors made = device_batches_->make(clock);
-    return step_of(module, {made.points, made.labels, numbers_from(clock.step, batch_), batch_, view_.points}, options);
+    return step_of(module,
+                   {made.points, made.labels, numbers_from(clock.step, batch_, nullptr), batch_, view_.points,
+                    clock.step, made.parts},
+                   options);
 }
 
 void ShapeObjective::set_order(std::span<const int64_t> order) {
@@ -92,27 +118,33 @@ void ShapeObjective::for_each_validation_batch(const std::function<void(const Sh
     const DataSet& set = data_.evaluated();
     const int64_t n = view_.points, most = std::max<int64_t>(1, kValidationPoints / n);
     const auto all = static_cast<int64_t>(data_.held_out.size());
-    data::AugmentScratch scratch;
-    std::vector<float> points;
+    Scratch scratch;
     for (int64_t begin = 0; begin < all; begin += most) {
         const int64_t count = std::min(most, all - begin);
-        Tensor rows = torch::zeros({count * n, 3}), labels = torch::zeros({count}, torch::kInt64);
+        Tensor rows = torch::zeros({count * n, 3}), labels = torch::zeros({count}, torch::kInt64),
+               parts = torch::zeros({has_parts() ? count * n : 0}, torch::kInt64);
         for (int64_t i = 0; i < count; ++i) {
-            const int64_t item = data_.held_out[static_cast<size_t>(begin + i)], size = used_points(set, item),
-                          first = set.clouds.offsets[static_cast<size_t>(item)];
-            points.assign(set.clouds.points.data() + 3 * first, set.clouds.points.data() + 3 * (first + size));
-            int64_t used = size;
-            if (size > n) {  // the same choice each time
+            const int64_t item = data_.held_out[static_cast<size_t>(begin + i)];
+            const data::AugmentCloud cloud = load(set, item, scratch);
+            int64_t used = cloud.points.size(0);
+            if (used > n) {  // the same choice each time
                 data::AugmentOptions choose;
                 choose.choose = n;
-                used = data::augment({{points.data(), {size, 3}}}, choose, 0, 0, item, scratch);
+                used = data::augment(cloud, choose, 0, 0, item, scratch.augment);
             }
             for (int64_t p = 0; p < n; ++p)
-                std::copy_n(points.data() + 3 * (p % used), 3, rows.data_ptr<float>() + 3 * (i * n + p));
+                std::copy_n(scratch.points.data() + 3 * (p % used), 3, rows.data_ptr<float>() + 3 * (i * n + p));
+            for (int64_t p = 0; has_parts() && p < n; ++p)
+                parts.data_ptr<int64_t>()[i * n + p] = scratch.parts[static_cast<size_t>(p % used)];
             labels.data_ptr<int64_t>()[i] = set.labels.empty() ? 0 : set.labels[item];
         }
-        visit({rows.to(device_), labels.to(device_), torch::arange(begin, begin + count, torch::kInt64).to(device_),
-               count, n});
+        visit({rows.to(device_),
+               labels.to(device_),
+               torch::arange(begin, begin + count, torch::kInt64).to(device_),
+               count,
+               n,
+               {},
+               parts.to(device_)});
     }
 }
 

@@ -17,6 +17,8 @@ struct ShapeBatch {
     torch::Tensor labels;  // int64 [count], of classes; 0 where there are none
     torch::Tensor number;  // int64 [count]: another for every cloud of every step, for what is drawn
     int64_t count = 0, size = 0;
+    torch::Tensor step = {};   // int64 [1] of the run
+    torch::Tensor parts = {};  // int64 [count * size], labels of points, where ShapeObjective::has_parts()
 
     ops::Batch batch() const { return ops::Batch::dense(count, size); }
     Clouds clouds() const { return {points, batch()}; }
@@ -44,6 +46,8 @@ protected:
     virtual StepOutput step_of(Module& module, const ShapeBatch& batch, const RunOptions& options) = 0;
 
     const Recipe& recipe() const { return recipe_; }
+    /// Samplers for segmenters: batches have the labels of their points.
+    bool has_parts() const { return recipe_.task == "sampling" && recipe_.sampling.task == "segmentation"; }
     const LabelData& data() const { return data_; }
     torch::Device device() const { return device_; }
     /// The validation clouds, some at a time, in order; the same points and numbers each time.
@@ -62,7 +66,10 @@ private:
     struct Scratch {
         data::AugmentScratch augment;
         std::vector<float> points;
+        std::vector<int32_t> parts;
     };
+    /// The points of an item, and its labels where batches have them, as the scratch for augment().
+    data::AugmentCloud load(const data::DataSet& set, int64_t item, Scratch& scratch) const;
     std::vector<Scratch> scratch_;
 };
 

@@ -3,10 +3,10 @@
 #include <torch/torch.h>
 
 #include "stipple/learn/losses.h"
-#include "stipple/learn/sampling/fold_norms.h"
+#include "stipple/learn/sampling/frozen_task.h"
 #include "stipple/learn/sampling/pose_terms.h"
+#include "stipple/learn/sampling/segmentation_task.h"
 #include "stipple/learn/sampling/thin_clouds.h"
-#include "stipple/models/registry.h"
 #include "stipple/tasks/weights.h"
 
 namespace stipple::learn {
@@ -39,45 +39,15 @@ TaskTerms pose_loss(Module& module, const Tensor& source, const Tensor& target, 
     return {loss, rotation_angles(pose.rotation.detach(), truth.rotation)};
 }
 
-/// A network whose weights are given and stay.
-class FrozenTask : public ShapeTask {
-public:
-    FrozenTask(models::Model model, std::string path) : model_(std::move(model)), path_(std::move(path)) {}
-
-    void prepare(torch::Device device) override {
-        fold_norms(model_);
-        module_ = std::make_unique<Module>(model_.network, model_.weights, device);
-        for (const Tensor& parameter : module_->trained()) Tensor(parameter).requires_grad_(false);
-    }
-
-protected:
-    /// In evaluation mode: batch norms use their running statistics, and nothing changes them.
-    std::map<std::string, Tensor> run(const std::vector<ops::Batch>& batches,
-                                      const std::map<std::string, Tensor>& inputs) const {
-        return module_->run(batches, inputs, {});
-    }
-    const network::Network& network() const { return model_.network; }
-    Module& module() const { return *module_; }
-    [[noreturn]] void misfit(const std::string& message) const {
-        throw Error(ErrorCode::bad_config, fmt::format("sampling.network {}: {}", path_, message));
-    }
-
-private:
-    models::Model model_;
-    std::string path_;
-    std::unique_ptr<Module> module_;
-};
-
 class ClassificationTask : public FrozenTask {
 public:
     ClassificationTask(models::Model model, const std::string& path, const LabelData& data, double teacher)
         : FrozenTask(std::move(model), path), teacher_(teacher) {
-        int64_t classes = 0;
-        for (const network::Output& output : network().outputs)
-            if (output.name == "logits" && network()[output.tensor].type.level == network::Level::cloud)
-                classes = network()[output.tensor].type.channels;
+        const int64_t classes = logits_at(network::Level::cloud);
         const auto wanted = static_cast<int64_t>(data.set.classes.size());
-        if (classes == 0) misfit(fmt::format("{} classifies no clouds", network().name));
+        if (classes == 0)
+            misfit(fmt::format("{} classifies no clouds", network().name),
+                   logits_at(network::Level::point) > 0 ? "it labels points: --task seg" : "");
         if (classes != wanted) misfit(fmt::format("it tells {} classes, the data have {}", classes, wanted));
     }
     const char* score_name() const override { return "accuracy"; }
@@ -128,7 +98,7 @@ private:
     TaskTerms terms(const ShapeBatch& batch, const Tensor& sampled, int64_t size) const {
         const int64_t rows = batch.count * size;
         return pose_loss(module(), sampled.narrow(0, 0, rows), sampled.narrow(0, rows, rows), batch.count, size,
-                         poses_of(batch, recipe_), recipe_.pose, {});
+                         poses_of(batch, recipe_), recipe_.pose, how({ops::Batch::dense(batch.count, size)}));
     }
 
     const Recipe recipe_;
@@ -160,11 +130,13 @@ private:
 
 }  // namespace
 
-std::unique_ptr<ShapeTask> make_shape_task(const Recipe& recipe, const LabelData& data, models::SamplerShape shape) {
-    constexpr const char* kNames[] = {tasks::kClassifierWeights, "pcrnet", "autoencoder"};  // by shape
+std::unique_ptr<ShapeTask> make_shape_task(const Recipe& recipe, const LabelData& data, SamplingTask task,
+                                           int64_t smallest) {
+    constexpr const char* kNames[] = {tasks::kClassifierWeights, tasks::kPartsWeights, "pcrnet",
+                                      "autoencoder"};  // by task
     std::string path = recipe.sampling.network;
     if (path.empty()) {
-        path = kNames[static_cast<size_t>(shape)];
+        path = kNames[static_cast<size_t>(task)];
         if (tasks::find_weights(path) == path)
             throw Error(ErrorCode::bad_config,
                         fmt::format("sampling.network is missing, and no weights {} are installed", path),
@@ -172,14 +144,49 @@ std::unique_ptr<ShapeTask> make_shape_task(const Recipe& recipe, const LabelData
     }
     path = tasks::find_weights(path);
     models::Model model = models::load_model(path);
-    switch (shape) {
-        case models::SamplerShape::classification:
-            return std::make_unique<ClassificationTask>(std::move(model), path, data, recipe.sampling.teacher);
-        case models::SamplerShape::registration:
-            return std::make_unique<RegistrationTask>(std::move(model), path, recipe);
-        case models::SamplerShape::reconstruction: return std::make_unique<ReconstructionTask>(std::move(model), path);
+    std::unique_ptr<FrozenTask> made;
+    switch (task) {
+        case SamplingTask::classification:
+            made = std::make_unique<ClassificationTask>(std::move(model), path, data, recipe.sampling.teacher);
+            break;
+        case SamplingTask::segmentation: made = make_segmentation_task(std::move(model), path, recipe, data); break;
+        case SamplingTask::registration:
+            made = std::make_unique<RegistrationTask>(std::move(model), path, recipe);
+            break;
+        case SamplingTask::reconstruction: made = std::make_unique<ReconstructionTask>(std::move(model), path); break;
     }
-    STIPPLE_ASSERT(false);
+    made->require_points(smallest);
+    return made;
+}
+
+SamplingTask task_for(const SamplingOptions& options, models::SamplerShape shape) {
+    if (const std::optional<SamplingTask> task = sampling_task(options)) return *task;
+    switch (shape) {
+        case models::SamplerShape::classification: break;
+        case models::SamplerShape::registration: return SamplingTask::registration;
+        case models::SamplerShape::reconstruction: return SamplingTask::reconstruction;
+    }
+    return SamplingTask::classification;
+}
+
+void require_sizes(int64_t count, int64_t model_points, int64_t data_points) {
+    if (model_points != data_points)
+        throw Error(ErrorCode::bad_config,
+                    fmt::format("model.points is {}, data.points {}: the sampler is trained on clouds of one size",
+                                model_points, data_points));
+    if (count > model_points)
+        throw Error(ErrorCode::bad_config, fmt::format("clouds of {} points cannot give {}", model_points, count));
+}
+
+Clouds looked_at(const ShapeTask& task, const ShapeBatch& batch) {
+    const std::vector<Tensor> looks = task.looks(batch);
+    const auto clouds = static_cast<int64_t>(looks.size()) * batch.count;
+    return {looks.size() == 1 ? looks[0] : torch::cat(looks), ops::Batch::dense(clouds, batch.size)};
+}
+
+Tensor first_points(const Tensor& rows, int64_t count, int64_t size) {
+    if (size == count) return rows;
+    return rows.reshape({-1, count, 3}).slice(1, 0, size).reshape({-1, 3}).contiguous();
 }
 
 TaskTerms registration_terms(Module& module, const ShapeBatch& batch, const Recipe& recipe, const RunOptions& options) {

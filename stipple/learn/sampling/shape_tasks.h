@@ -29,8 +29,22 @@ public:
     virtual torch::Tensor score(const ShapeBatch& batch, const torch::Tensor& sampled, int64_t size) const = 0;
 };
 
-/// Loads the frozen network that the recipe names. Throws Error{bad_config} for one that does not fit task or data.
-std::unique_ptr<ShapeTask> make_shape_task(const Recipe& recipe, const LabelData& data, models::SamplerShape shape);
+/// Loads the frozen network that the recipe names, for samples of `smallest` points or more. Throws Error{bad_config}
+/// for one that does not fit task, data or samples.
+std::unique_ptr<ShapeTask> make_shape_task(const Recipe& recipe, const LabelData& data, SamplingTask task,
+                                           int64_t smallest);
+
+/// The task that the options name, else that of the samplenet's shape.
+SamplingTask task_for(const SamplingOptions& options, models::SamplerShape shape);
+
+/// Throws Error{bad_config} unless a sampler of `count` points is trained on clouds that have them, all of one size.
+void require_sizes(int64_t count, int64_t model_points, int64_t data_points);
+
+/// All that is sampled of a batch, look after look.
+Clouds looked_at(const ShapeTask& task, const ShapeBatch& batch);
+
+/// The first `size` points of every cloud of rows [clouds * count, 3].
+torch::Tensor first_points(const torch::Tensor& rows, int64_t count, int64_t size);
 
 /// A pcrnet on the batch and its clouds turned; scores are angles in degrees.
 TaskTerms registration_terms(Module& module, const ShapeBatch& batch, const Recipe& recipe, const RunOptions& options);

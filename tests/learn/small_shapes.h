@@ -1,0 +1,44 @@
+#pragma once
+// Small shapes and short trainings on them, for the tests of samplers.
+
+#include <map>
+#include <string>
+
+#include "stipple/learn/labels/label_data.h"
+#include "stipple/learn/objective.h"
+#include "stipple/learn/sampling/shape_objective.h"
+#include "stipple/learn/train.h"
+#include "tests/support/temporary_folder.h"
+
+namespace stipple::test {
+
+constexpr int64_t kShapePoints = 64;
+
+/// Three kinds of shapes, stretched at random: ellipsoids, boxes and two slabs. Every fourth is held out. Each kind is
+/// a category of two parts as well, 2 c below z = 0 and 2 c + 1 above.
+learn::LabelData small_shapes(int64_t items);
+
+learn::Recipe shape_recipe(const std::string& task, const std::string& model,
+                           std::map<std::string, std::string> options);
+
+struct Trained {
+    std::map<std::string, double> scores;
+    std::string weights;
+};
+Trained train_small(const learn::Recipe& recipe, learn::Objective& objective, const std::string& folder,
+                    learn::TrainOptions options = {});
+
+/// Initial weights of a model in a file; its path.
+std::string random_weights_file(const std::string& path, const std::string& model,
+                                const std::map<std::string, std::string>& options);
+
+/// A classifier of the shapes, trained until it knows them.
+std::string small_classifier(const TemporaryFolder& folder, const learn::LabelData& data);
+
+/// The held-out clouds, with the labels of their points.
+learn::ShapeBatch held_out_batch(const learn::LabelData& data);
+
+/// The mean score of samples of the held-out clouds that are drawn at random, for the task of a sampler's recipe.
+double score_of_random(const learn::Recipe& recipe, const learn::LabelData& data, int64_t size);
+
+}  // namespace stipple::test
