@@ -193,7 +193,10 @@ Result run_study_sampling(const SamplingArguments& arguments, const Arguments& a
     result.fields["inputs"] = std::vector<std::string>{arguments.data.path};
     if (common.dry_run) {
         std::vector<std::string> trained;
-        if (arguments.train) trained = train_missing(arguments, plan, common, result);
+        if (arguments.train) {
+            trained = train_missing(arguments, plan, common, result);
+            plan.find_sampler = [](const std::string& name) { return name; };  // all would be there
+        }
         result.text = fmt::format("would measure at most {} rows into {}\n", study::sampling_rows(plan), plan.folder);
         if (!trained.empty()) result.text += fmt::format("would train {}\n", fmt::join(trained, ", "));
         return result;
@@ -260,13 +263,12 @@ Command add_study_sampling(Arguments& group, Common& common) {
         .text("N");
     app.option("--turns", arguments->turns, "Registration: pairs of each cloud").between(1, 1000).text("N");
     app.option("--batch", arguments->batch, "Clouds at a time").between(1, 4096).text("N");
-    app.footer(
-        study::sampler_scheme() +
-        "\nRows whose weights are nowhere are left out and told. A row is stored in results.csv as soon as it is "
-        "made:\na study that was killed goes on.\n\n"
-        "Example:\n  stipple study sampling --data modelnet40.stpk --samplers weights/ -o runs/sampling\n"
-        "  stipple study sampling --data modelnet40.stpk --clouds 200 --methods random,fps,voxel -o runs/look\n"
-        "  stipple study sampling --data modelnet40.stpk --train -o runs/sampling");
+    app.footer(study::sampler_scheme() +
+               "\n\nRows whose weights are nowhere are left out and told. A row is stored in results.csv as soon\n"
+               "as it is made: a study that was killed goes on.\n\n"
+               "Example:\n  stipple study sampling --data modelnet40.stpk --samplers weights/ -o runs/sampling\n"
+               "  stipple study sampling --data modelnet40.stpk --clouds 200 --methods random,fps,voxel -o runs/look\n"
+               "  stipple study sampling --data modelnet40.stpk --train -o runs/sampling");
     return {&app, [arguments, &app, &common] { return run_study_sampling(*arguments, app, common); }, {data}};
 }
 
