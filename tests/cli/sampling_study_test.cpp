@@ -56,7 +56,7 @@ TEST_F(CliSamplingStudy, WritesTablesFiguresAndPageAndGoesOn) {
                              "NRE, sampled", "SampleNet progressive", "left out, classification with the network plain",
                              "clouds of 64 points, where the protocol has 1024"})
         EXPECT_TRUE(contains(first.out, text)) << text << "\n" << first.out;
-    for (const char* name : {"results.csv", "table.csv", "table.md", "classification.csv", "classification.tex",
+    for (const char* name : {"results.csv", "table.csv", "summary.md", "classification.csv", "classification.tex",
                              "registration.csv", "reconstruction.tex", "neighbours.csv", "temperature.tex"})
         EXPECT_TRUE(std::filesystem::exists(out + "/" + name)) << name;
     const std::string page = read_file(out + "/index.html");

@@ -147,15 +147,16 @@ void write_sampling(const study::SamplingPlan& plan, const study::SamplingResult
                     const Common& common, Result& result) {
     const std::vector<study::SamplingRow>& rows = made.rows;
     std::string shown, markdown;
+    report.tables = study::sampling_summaries(rows);
+    for (const study::ReportTable& table : report.tables) markdown += to_markdown(table) + "\n";
     add_text(plan.folder, "table.csv", to_csv(study::results_table(rows)), common, result);
     for (study::SamplingTable& table : study::sampling_tables(rows)) {
         shown += (shown.empty() ? "" : "\n") + table_text(table.table, common);
-        markdown += (markdown.empty() ? "" : "\n") + to_markdown(table.table);
         add_text(plan.folder, table.name + ".csv", to_csv(table.table), common, result);
         add_text(plan.folder, table.name + ".tex", to_latex(table.table, table.name), common, result);
         report.tables.push_back(std::move(table.table));
     }
-    add_text(plan.folder, "table.md", markdown, common, result);
+    add_text(plan.folder, "summary.md", markdown, common, result);
     for (const SamplingTask task : plan.tasks)
         if (!networks_with_rows(rows, task).empty())
             add_figure(
