@@ -44,7 +44,9 @@ protected:
                                               "-o",         folder / "out",
                                               "--sizes",    "8,16"};
         arguments.insert(arguments.end(), more.begin(), more.end());
-        return stipple(arguments);
+        Launch launch;
+        launch.seconds = 200;  // beside other work
+        return stipple(arguments, std::move(launch));
     }
 };
 
@@ -172,6 +174,7 @@ TEST_F(CliSamplingStudy, TrainsWhatIsMissingOnce) {
                         "--set",
                         "run.batch=4"};
     launch.environment = {{"STIPPLE_PROGRESS", "never"}};
+    launch.seconds = 200;
     const LaunchResult first = run_launch(launch);
     EXPECT_EQ(first.exit_code, 0) << report(first);
     std::vector<std::string> calls = lines_of(read_file(folder / "calls"));
