@@ -44,7 +44,9 @@ protected:
                                               "-o",         folder / "out",
                                               "--sizes",    "8,16"};
         arguments.insert(arguments.end(), more.begin(), more.end());
-        return stipple(arguments);
+        Launch launch;
+        launch.seconds = 200;  // beside other work
+        return stipple(arguments, std::move(launch));
     }
 };
 
@@ -56,7 +58,7 @@ TEST_F(CliSamplingStudy, WritesTablesFiguresAndPageAndGoesOn) {
                              "NRE, sampled", "SampleNet progressive", "left out, classification with the network plain",
                              "clouds of 64 points, where the protocol has 1024"})
         EXPECT_TRUE(contains(first.out, text)) << text << "\n" << first.out;
-    for (const char* name : {"results.csv", "table.csv", "table.md", "classification.csv", "classification.tex",
+    for (const char* name : {"results.csv", "table.csv", "summary.md", "classification.csv", "classification.tex",
                              "registration.csv", "reconstruction.tex", "neighbours.csv", "temperature.tex"})
         EXPECT_TRUE(std::filesystem::exists(out + "/" + name)) << name;
     const std::string page = read_file(out + "/index.html");
@@ -172,6 +174,7 @@ TEST_F(CliSamplingStudy, TrainsWhatIsMissingOnce) {
                         "--set",
                         "run.batch=4"};
     launch.environment = {{"STIPPLE_PROGRESS", "never"}};
+    launch.seconds = 200;
     const LaunchResult first = run_launch(launch);
     EXPECT_EQ(first.exit_code, 0) << report(first);
     std::vector<std::string> calls = lines_of(read_file(folder / "calls"));

@@ -464,7 +464,8 @@ TEST_F(SamplingStudy, RowsAreStoredAndOnlyWhatIsMissingIsComputed) {
     how.report = [&](const std::string&) { ++made; };
     how.advance = [&](int64_t rows) { told += rows; };
     const SamplingResult first = run_sampling_study(how);
-    EXPECT_LE(told, sampling_rows(how));
+    EXPECT_EQ(told, sampling_rows(how));
+    EXPECT_EQ(told, static_cast<int64_t>(first.rows.size()));
     // Classification: all, four methods and one progressive by two sizes, SampleNet 8, S-NET 16, both sweeps.
     const auto count = [&](SamplingSweep sweep, SamplingTask task) {
         return std::count_if(first.rows.begin(), first.rows.end(),
@@ -541,6 +542,11 @@ TEST_F(SamplingStudy, TablesHaveSampledAndSoftInColumnsOfTheirOwn) {
     EXPECT_TRUE(contains(tex, "SampleNet & 32 & 80.6 & 83.0 & 86.5 & 87.1")) << tex;
     EXPECT_TRUE(contains(to_csv(results_table(rows)), "size,cls,robust,samplenet,32,,1,,10,0.865")) << csv;
     EXPECT_TRUE(sampling_tables({}).empty());
+    const std::vector<ReportTable> summaries = sampling_summaries(rows);
+    ASSERT_EQ(summaries.size(), 2u);
+    EXPECT_TRUE(contains(to_markdown(summaries[0]), "| SampleNet |  | 80.6 (83.0) |")) << to_markdown(summaries[0]);
+    EXPECT_FALSE(contains(to_markdown(summaries[0]), "FPS"));
+    EXPECT_TRUE(contains(to_markdown(summaries[1]), "| FPS |  | 83.4 |")) << to_markdown(summaries[1]);
 }
 
 TEST_F(SamplingStudy, PicturesAreShapeByShape) {

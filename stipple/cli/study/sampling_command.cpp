@@ -147,15 +147,16 @@ void write_sampling(const study::SamplingPlan& plan, const study::SamplingResult
                     const Common& common, Result& result) {
     const std::vector<study::SamplingRow>& rows = made.rows;
     std::string shown, markdown;
+    report.tables = study::sampling_summaries(rows);
+    for (const study::ReportTable& table : report.tables) markdown += to_markdown(table) + "\n";
     add_text(plan.folder, "table.csv", to_csv(study::results_table(rows)), common, result);
     for (study::SamplingTable& table : study::sampling_tables(rows)) {
         shown += (shown.empty() ? "" : "\n") + table_text(table.table, common);
-        markdown += (markdown.empty() ? "" : "\n") + to_markdown(table.table);
         add_text(plan.folder, table.name + ".csv", to_csv(table.table), common, result);
         add_text(plan.folder, table.name + ".tex", to_latex(table.table, table.name), common, result);
         report.tables.push_back(std::move(table.table));
     }
-    add_text(plan.folder, "table.md", markdown, common, result);
+    add_text(plan.folder, "summary.md", markdown, common, result);
     for (const SamplingTask task : plan.tasks)
         if (!networks_with_rows(rows, task).empty())
             add_figure(
@@ -193,7 +194,10 @@ Result run_study_sampling(const SamplingArguments& arguments, const Arguments& a
     result.fields["inputs"] = std::vector<std::string>{arguments.data.path};
     if (common.dry_run) {
         std::vector<std::string> trained;
-        if (arguments.train) trained = train_missing(arguments, plan, common, result);
+        if (arguments.train) {
+            trained = train_missing(arguments, plan, common, result);
+            plan.find_sampler = [](const std::string& name) { return name; };  // all would be there
+        }
         result.text = fmt::format("would measure at most {} rows into {}\n", study::sampling_rows(plan), plan.folder);
         if (!trained.empty()) result.text += fmt::format("would train {}\n", fmt::join(trained, ", "));
         return result;
@@ -260,13 +264,12 @@ Command add_study_sampling(Arguments& group, Common& common) {
         .text("N");
     app.option("--turns", arguments->turns, "Registration: pairs of each cloud").between(1, 1000).text("N");
     app.option("--batch", arguments->batch, "Clouds at a time").between(1, 4096).text("N");
-    app.footer(
-        study::sampler_scheme() +
-        "\nRows whose weights are nowhere are left out and told. A row is stored in results.csv as soon as it is "
-        "made:\na study that was killed goes on.\n\n"
-        "Example:\n  stipple study sampling --data modelnet40.stpk --samplers weights/ -o runs/sampling\n"
-        "  stipple study sampling --data modelnet40.stpk --clouds 200 --methods random,fps,voxel -o runs/look\n"
-        "  stipple study sampling --data modelnet40.stpk --train -o runs/sampling");
+    app.footer(study::sampler_scheme() +
+               "\n\nRows whose weights are nowhere are left out and told. A row is stored in results.csv as soon\n"
+               "as it is made: a study that was killed goes on.\n\n"
+               "Example:\n  stipple study sampling --data modelnet40.stpk --samplers weights/ -o runs/sampling\n"
+               "  stipple study sampling --data modelnet40.stpk --clouds 200 --methods random,fps,voxel -o runs/look\n"
+               "  stipple study sampling --data modelnet40.stpk --train -o runs/sampling");
     return {&app, [arguments, &app, &common] { return run_study_sampling(*arguments, app, common); }, {data}};
 }
 

@@ -119,12 +119,11 @@ std::string sampler_name(SamplingMethod method, SamplingTask task, std::string_v
 
 std::string sampler_scheme() {
     std::vector<std::string> networks;
-    for (const TaskNetworkName& network : task_networks())
-        networks.push_back(fmt::format("{} ({})", network.weights, network.network));
+    for (const TaskNetworkName& network : task_networks()) networks.emplace_back(network.weights);
     return fmt::format(
-        "Names of samplers: METHOD-TASK[-plain]-SIZE.safetensors, METHOD samplenet, snet or gumbel, TASK cls, reg\n"
-        "or rec, SIZE a number of points or \"progressive\"; -plain: trained for the plain classifier. So\n"
-        "samplenet-cls-32, samplenet-cls-plain-32, snet-rec-64, samplenet-reg-progressive.\n"
+        "Names of samplers: METHOD-TASK[-plain]-SIZE.safetensors. METHOD: samplenet, snet, gumbel. TASK:\n"
+        "cls, reg, rec. SIZE: a number of points, or \"progressive\". -plain: for the plain classifier.\n"
+        "So samplenet-cls-32, samplenet-cls-plain-32, snet-rec-64, samplenet-reg-progressive.\n"
         "Task networks: {}.",
         fmt::join(networks, ", "));
 }

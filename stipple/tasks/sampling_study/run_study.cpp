@@ -272,13 +272,30 @@ std::vector<int64_t> usual_sizes(SamplingTask task) {
 }
 
 int64_t sampling_rows(const SamplingPlan& plan) {
-    const bool has_sweeps =
-        std::find(plan.methods.begin(), plan.methods.end(), SamplingMethod::samplenet) != plan.methods.end();
     int64_t rows = 0;
     for (const SamplingTask task : plan.tasks)
-        rows += static_cast<int64_t>(networks_of(plan, task).size() *
-                                     (1 + plan.methods.size() * sizes_of(plan, task).size() +
-                                      (has_sweeps ? std::size(kSweptNeighbours) + std::size(kSweptScales) : 0)));
+        for (const TaskNetworkName* network : networks_of(plan, task)) {
+            const std::vector<int64_t> sizes = sizes_of(plan, task);
+            const auto all = static_cast<int64_t>(sizes.size());
+            const auto is_there = [&](SamplingMethod method, int64_t size) {
+                return !plan.find_sampler(sampler_name(method, task, network->network, size)).empty();
+            };
+            rows += 1;  // of all points
+            for (const SamplingMethod method : plan.methods) {
+                if (!is_trained(method)) {
+                    const bool has_weights = method != SamplingMethod::critical ||
+                                             task == SamplingTask::classification || plan.networks.contains("robust");
+                    rows += has_weights ? all : 0;
+                } else if (method == SamplingMethod::progressive) {
+                    rows += is_there(method, 0) ? all : 0;
+                } else {
+                    const int64_t found =
+                        std::count_if(sizes.begin(), sizes.end(), [&](int64_t size) { return is_there(method, size); });
+                    const auto swept = static_cast<int64_t>(std::size(kSweptNeighbours) + std::size(kSweptScales));
+                    rows += found + (method == SamplingMethod::samplenet && found > 0 ? swept : 0);
+                }
+            }
+        }
     return rows;
 }
 

@@ -63,7 +63,7 @@ std::string sampling_rows_to_csv(const std::vector<SamplingRow>& rows);
 /// Throws Error{bad_file} with the path for anything else.
 std::vector<SamplingRow> load_sampling_rows(const std::string& path);
 
-/// Rows of a plan, at most.
+/// Rows of a plan with the weights that are there; fewer where clouds have fewer points than a size asks for.
 int64_t sampling_rows(const SamplingPlan& plan);
 
 /// Samplers that a plan looks for: name, and what they are of.

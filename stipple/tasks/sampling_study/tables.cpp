@@ -174,6 +174,35 @@ ReportTable reconstruction_table(const std::vector<SamplingRow>& rows) {
     return table;
 }
 
+/// What a summary has of a row: "86.5 (87.1)", "4.55 / 3.43 / 72 %".
+std::string summary_text(const SamplingRow& row) {
+    const auto with_soft = [](const std::string& text, double soft, double scale, int digits) {
+        return std::isnan(soft) ? text : fmt::format("{} ({:.{}f})", text, scale * soft, digits);
+    };
+    switch (row.task) {
+        case SamplingTask::classification:
+            return with_soft(fmt::format("{:.1f}", 100 * row.hard.accuracy), row.soft.accuracy, 100, 1);
+        case SamplingTask::registration:
+            return with_soft(fmt::format("{:.2f} / {:.2f} / {:.0f} %", row.hard.rotation, row.hard.rotation_median,
+                                         100 * row.hard.below_5),
+                             row.soft.rotation, 1, 2);
+        case SamplingTask::reconstruction: return with_soft(fmt::format("{:.2f}", row.hard.nre), row.soft.nre, 1, 2);
+    }
+    STIPPLE_ASSERT(false);
+}
+
+std::string summary_caption(SamplingTask task, const std::string& network) {
+    switch (task) {
+        case SamplingTask::classification:
+            return fmt::format("Classification, {} task network: overall accuracy in %, soft points in brackets",
+                               network);
+        case SamplingTask::registration:
+            return "Registration: angle in degrees, mean / median / share below 5; in brackets the mean of soft points";
+        case SamplingTask::reconstruction: return "Reconstruction: NRE, soft points in brackets";
+    }
+    STIPPLE_ASSERT(false);
+}
+
 ReportTable sweep_table(const std::vector<SamplingRow>& rows, SamplingSweep sweep) {
     const bool is_k = sweep == SamplingSweep::neighbours;
     ReportTable table;
@@ -272,6 +301,31 @@ std::vector<std::string> networks_with_rows(const std::vector<SamplingRow>& rows
             }))
             networks.emplace_back(network.network);
     return networks;
+}
+
+std::vector<ReportTable> sampling_summaries(const std::vector<SamplingRow>& rows) {
+    std::vector<ReportTable> tables;
+    for (const SamplingTask task : sampling_tasks())
+        for (const std::string& network : networks_with_rows(rows, task)) {
+            std::set<int64_t, std::greater<>> sizes;
+            for (const SamplingRow& row : rows)
+                if (row.sweep == SamplingSweep::size && row.task == task) sizes.insert(row.points);
+            ReportTable& table = tables.emplace_back();
+            table.caption = summary_caption(task, network);
+            table.columns = {{"method"}};
+            for (const int64_t size : sizes) table.columns.push_back({fmt::format("m = {}", size), "", true});
+            for (const SamplingMethod method : methods_with_rows(rows, task)) {
+                std::vector<Cell> cells = {title_of(method)};
+                for (const int64_t size : sizes) {
+                    const SamplingRow* row = row_at(rows, task, network, method, size);
+                    cells.emplace_back(row ? summary_text(*row) : "");
+                }
+                const bool has_any =
+                    std::any_of(cells.begin() + 1, cells.end(), [](const Cell& cell) { return !cell.text.empty(); });
+                if (has_any) table.rows.push_back(std::move(cells));
+            }
+        }
+    return tables;
 }
 
 std::vector<SamplingTable> sampling_tables(const std::vector<SamplingRow>& rows) {

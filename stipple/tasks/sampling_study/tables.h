@@ -16,6 +16,10 @@ struct SamplingTable {
 /// the networks of classification beside each other; then one for each sweep that has rows.
 std::vector<SamplingTable> sampling_tables(const std::vector<SamplingRow>& rows);
 
+/// The same at a glance, one for each task and network: a row for each method, a column for each size, soft points in
+/// brackets. For pages.
+std::vector<ReportTable> sampling_summaries(const std::vector<SamplingRow>& rows);
+
 /// All rows in one table, a column for each number: for programs.
 ReportTable results_table(const std::vector<SamplingRow>& rows);
 
