@@ -34,6 +34,7 @@ struct IcpLevel {
     double voxel = 0;
     double max_distance = 0;
     int iterations = 30;
+    double share = 1;  // of the source's (thinned) points, evenly spread: the first of every 1 / share, rounded up
 };
 
 struct IcpOptions {

@@ -7,7 +7,7 @@
 namespace stipple::geometry {
 
 /// What a level registers: its pairs, the target's normals by slot (empty for IcpMetric::point), the source's by rank
-/// (for IcpMetric::generalised only), the source's mean and RMS distance from it.
+/// (for IcpMetric::generalised only, else empty), the source's mean and RMS distance from it.
 struct StepInput {
     const Pairs& pairs;
     const PairTarget& target;
