@@ -126,7 +126,8 @@ void run(const std::string& data, int64_t repeat, int64_t count) {
     };
     fmt::print("{} and {} points, {} starts, best of {}\n\n", pair.source.size(), pair.target.size(), count, repeat);
     fmt::print(
-        "| | mean ms | worst ms | off, mean m | worst m | mean degrees | worst degrees |\n|---|--:|--:|--:|--:|--:|--:|\n");
+        "| | mean ms | worst ms | off, mean m | worst m | mean degrees | worst degrees "
+        "|\n|---|--:|--:|--:|--:|--:|--:|\n");
     for (const Row& row : rows)
         fmt::print("| {} | {:.1f} | {:.1f} | {:.4f} | {:.4f} | {:.4f} | {:.4f} |\n", row.name, 1000 * mean(row.seconds),
                    1000 * most(row.seconds), mean(row.metres), most(row.metres), mean(row.degrees), most(row.degrees));

@@ -100,8 +100,7 @@ void run_level(const PointCloud& source, const IcpTarget& target, int number, Pr
         if (!step.is_enough) result.stop = IcpStop::too_few;
         if (result.stop != IcpStop::iterations || i == level.iterations) {
             if (is_last)
-                result.evidence =
-                    evidence_of(input, present, 2 * std::max(level.voxel, to.spacing), level.max_distance);
+                result.evidence = evidence_of(input, present, std::max(level.voxel, to.spacing), level.max_distance);
             return;
         }
         present = step.motion * present;
@@ -117,7 +116,7 @@ void run_level(const PointCloud& source, const IcpTarget& target, int number, Pr
 std::vector<IcpLevel> automatic_levels(double radius) {
     STIPPLE_REQUIRE(radius > 0 && std::isfinite(radius), "automatic_levels: the radius must be above 0, got {}",
                     radius);
-    return {{radius / 16, radius / 2, 30}, {radius / 32, radius / 8, 30}, {radius / 128, radius / 8, 50}};
+    return {{radius / 32, radius / 2, 30, 0.25}, {radius / 32, radius / 8, 50}};
 }
 
 double rms_radius(const PointCloud& cloud) {

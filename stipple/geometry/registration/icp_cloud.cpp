@@ -6,6 +6,7 @@
 
 #include "stipple/core/parallel.h"
 #include "stipple/geometry/cloud/normals_turn.h"
+#include "stipple/geometry/registration/cell_centroids.h"
 #include "stipple/ops/knn.h"
 #include "stipple/ops/voxel_grid.h"
 
@@ -52,7 +53,7 @@ const Attribute* own_normals(const PointCloud& cloud) {
 
 Extent extent_of(View<const float, 2> points) {
     // About the first finite point, so that squares of large coordinates do not swallow the spread.
-    constexpr int64_t kChunk = 1 << 14;
+    constexpr int64_t kChunk = 1 << 14, kRun = 256;
     struct Sums {
         double sum[3] = {}, squares = 0;
         int64_t count = 0;
@@ -69,23 +70,26 @@ Extent extent_of(View<const float, 2> points) {
     const float* about = points.data() + 3 * first;
     std::vector<Sums> chunks(static_cast<size_t>((n + kChunk - 1) / kChunk));
     parallel_for(n, kChunk, [&](int64_t begin, int64_t end) {
-        constexpr int kLanes = 4;  // sums side by side, so that one need not wait for the one before
-        Sums lanes[kLanes];
-        for (int64_t i = begin; i < end; ++i) {
-            if (!is_finite(i)) continue;
-            Sums& lane = lanes[i % kLanes];
-            ++lane.count;
-            for (int axis = 0; axis < 3; ++axis) {
-                const double d = double{points.data()[3 * i + axis]} - about[axis];
-                lane.sum[axis] += d;
-                lane.squares += d * d;
+        Sums& chunk = chunks[begin / kChunk];
+        for (int64_t row = begin; row < end; row += kRun) {  // a run at a time in float64, its four sums in registers
+            double x = 0, y = 0, z = 0, squares = 0;
+            int64_t count = 0;
+            for (int64_t i = row; i < std::min(end, row + kRun); ++i) {
+                const float* p = points.data() + 3 * i;
+                const bool finite = p[0] * 0 == 0 && p[1] * 0 == 0 && p[2] * 0 == 0;  // 0 times infinity is no number
+                const double dx = finite ? double{p[0]} - about[0] : 0, dy = finite ? double{p[1]} - about[1] : 0,
+                             dz = finite ? double{p[2]} - about[2] : 0;
+                count += finite;
+                x += dx;
+                y += dy;
+                z += dz;
+                squares += dx * dx + dy * dy + dz * dz;
             }
-        }
-        for (const Sums& lane : lanes) {
-            Sums& chunk = chunks[begin / kChunk];
-            chunk.count += lane.count;
-            chunk.squares += lane.squares;
-            for (int axis = 0; axis < 3; ++axis) chunk.sum[axis] += lane.sum[axis];
+            chunk.count += count;
+            chunk.squares += squares;
+            chunk.sum[0] += x;
+            chunk.sum[1] += y;
+            chunk.sum[2] += z;
         }
     });
     Sums total;
@@ -109,15 +113,16 @@ std::shared_ptr<const IcpCloud> icp_cloud(const PointCloud& cloud, double voxel,
     const Attribute* own = neighbours > 0 ? own_normals(cloud) : nullptr;
     Array<float, 2> thinned, normals;
     View<const float, 2> points = cloud.positions.view();
-    if (voxel > 0) {
+    if (voxel > 0 && !own) {
+        thinned = cell_centroids(points, static_cast<float>(voxel));
+        points = thinned.view();
+    } else if (voxel > 0) {
         const ops::VoxelGrid grid = ops::voxel_grid(points, static_cast<float>(voxel));
         thinned = Array<float, 2>({grid.cells.rows(), 3});
         ops::voxel_centroids(grid, points, thinned.view());
         points = thinned.view();
-        if (own) {
-            normals = Array<float, 2>({grid.cells.rows(), 3});
-            ops::voxel_centroids(grid, own->as<float>(), normals.view());
-        }
+        normals = Array<float, 2>({grid.cells.rows(), 3});
+        ops::voxel_centroids(grid, own->as<float>(), normals.view());
     }
     auto made = std::make_shared<IcpCloud>(IcpCloud{PairTarget(points), {}, extent_of(points)});
     if (neighbours == 0) return made;
@@ -158,8 +163,8 @@ ops::cpu::Leaves every(const ops::cpu::Leaves& all, int64_t stride) {
         const bool exists = i < some.size;
         *index = exists ? all.indices_at(from / kLeaf)[from % kLeaf] : std::numeric_limits<int32_t>::max() - 1;
         for (int axis = 0; axis < some.dimension; ++axis)
-            to[axis * kLeaf] = exists ? all.at(from / kLeaf)[axis * kLeaf + from % kLeaf]
-                                      : std::numeric_limits<float>::infinity();
+            to[axis * kLeaf] =
+                exists ? all.at(from / kLeaf)[axis * kLeaf + from % kLeaf] : std::numeric_limits<float>::infinity();
     }
     return some;
 }

@@ -77,12 +77,17 @@ bool is_scattered(const Group& group, const CloudTree& tree, int64_t leaf) {
 }  // namespace
 
 PairTarget::PairTarget(View<const float, 2> points)
-    : index_(ops::Clouds(points)), tree_(&index_.on_cpu().clouds[0]), blocks_(tree_->leaves.at(0)), slots_(static_cast<size_t>(points.size(0)), -1) {
+    : index_(ops::Clouds(points)),
+      tree_(&index_.on_cpu().clouds[0]),
+      blocks_(tree_->leaves.at(0)),
+      slots_(static_cast<size_t>(points.size(0)), -1) {
     for (int64_t slot = 0; slot < size(); ++slot) slots_[index_at(slot)] = static_cast<int32_t>(slot);
 }
 
 Pairs::Pairs(const PairTarget& target, View<const float, 2> source, float max_distance)
-    : target_(&target), arranged_(std::move(ops::cpu::arrange(ops::Clouds(source))[0])), source_(&arranged_),
+    : target_(&target),
+      arranged_(std::move(ops::cpu::arrange(ops::Clouds(source))[0])),
+      source_(&arranged_),
       max_distance_(max_distance) {
     prepare();
 }

@@ -27,9 +27,7 @@ public:
     int32_t index_at(int64_t slot) const {
         return tree().leaves.indices_at(slot / ops::cpu::kLeaf)[slot % ops::cpu::kLeaf];
     }
-    float at(int64_t slot, int axis) const {
-        return at(slot)[axis * ops::cpu::kLeaf];
-    }
+    float at(int64_t slot, int axis) const { return at(slot)[axis * ops::cpu::kLeaf]; }
     /// Its coordinates are kLeaf numbers apart.
     const float* at(int64_t slot) const {
         constexpr int64_t kBlock = 4 * ops::cpu::kLeaf;

@@ -107,12 +107,14 @@ void fill(Block& block, const StepInput& input, const RigidTransform& present, c
         block.slot[lane] = lane < lanes ? input.pairs.slot(leaf * kLeaf + lane) : -1;
     double to[3][kLeaf];
     for (int lane = 0; lane < kLeaf; ++lane) {
-        const bool is_paired = block.slot[lane] >= 0;
-        const int32_t slot = is_paired ? block.slot[lane] : 0;
-        const float* place = input.target.at(slot);
-        for (int axis = 0; axis < 3; ++axis) to[axis][lane] = is_paired ? place[axis * kLeaf] : 0;
-        if constexpr (metric != IcpMetric::point)
-            for (int axis = 0; axis < 3; ++axis) block.normal[axis][lane] = input.normals[slot][axis];
+        static constexpr float kNowhere[3 * kLeaf] = {};
+        const int32_t slot = block.slot[lane];
+        const float* place = slot >= 0 ? input.target.at(slot) : kNowhere;
+        for (int axis = 0; axis < 3; ++axis) to[axis][lane] = place[axis * kLeaf];
+        if constexpr (metric != IcpMetric::point) {
+            const float* normal = slot >= 0 ? input.normals[slot].data() : kNowhere;
+            for (int axis = 0; axis < 3; ++axis) block.normal[axis][lane] = normal[axis];
+        }
         if constexpr (metric == IcpMetric::generalised)
             for (int axis = 0; axis < 3; ++axis)
                 block.own[axis][lane] = lane < lanes ? input.source_normals[leaf * kLeaf + lane][axis] : 0;
@@ -120,8 +122,8 @@ void fill(Block& block, const StepInput& input, const RigidTransform& present, c
     const auto& r = present.rotation;
     for (int axis = 0; axis < 3; ++axis)
         for (int lane = 0; lane < kLeaf; ++lane) {
-            const double moved = r[axis][0] * x[0][lane] + r[axis][1] * x[1][lane] + r[axis][2] * x[2][lane] +
-                                 present.translation[axis];
+            const double moved =
+                r[axis][0] * x[0][lane] + r[axis][1] * x[1][lane] + r[axis][2] * x[2][lane] + present.translation[axis];
             block.gap[axis][lane] = block.slot[lane] >= 0 ? to[axis][lane] - moved : 0;
             block.at[axis][lane] = moved - center[axis];
         }
@@ -409,8 +411,9 @@ Step icp_step(const StepInput& input, const RigidTransform& present, const IcpOp
     return step;
 }
 
-IcpEvidence evidence_of(const StepInput& input, const RigidTransform& present, double near, double reach) {
+IcpEvidence evidence_of(const StepInput& input, const RigidTransform& present, double cell, double reach) {
     IcpEvidence evidence;
+    const double near = input.normals.empty() ? 2 * cell : cell / 2;
     evidence.near = near;
     evidence.reach = reach;
     evidence.source_points = input.pairs.size();
@@ -425,9 +428,16 @@ IcpEvidence evidence_of(const StepInput& input, const RigidTransform& present, d
             fill<IcpMetric::plane>(block, input, present, {}, leaf);
         for (int lane = 0; lane < kLeaf; ++lane) {
             if (block.slot[lane] < 0) continue;
-            evidence.close += block.distance_sq[lane] <= near * near;
-            evidence.around += block.distance_sq[lane] <= window * window;
-            if (!input.normals.empty()) along_sq += block.residual_sq[lane];
+            double distance_sq = block.distance_sq[lane];
+            if (!input.normals.empty()) {
+                // From the disc: samples of one surface lie beside each other, whatever their distance.
+                const double across_sq = block.residual_sq[lane];
+                const double beside = std::sqrt(std::max(distance_sq - across_sq, 0.0)) - cell;
+                along_sq += across_sq;
+                distance_sq = across_sq + (beside > 0 ? beside * beside : 0);
+            }
+            evidence.close += distance_sq <= near * near;
+            evidence.around += distance_sq <= window * window;
             all_sq += block.distance_sq[lane];
         }
     }

@@ -32,7 +32,7 @@ struct Step {
 /// The step from `present`, which pairs.update() has seen last.
 Step icp_step(const StepInput& input, const RigidTransform& present, const IcpOptions& options);
 
-/// What the pairs of `present` tell; `near` and `reach` as in the result.
-IcpEvidence evidence_of(const StepInput& input, const RigidTransform& present, double near, double reach);
+/// What the pairs of `present` tell; `cell`: the larger of the level's cells and the target's spacing.
+IcpEvidence evidence_of(const StepInput& input, const RigidTransform& present, double cell, double reach);
 
 }  // namespace stipple::geometry
