@@ -81,10 +81,12 @@ struct Row {
     std::vector<double> seconds = {}, metres = {}, degrees = {};
 };
 
+/// The defaults of `stipple register` (tasks::RegisterOptions), or with another metric.
 peer::LidarRun our_run(const test::LidarPair& pair, geometry::IcpMetric metric) {
     return [&pair, metric](const peer::Pose& start) {
         geometry::IcpOptions options;
         options.metric = metric;
+        options.kernel = geometry::RobustKernel::cauchy;
         return to_pose(geometry::icp(pair.source, pair.target, options, from_pose(start)).transform);
     };
 }

@@ -19,9 +19,8 @@ Array<float, 2> scanner_runs(int64_t n, double width) {
     Array<float, 2> points({n, 3});
     const Rng rng(5);
     for (int64_t i = 0; i < 3 * n; ++i)
-        points.data()[i] =
-            static_cast<float>(width * (rng.uniform(static_cast<uint64_t>(i / 21 * 3 + i % 3)) - 0.5) +
-                               0.02 * width * rng.uniform(static_cast<uint64_t>(i) + 1'000'000'000));
+        points.data()[i] = static_cast<float>(width * (rng.uniform(static_cast<uint64_t>(i / 21 * 3 + i % 3)) - 0.5) +
+                                              0.02 * width * rng.uniform(static_cast<uint64_t>(i) + 1'000'000'000));
     for (int64_t i = 7; i < n; i += 100) points.data()[3 * i + i % 3] = i % 2 == 0 ? NAN : -INFINITY;
     return points;
 }

@@ -22,8 +22,8 @@ PointCloud stepped_sheet(int64_t n, uint64_t seed) {
         const double z = 0.2 * std::sin(5 * x) * std::cos(4 * y) + (x > 0.6 ? 0.15 : 0);
         const double places[3] = {x, y, z};
         for (int axis = 0; axis < 3; ++axis)
-            cloud.positions.data()[3 * i + axis] = static_cast<float>(places[axis] + 0.002 * rng.normal(
-                static_cast<uint64_t>(3 * i + axis) + 1'000'000));
+            cloud.positions.data()[3 * i + axis] =
+                static_cast<float>(places[axis] + 0.002 * rng.normal(static_cast<uint64_t>(3 * i + axis) + 1'000'000));
     }
     return cloud;
 }
@@ -54,8 +54,8 @@ NaiveIcpStep naive_icp_step(const StepInput& input, const RigidTransform& presen
             const auto& own = input.source_normals[rank];
             const Vector3 turned = present.rotate({own[0], own[1], own[2]});
             const Eigen::Vector3d b(turned[0], turned[1], turned[2]);
-            const Eigen::Matrix3d sum = 2 * Eigen::Matrix3d::Identity() -
-                                        (1 - 1e-3) * (normal * normal.transpose() + b * b.transpose());
+            const Eigen::Matrix3d sum =
+                2 * Eigen::Matrix3d::Identity() - (1 - 1e-3) * (normal * normal.transpose() + b * b.transpose());
             measure = 2e-3 * sum.inverse();
         }
         const double residual = std::sqrt(gap.dot(measure * gap));
