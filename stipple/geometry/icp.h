@@ -34,22 +34,25 @@ struct IcpLevel {
     double voxel = 0;
     double max_distance = 0;
     int iterations = 30;
+    double share = 1;  // of the source's (thinned) points, evenly spread: the first of every 1 / share, rounded up
 };
 
 struct IcpOptions {
     IcpMetric metric = IcpMetric::plane;
     RobustKernel kernel = RobustKernel::tukey;
-    double kernel_scale = 0;         // c; 0: from the median of the residuals in every step, for 95 % efficiency
-    double trim = 1;                 // share of the pairs that counts, nearest first [Chetverikov et al. 2002]
-    std::vector<IcpLevel> levels;    // coarse to fine; empty: automatic_levels of the target
-    int normal_neighbours = 16;      // for normals that the clouds do not bring
-    double motion_tolerance = 1e-6;  // a step that moves the points less than this share of the cloud's radius
-    double change_tolerance = 1e-6;  // relative changes of fitness and rmse, both below. 0 switches either test off
+    double kernel_scale = 0;            // c; 0: from the median of the residuals in every step, for 95 % efficiency
+    double trim = 1;                    // share of the pairs that counts, nearest first [Chetverikov et al. 2002]
+    std::vector<IcpLevel> levels = {};  // coarse to fine; empty: automatic_levels of the target
+    int normal_neighbours = 12;         // for normals that the clouds do not bring
+    double motion_tolerance = 1e-5;     // a step that moves the points less than this share of the cloud's radius
+    double change_tolerance = 1e-6;     // relative changes of fitness and rmse, both below. 0 switches either test off
 };
 
-/// Three levels that fit a cloud of RMS distance R from its mean: cells R/16, R/32 and R/128, pairs up to R/2, R/8 and
-/// R/8. The defaults for the target's own R: they catch starts that are off by about R/5 and 10 degrees, on scans of a
-/// hand's width and of a street alike. Throws Error{bad_argument} unless radius is above 0 and finite.
+/// Two levels that fit a cloud of RMS distance R from its mean: cells of R/32, a quarter of the source's and pairs up
+/// to R/2, then all and pairs up to R/8. The defaults for the target's own R: they catch starts that are off by about
+/// R/5 and 10 degrees, on scans of a hand's width and of a street alike. Smaller cells take longer and are no better:
+/// where a LiDAR's rings are further apart than the cells, normals are those of the rings. Throws Error{bad_argument}
+/// unless radius is above 0 and finite.
 std::vector<IcpLevel> automatic_levels(double radius);
 /// RMS distance of the finite points from their mean; 0 without points. CPU.
 double rms_radius(const PointCloud& cloud);
@@ -71,7 +74,10 @@ enum class IcpStop { converged, iterations, too_few };
 /// How closely the pairs lie at the end of the last level, from which judge() (registration_verdict.h) tells a true
 /// alignment from a wrong one that also has pairs.
 struct IcpEvidence {
-    double near = 0;     // twice the level's cells, or twice the median distance of neighbours in the target if larger
+    // Half the level's cells, or half the median distance of neighbours in the target if larger. For IcpMetric::point
+    // four times that, and distances are those of points; else those from a disc about the target's point, of a cell's
+    // edge (or that median) as radius.
+    double near = 0;
     double reach = 0;    // the level's max_distance
     int64_t close = 0;   // source points within `near` of the target
     int64_t around = 0;  // within 4 * near, and within reach

@@ -25,7 +25,9 @@ const char* to_string(RegisterMethod method);
 struct RegisterOptions {
     RegisterMethod method = RegisterMethod::icp;
     geometry::GlobalOptions global;
-    geometry::IcpOptions icp;          // levels: empty for automatic ones
+    /// Levels: empty for automatic ones. Plane to plane and Cauchy's kernel: the steadiest of metrics and kernels on
+    /// halves of one pair of scans, and the one that needs the fewest steps (bench/results/geometry.md).
+    geometry::IcpOptions icp{.metric = geometry::IcpMetric::generalised, .kernel = geometry::RobustKernel::cauchy};
     double scale = 0;                  // RMS radius that automatic levels fit; 0: the target's
     int iterations = 0;                // most steps of each level; 0: the level's own
     geometry::RigidTransform initial;  // source to target, world coordinates

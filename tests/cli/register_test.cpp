@@ -128,7 +128,7 @@ TEST_F(CliRegister, TroubleIsTold) {
         "too little overlap");
     expect_error(stipple({"register", source, target, "--method", "icp", "-o", folder / "out.ply", "--iterations", "1",
                           "--require-convergence"}),
-                 7, "did not converge in 3 iterations");
+                 7, "did not converge in 2 iterations");
     expect_error(
         stipple({"register", far, target, "--method", "icp", "-o", folder / "out.ply", "--min-fitness", "0.5"}), 7,
         "fitness 0.000 is below 0.500");

@@ -10,7 +10,7 @@ struct RegisterOptions {
     InputFile source, target;
     std::vector<std::string> more;
     OutputFile output;
-    std::string method = "auto", metric = "plane", kernel = "tukey", kernel_scale = "auto", scale = "auto";
+    std::string method = "auto", metric = "generalised", kernel = "cauchy", kernel_scale = "auto", scale = "auto";
     std::string init, transform_to, truth, picture;
     std::vector<double> voxel, max_distance;
     double trim = 1, min_fitness = geometry::RegistrationLimits{}.min_fitness, min_confidence = 0.4;

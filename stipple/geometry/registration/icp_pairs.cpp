@@ -77,16 +77,31 @@ bool is_scattered(const Group& group, const CloudTree& tree, int64_t leaf) {
 }  // namespace
 
 PairTarget::PairTarget(View<const float, 2> points)
-    : index_(ops::Clouds(points)), slots_(static_cast<size_t>(points.size(0)), -1) {
+    : index_(ops::Clouds(points)),
+      tree_(&index_.on_cpu().clouds[0]),
+      blocks_(tree_->leaves.at(0)),
+      slots_(static_cast<size_t>(points.size(0)), -1) {
     for (int64_t slot = 0; slot < size(); ++slot) slots_[index_at(slot)] = static_cast<int32_t>(slot);
 }
 
 Pairs::Pairs(const PairTarget& target, View<const float, 2> source, float max_distance)
-    : target_(&target), source_(std::move(ops::cpu::arrange(ops::Clouds(source))[0])), max_distance_(max_distance) {
+    : target_(&target),
+      arranged_(std::move(ops::cpu::arrange(ops::Clouds(source))[0])),
+      source_(&arranged_),
+      max_distance_(max_distance) {
+    prepare();
+}
+
+Pairs::Pairs(const PairTarget& target, const ops::cpu::Leaves& source, float max_distance)
+    : target_(&target), source_(&source), max_distance_(max_distance) {
+    prepare();
+}
+
+void Pairs::prepare() {
     // A little further than wanted, so that points without a pair may move before they are searched again.
     constexpr float kFurther = 1.125f;
-    reach_ = kFurther * max_distance;
-    const auto n = static_cast<size_t>(source_.size);
+    reach_ = kFurther * max_distance_;
+    const auto n = static_cast<size_t>(source_->size);
     slots_.assign(n, {-1, -1});
     searched_at_.resize(n);
     slack_.assign(n, -1);
@@ -94,14 +109,9 @@ Pairs::Pairs(const PairTarget& target, View<const float, 2> source, float max_di
     within_.resize(n);
 }
 
-Vector3 Pairs::source(int64_t rank) const {
-    const float* block = source_.at(rank / kLeaf) + rank % kLeaf;
-    return {block[0], block[kLeaf], block[2 * kLeaf]};
-}
-
 int64_t Pairs::update(const RigidTransform& motion) {
     constexpr int64_t kGroups = 32;
-    const int64_t groups = source_.count();
+    const int64_t groups = source_->count();
     std::vector<int64_t> searched(static_cast<size_t>((groups + kGroups - 1) / kGroups), 0);
     parallel_for(groups, kGroups, [&](int64_t begin, int64_t end) {
         for (int64_t leaf = begin; leaf < end; ++leaf) searched[begin / kGroups] += update_group(leaf, motion);
@@ -112,10 +122,10 @@ int64_t Pairs::update(const RigidTransform& motion) {
 }
 
 int64_t Pairs::update_group(int64_t leaf, const RigidTransform& motion) {
-    const int lanes = source_.lanes(leaf);
+    const int lanes = source_->lanes(leaf);
     const int64_t first = leaf * kLeaf;
     alignas(16) float at[3][kLeaf];
-    const float* block = source_.at(leaf);
+    const float* block = source_->at(leaf);
     for (int axis = 0; axis < 3; ++axis) {
         const auto& row = motion.rotation[axis];
         for (int lane = 0; lane < kLeaf; ++lane)  // the last leaf is filled up with infinities: not read

@@ -22,17 +22,22 @@ public:
 
     int64_t size() const { return tree().leaves.size; }  // finite points
     const ops::PointIndex& index() const { return index_; }
-    const ops::cpu::CloudTree& tree() const { return index_.on_cpu().clouds[0]; }
+    const ops::cpu::CloudTree& tree() const { return *tree_; }
     int32_t slot_of(int32_t index) const { return slots_[index]; }
     int32_t index_at(int64_t slot) const {
         return tree().leaves.indices_at(slot / ops::cpu::kLeaf)[slot % ops::cpu::kLeaf];
     }
-    float at(int64_t slot, int axis) const {
-        return tree().leaves.at(slot / ops::cpu::kLeaf)[axis * ops::cpu::kLeaf + slot % ops::cpu::kLeaf];
+    float at(int64_t slot, int axis) const { return at(slot)[axis * ops::cpu::kLeaf]; }
+    /// Its coordinates are kLeaf numbers apart.
+    const float* at(int64_t slot) const {
+        constexpr int64_t kBlock = 4 * ops::cpu::kLeaf;
+        return blocks_ + slot / ops::cpu::kLeaf * kBlock + slot % ops::cpu::kLeaf;
     }
 
 private:
     ops::PointIndex index_;
+    const ops::cpu::CloudTree* tree_;  // of the index, which copies share
+    const float* blocks_;
     std::vector<int32_t> slots_;
 };
 
@@ -41,11 +46,17 @@ class Pairs {
 public:
     /// `target` must outlive the pairs.
     Pairs(const PairTarget& target, View<const float, 2> source, float max_distance);
+    /// Of points in order already; `source` must outlive the pairs too.
+    Pairs(const PairTarget& target, const ops::cpu::Leaves& source, float max_distance);
+    Pairs(const Pairs&) = delete;
+    Pairs& operator=(const Pairs&) = delete;
 
-    int64_t size() const { return source_.size; }
-    Vector3 source(int64_t rank) const;
-    int32_t source_index(int64_t rank) const {
-        return source_.indices_at(rank / ops::cpu::kLeaf)[rank % ops::cpu::kLeaf];
+    int64_t size() const { return source_->size; }
+    /// Sixteen points from rank 16 * leaf on: x, then y, then z.
+    const float* block(int64_t leaf) const { return source_->at(leaf); }
+    Vector3 source(int64_t rank) const {
+        const float* place = block(rank / ops::cpu::kLeaf) + rank % ops::cpu::kLeaf;
+        return {place[0], place[ops::cpu::kLeaf], place[2 * ops::cpu::kLeaf]};
     }
 
     /// Finds the nearest target point of every moved source point. How many had to be searched.
@@ -61,11 +72,13 @@ private:
         int32_t first, second;  // slots, -1 for none
     };
 
+    void prepare();
     int64_t update_group(int64_t leaf, const RigidTransform& motion);
     void search(int64_t leaf, const float (*at)[ops::cpu::kLeaf], uint32_t lanes);
 
     const PairTarget* target_;
-    ops::cpu::Leaves source_;
+    ops::cpu::Leaves arranged_;  // where the pairs keep the source themselves
+    const ops::cpu::Leaves* source_;
     float max_distance_, reach_;
     std::vector<Two> slots_;
     std::vector<std::array<float, 3>> searched_at_;

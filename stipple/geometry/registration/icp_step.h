@@ -7,7 +7,7 @@
 namespace stipple::geometry {
 
 /// What a level registers: its pairs, the target's normals by slot (empty for IcpMetric::point), the source's by rank
-/// (for IcpMetric::generalised only), the source's mean and RMS distance from it.
+/// (for IcpMetric::generalised only, else empty), the source's mean and RMS distance from it.
 struct StepInput {
     const Pairs& pairs;
     const PairTarget& target;
@@ -32,7 +32,7 @@ struct Step {
 /// The step from `present`, which pairs.update() has seen last.
 Step icp_step(const StepInput& input, const RigidTransform& present, const IcpOptions& options);
 
-/// What the pairs of `present` tell; `near` and `reach` as in the result.
-IcpEvidence evidence_of(const StepInput& input, const RigidTransform& present, double near, double reach);
+/// What the pairs of `present` tell; `cell`: the larger of the level's cells and the target's spacing.
+IcpEvidence evidence_of(const StepInput& input, const RigidTransform& present, double cell, double reach);
 
 }  // namespace stipple::geometry
