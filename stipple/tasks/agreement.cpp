@@ -57,7 +57,8 @@ Answers answers_of(const engine::Engine& engine, const CloudBatch& clouds) {
             rows = rows.to(device);
             inputs.push_back({name, rows.view()});
         }
-        const int64_t rows = type.level == network::Level::cloud ? batch.clouds() : batch.rows() * type.width;
+        const int64_t points_of = type.points > 0 ? batch.clouds() * type.points : batch.rows();
+        const int64_t rows = type.level == network::Level::cloud ? batch.clouds() : points_of * type.width;
         Array<float, 2> out({rows, type.channels}, device);
         context.run(batch, inputs, {{answer->name, out.view()}});
         const Array<float, 2> host = out.to(Device{});

@@ -68,7 +68,9 @@ public:
         std::vector<engine::Output> views;
         for (size_t i = 0; i < outputs.size(); ++i) {
             const network::TensorType& type = outputs[i].type;
-            const int64_t owners = type.level == network::Level::cloud ? batch.clouds() : batch.rows();
+            const int64_t owners = type.level == network::Level::cloud ? batch.clouds()
+                                   : type.points > 0                   ? batch.clouds() * type.points
+                                                                       : batch.rows();
             if (type.is_index) {
                 found[i] = Array<int32_t, 2>({owners, type.width}, device);
                 views.push_back({outputs[i].name, {}, found[i].view()});

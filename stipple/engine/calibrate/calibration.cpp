@@ -47,7 +47,9 @@ public:
             const int64_t clouds = engine_.options().max_batch;
             outputs_.push_back({binding.name, type,
                                 std::vector<float>(static_cast<size_t>(
-                                    type.channels * (type.level == Level::cloud ? clouds : rows * type.width)))});
+                                    type.channels * (type.level == Level::cloud ? clouds
+                                                     : type.points > 0          ? clouds * type.points * type.width
+                                                                                : rows * type.width)))});
         }
         context_.emplace(engine_);
     }
@@ -67,7 +69,8 @@ public:
     }
 
     static std::array<int64_t, 2> shape(const TensorType& type, const ops::Batch& batch) {
-        return {type.level == Level::cloud ? batch.clouds() : batch.rows() * type.width, type.channels};
+        const int64_t points = type.points > 0 ? batch.clouds() * type.points : batch.rows();
+        return {type.level == Level::cloud ? batch.clouds() : points * type.width, type.channels};
     }
 
 private:

@@ -55,12 +55,13 @@ Buffers make_buffers(const Engine& engine, const ops::Batch& batch, const std::v
     const Program& program = engine.program();
     for (const Binding& output : program.outputs) {
         const TensorType& type = program.values[static_cast<size_t>(output.value)].type;
-        const int64_t rows = type.level == Level::cloud ? batch.clouds() : batch.rows() * type.width;
+        const int64_t points = type.points > 0 ? batch.clouds() * type.points : batch.rows();
+        const int64_t rows = type.level == Level::cloud ? batch.clouds() : points * type.width;
         buffers.outputs.emplace_back(std::array<int64_t, 2>{rows, type.channels}, device);
         Array<float, 2>& made = buffers.outputs.back();
         if (type.is_index)  // of the same size, a row a point
             buffers.output_views.push_back(
-                {output.name, {}, {reinterpret_cast<int32_t*>(made.data()), {batch.rows(), type.width}, device}});
+                {output.name, {}, {reinterpret_cast<int32_t*>(made.data()), {points, type.width}, device}});
         else
             buffers.output_views.push_back({output.name, made.view(), {}});
     }

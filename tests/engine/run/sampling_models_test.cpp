@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stipple/engine/calibration.h"
+#include "stipple/engine/time_engine.h"
 #include "stipple/models/autoencoder.h"
 #include "stipple/models/gumbel_subset.h"
 #include "stipple/models/pcrnet.h"
@@ -58,6 +60,21 @@ TEST_P(EngineSamplingModels, SampleNetOfEveryShape) {
         expect_parity(models::samplenet(options), {Batch::dense(2, 64)});
         options.neighbours = 0;
         expect_parity(models::samplenet(options), {Batch::dense(1, 1)});
+    }
+}
+
+TEST_P(EngineSamplingModels, PointsThatANetworkMakesAreCalibratedAndTimed) {
+    // Their number is not that of the points that go in: more of them, and fewer.
+    const Batch batch = Batch::ragged({0, 40, 57, 200});
+    for (const int64_t count : {11, 150}) {
+        const Network network = models::samplenet({.count = count});
+        const network::Weights weights = test::random_weights(network, 7);
+        const test::RandomInputs inputs(network, {batch});
+        const Calibration found = calibrate(network, weights, ops::Clouds(inputs.inputs[0].rows, batch), {});
+        EXPECT_EQ(found.clouds, 3);
+        EXPECT_FALSE(found.layers.empty());
+        const Engine engine = compile(network, weights, {.device = device(), .max_batch = 3, .max_points = 100});
+        EXPECT_GE(time_engine(engine, batch, {{"points", inputs.inputs[0].rows}}, {0, 3, 0.001}).runs, 3);
     }
 }
 
