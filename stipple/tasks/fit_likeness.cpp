@@ -5,20 +5,13 @@
 #include <algorithm>
 
 #include "stipple/core/interrupt.h"
-#include "stipple/core/rng.h"
 
 namespace stipple::tasks {
 namespace {
 
-PointCloud stretched_cloud(View<const float, 2> points, const LikenessSizes& sizes, uint64_t item) {
-    constexpr uint64_t kStretch = 0x53545245ull << 32;  // keeps apart from other uses of the seed
-    const Rng rng(sizes.seed, kStretch ^ item);
-    double factors[3];
-    for (uint64_t axis = 0; axis < 3; ++axis) factors[axis] = 1 + sizes.stretch * (2 * rng.uniform(axis) - 1);
+PointCloud as_cloud(View<const float, 2> points) {
     PointCloud cloud(points.size(0));
-    for (int64_t i = 0; i < points.size(0); ++i)
-        for (int axis = 0; axis < 3; ++axis)
-            cloud.positions.view()(i, axis) = static_cast<float>(factors[axis] * points(i, axis));
+    std::copy_n(points.data(), 3 * points.size(0), cloud.positions.data());
     return cloud;
 }
 
@@ -43,8 +36,6 @@ std::vector<int64_t> items_of_classes(const data::DataSet& set, const std::vecto
 std::vector<LikenessClouds> likeness_clouds(Reconstructor& reconstructor, const data::DataSet& set,
                                             const std::vector<int64_t>& items, const LikenessSizes& sizes,
                                             const std::function<void()>& advance) {
-    STIPPLE_REQUIRE(sizes.stretch >= 0 && sizes.stretch <= 0.9, "likeness: a stretch of {}, 0 to 0.9 are possible",
-                    sizes.stretch);
     std::vector<LikenessClouds> sets;
     for (const int64_t points : sizes.points) {
         STIPPLE_REQUIRE(points >= kFewestRebuilt, "likeness: clouds of {} points, {} are the fewest", points,
@@ -61,7 +52,7 @@ std::vector<LikenessClouds> likeness_clouds(Reconstructor& reconstructor, const 
             for (const int64_t item : items) {
                 check_interrupted();
                 if (set.clouds.size_of(item) >= points) {
-                    const PointCloud cloud = stretched_cloud(set.points_of(item), sizes, static_cast<uint64_t>(item));
+                    const PointCloud cloud = as_cloud(set.points_of(item));
                     std::vector<int32_t> chosen;
                     network_points(cloud, {.points = points, .sample = sample, .seed = sizes.seed}, &chosen);
                     batch.add(seen_cloud(select(cloud, {chosen.data(), {static_cast<int64_t>(chosen.size())}})).points);

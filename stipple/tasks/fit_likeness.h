@@ -10,10 +10,7 @@ namespace stipple::tasks {
 
 struct LikenessSizes {
     std::vector<int64_t> points = {2048, 1024, 512, 256, 128, 64, 32, 16, 8};
-    /// Every cloud is stretched along each axis by a factor between 1 - stretch and 1 + stretch: a network rebuilds
-    /// what it has seen better than what it has not, and limits are for clouds that it has not. 0 to 0.9.
-    double stretch = 0.15;
-    uint64_t seed = 0;  // of factors and of points that are chosen
+    uint64_t seed = 0;
 };
 
 /// The clouds of a set that are of some classes, by name; all where there are no names. Throws Error{bad_argument} for
@@ -22,7 +19,7 @@ std::vector<int64_t> items_of_classes(const data::DataSet& set, const std::vecto
 
 /// How far those clouds are from what is made of them: for each size that they have, so many of their points, the first
 /// ones and random ones. `advance`, where given, is called after each cloud, twice for each size. Throws
-/// Error{bad_argument} for a size below kFewestRebuilt and a stretch out of range, and as reconstruct() does.
+/// Error{bad_argument} for a size below kFewestRebuilt, and as reconstruct() does.
 std::vector<LikenessClouds> likeness_clouds(Reconstructor& reconstructor, const data::DataSet& set,
                                             const std::vector<int64_t>& items, const LikenessSizes& sizes,
                                             const std::function<void()>& advance = {});

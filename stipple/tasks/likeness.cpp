@@ -51,6 +51,8 @@ double six_digits(double x) {
 Likeness fit_likeness(std::span<const LikenessClouds> sets, const LikenessOptions& options) {
     STIPPLE_REQUIRE(options.accepted > 0 && options.accepted <= 1, "likeness: accepted {} must be above 0, to 1",
                     options.accepted);
+    STIPPLE_REQUIRE(options.slack > 0 && std::isfinite(options.slack), "likeness: slack {} must be above 0",
+                    options.slack);
     std::map<int64_t, std::vector<Gaps>> by_size;
     for (const LikenessClouds& set : sets) {
         if (set.gaps.empty()) continue;
@@ -63,7 +65,10 @@ Likeness fit_likeness(std::span<const LikenessClouds> sets, const LikenessOption
     }
     STIPPLE_REQUIRE(!by_size.empty(), "likeness: no clouds");
     Likeness likeness;
-    for (const auto& [points, gaps] : by_size) likeness.sizes.push_back({points, limits_of(gaps, options.accepted)});
+    for (const auto& [points, gaps] : by_size) {
+        const Gaps limits = limits_of(gaps, options.accepted);
+        likeness.sizes.push_back({points, {options.slack * limits.to_made, options.slack * limits.from_made}});
+    }
     return likeness;
 }
 

@@ -26,16 +26,18 @@ LikenessClouds drawn_gaps(int64_t points, int64_t clouds, double scale, uint64_t
 TEST(Likeness, AcceptsTheShareOfItsClouds) {
     const LikenessClouds set = drawn_gaps(64, 4000, 0.1, 1);
     for (const double accepted : {0.5, 0.9, 0.985, 1.0}) {
-        const Likeness likeness = fit_likeness({{set}}, {.accepted = accepted});
+        const Likeness likeness = fit_likeness({{set}}, {.accepted = accepted, .slack = 1});
         int64_t inside = 0;
         for (const Gaps& gaps : set.gaps) inside += unlikeness(likeness, gaps, 64) <= 1 + 1e-9;
         EXPECT_NEAR(static_cast<double>(inside) / 4000, accepted, 1e-3);
     }
     // Either way alone makes a cloud unlike.
-    const Likeness likeness = fit_likeness({{set}});
+    const Likeness likeness = fit_likeness({{set}}, {.slack = 1});
     EXPECT_GT(unlikeness(likeness, {1, 0}, 64), 1);
     EXPECT_GT(unlikeness(likeness, {0, 1}, 64), 1);
     EXPECT_LT(unlikeness(likeness, {0.05, 0.05}, 64), 1);
+    const Likeness wide = fit_likeness({{set}}, {.slack = 2});
+    EXPECT_NEAR(unlikeness(wide, {0.3, 0.1}, 64), unlikeness(likeness, {0.3, 0.1}, 64) / 2, 1e-12);
 }
 
 TEST(Likeness, IsInterpolatedBetweenSizes) {
@@ -93,6 +95,7 @@ TEST(Likeness, RefusesWhatDoesNotFit) {
     const LikenessClouds good = drawn_gaps(64, 5, 1, 1);
     EXPECT_NE(message_of([&] { fit_likeness({{good}}, {.accepted = 0}); }), "");
     EXPECT_NE(message_of([&] { fit_likeness({{good}}, {.accepted = NAN}); }), "");
+    EXPECT_NE(message_of([&] { fit_likeness({{good}}, {.slack = 0}); }), "");
     EXPECT_NE(message_of([&] { unlikeness({}, {}, 64); }), "");
     // Clouds that are rebuilt without a fault leave a limit above 0.
     EXPECT_EQ(unlikeness(fit_likeness({{LikenessClouds{64, {Gaps{}}}}}), {}, 64), 0);

@@ -13,6 +13,7 @@ namespace {
 struct WeightsConfidenceOptions {
     std::string input, output;
     std::vector<std::string> classes;
+    bool unseen = false;
     DataArguments data;
 };
 
@@ -30,15 +31,16 @@ int64_t add_confidence(tasks::ModelOrEngine source, const data::DataSet& set, co
 
 /// What an autoencoder cannot rebuild, by clouds of the classes that are named, else of those that the weights name.
 int64_t add_likeness(tasks::ModelOrEngine source, const data::DataSet& set, std::vector<std::string> classes,
-                     const Common& common, network::Weights& weights) {
+                     const tasks::LikenessOptions& how, const Common& common, network::Weights& weights) {
     tasks::Reconstructor reconstructor(std::move(source), {.device = common.device, .points = tasks::kMostSeen});
     if (classes.empty()) classes = reconstructor.classes();
     const std::vector<int64_t> items = tasks::items_of_classes(set, classes);
     const tasks::LikenessSizes sizes;
     Progress progress("fit likeness", static_cast<int64_t>(2 * items.size() * sizes.points.size()),
                       progress_mode(common), "clouds");
-    tasks::set_likeness(weights.metadata, tasks::fit_likeness(tasks::likeness_clouds(reconstructor, set, items, sizes,
-                                                                                     [&] { progress.add(); })));
+    const std::vector<tasks::LikenessClouds> clouds =
+        tasks::likeness_clouds(reconstructor, set, items, sizes, [&] { progress.add(); });
+    tasks::set_likeness(weights.metadata, tasks::fit_likeness(clouds, how));
     progress.finish();
     if (classes.empty()) classes = set.classes;
     if (!classes.empty()) data::set_class_names(weights.metadata, classes);
@@ -53,8 +55,11 @@ Result run_weights_confidence(const WeightsConfidenceOptions& options, const Com
     const data::DataSet set = load_data(options.data, options.data.split, 0, common, result.warnings);
     tasks::ModelOrEngine source = tasks::load_model_or_engine(path);
     const bool rebuilds = tasks::output_type(source, "reconstructed").has_value();
-    STIPPLE_REQUIRE(rebuilds || options.classes.empty(), "--classes is for autoencoders: classifiers have theirs");
-    const int64_t clouds = rebuilds ? add_likeness(std::move(source), set, options.classes, common, weights)
+    STIPPLE_REQUIRE(rebuilds || (options.classes.empty() && !options.unseen),
+                    "--classes and --unseen are for autoencoders: classifiers have their classes");
+    tasks::LikenessOptions how;
+    if (options.unseen) how.slack = 1;
+    const int64_t clouds = rebuilds ? add_likeness(std::move(source), set, options.classes, how, common, weights)
                                     : add_confidence(std::move(source), set, common, weights);
     const auto stored = weights.metadata.find("stipple.storage");
     if (!common.dry_run)
@@ -80,6 +85,7 @@ Command add_weights_confidence(Arguments& group, Common& common) {
     Option data = app.option("--data", options->data.path, "Labelled training clouds: a folder or file");
     app.option("--split", options->data.split, "train, val or test; empty: all");
     app.option("--classes", options->classes, "autoencoders: those it was trained on, by name").text("NAME...");
+    app.flag("--unseen", options->unseen, "autoencoders: it was not trained on these very clouds");
     add_layout(app, options->data);
     app.footer(
         "stipple train does it for classifiers by itself; this is for autoencoders, weights from elsewhere, other\n"
