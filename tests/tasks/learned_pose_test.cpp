@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "stipple/core/program_files.h"
 #include "stipple/core/rng.h"
 #include "stipple/tasks/register.h"
 #include "stipple/tasks/weights.h"
@@ -215,6 +216,39 @@ TEST(Register, GoesOnFromALearnedStart) {
         if (source.positions.data()[3 * i + 2] > 4) some.push_back(i);  // a piece at one end
     register_clouds(source, select(target, {some.data(), {static_cast<int64_t>(some.size())}}), options);
     EXPECT_EQ(asked, 2);
+}
+
+// With the weights that ship: a table of other points on both sides, turned by 40 degrees.
+TEST(ShippedPcrnet, GivesAStartThatIcpGoesOnFrom) {
+    const std::string path = find_weights(kPoseWeights);
+    if (!is_file(path)) GTEST_SKIP() << "the weights " << kPoseWeights << " are not installed";
+    PoseNetwork network = load_pose_network("", 0, {.device = "cpu", .batch = 1});
+    const auto table = [](uint64_t seed) {
+        PointCloud cloud(2000);
+        const Rng rng(seed);
+        for (int64_t i = 0; i < 2000; ++i) {
+            const auto at = static_cast<uint64_t>(3 * i);
+            const float x = 2 * rng.uniform(at) - 1, y = 2 * rng.uniform(at + 1) - 1, z = rng.uniform(at + 2);
+            const bool is_leg = i % 3 == 0;
+            cloud.positions.view()(i, 0) = is_leg ? (x < 0 ? -0.9f : 0.9f) + 0.05f * x : x;
+            cloud.positions.view()(i, 1) = is_leg ? 0.5f * (y < 0 ? -0.9f : 0.9f) + 0.05f * y : 0.5f * y;
+            cloud.positions.view()(i, 2) = is_leg ? 0.8f * z : 0.8f + 0.03f * z;
+        }
+        return cloud;
+    };
+    const PointCloud source = table(1);
+    const RigidTransform truth = geometry::rotation_about({0.3, 0.4, 1}, 40 * M_PI / 180, {5, 5, 5});
+    const PointCloud target = geometry::transformed(table(2), truth);
+    RegisterOptions options;
+    options.method = RegisterMethod::learned;
+    options.learned = [&](const PointCloud& a, const PointCloud& b) -> LearnedStart {
+        return {network.find(a, b).transform, ""};
+    };
+    const PoseError start = pose_error(network.find(source, target).transform, truth, source);
+    EXPECT_LT(start.degrees, 20);
+    const Registration found = register_clouds(source, target, options);
+    EXPECT_FALSE(found.failure) << found.verdict.text();
+    EXPECT_LT(pose_error(found.found.transform, truth, source).degrees, 1.5);
 }
 
 }  // namespace

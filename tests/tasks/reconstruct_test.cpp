@@ -9,6 +9,7 @@
 #include <set>
 
 #include "stipple/core/parallel.h"
+#include "stipple/core/program_files.h"
 #include "stipple/core/rng.h"
 #include "stipple/data/class_names.h"
 #include "stipple/tasks/fit_likeness.h"
@@ -298,6 +299,48 @@ TEST(FitLikeness, OfAnAutoencoderAndItsClasses) {
     EXPECT_NEAR(found.gaps.from_made, sets[2].gaps[3].from_made, 1e-6);
     EXPECT_NE(message_of([&] { likeness_clouds(reconstructor, set, items, {.points = {7}}); }), "");
     EXPECT_EQ(fit_likeness(sets).sizes.size(), 2u);
+}
+
+// With the weights that ship.
+TEST(ShippedAutoencoder, RebuildsATableAndRefusesAKnot) {
+    const std::string path = find_weights(kAutoencoderWeights);
+    if (!is_file(path)) GTEST_SKIP() << "the weights " << kAutoencoderWeights << " are not installed";
+    Reconstructor reconstructor(load_model_or_engine(path), {.device = "cpu"});
+    ASSERT_TRUE(reconstructor.likeness()) << "stipple weights confidence was not run";
+    EXPECT_TRUE(std::count(reconstructor.classes().begin(), reconstructor.classes().end(), "table"));
+    EXPECT_EQ(reconstructor.count(), 2048);
+    // A plate on four legs.
+    PointCloud table(600);
+    const Rng rng(3);
+    for (int64_t i = 0; i < 600; ++i) {
+        const auto at = static_cast<uint64_t>(3 * i);
+        const float x = 2 * rng.uniform(at) - 1, y = 2 * rng.uniform(at + 1) - 1, z = rng.uniform(at + 2);
+        const bool is_leg = i % 4 == 0;
+        table.positions.view()(i, 0) = is_leg ? (x < 0 ? -0.9f : 0.9f) + 0.05f * z : x;
+        table.positions.view()(i, 1) = is_leg ? 0.6f * (y < 0 ? -0.9f : 0.9f) : 0.6f * y;
+        table.positions.view()(i, 2) = is_leg ? 0.8f * z : 0.8f;
+    }
+    const Reconstructed full = reconstruct(reconstructor, table, {});
+    EXPECT_EQ(full.cloud.size(), 2048);
+    EXPECT_LT(full.gaps.to_made, 0.08);
+    // Three rings that are linked, and a ball.
+    PointCloud rings(1200), ball(1200);
+    for (int64_t i = 0; i < 1200; ++i) {
+        const float angle = 6.2831853f * rng.uniform(static_cast<uint64_t>(9000 + i));
+        const int64_t ring = i % 3;
+        for (int64_t axis = 0; axis < 3; ++axis)
+            rings.positions.view()(i, axis) = axis == ring             ? 0
+                                              : axis == (ring + 1) % 3 ? std::cos(angle)
+                                                                       : std::sin(angle) + 0.3f;
+        const float height = 2 * rng.uniform(static_cast<uint64_t>(20000 + i)) - 1,
+                    wide = std::sqrt(1 - height * height);
+        ball.positions.view()(i, 0) = wide * std::cos(angle);
+        ball.positions.view()(i, 1) = wide * std::sin(angle);
+        ball.positions.view()(i, 2) = height;
+    }
+    for (const PointCloud* cloud : {&rings, &ball})
+        EXPECT_TRUE(
+            contains(message_of([&] { reconstruct(reconstructor, *cloud, {}); }), "unlike what can be rebuilt"));
 }
 
 }  // namespace
