@@ -13,7 +13,7 @@ namespace {
 
 struct RebuildOptions {
     std::string model;
-    int64_t count = 0;
+    int64_t count = 0, turns = 1;
     PoseArguments pose;
     bool force = false;
 };
@@ -26,13 +26,16 @@ struct Rebuilding {
 
 Rebuilding rebuilding_of(const RebuildOptions& options, const Common& common) {
     STIPPLE_REQUIRE(options.count >= 0, "-n must be from 1, got {}", options.count);
+    STIPPLE_REQUIRE(options.turns >= 1 && options.turns <= 360, "--turns must be 1 to 360, got {}", options.turns);
     Rebuilding rebuilding;
     rebuilding.network = std::make_shared<tasks::Reconstructor>(
         tasks::load_model_or_engine(options.model.empty() ? tasks::shipped_weights(tasks::kAutoencoderWeights)
                                                           : options.model),
         tasks::RunnerOptions{.device = common.device, .batch = 24, .points = tasks::kMostSeen});
-    rebuilding.how = {
-        .count = options.count, .poses = options.pose.poses(rebuilding.network->up()), .force = options.force};
+    rebuilding.how = {.count = options.count,
+                      .poses = options.pose.poses(rebuilding.network->up()),
+                      .turns = options.turns,
+                      .force = options.force};
     tasks::require_count(*rebuilding.network, options.count);
     return rebuilding;
 }
@@ -57,6 +60,10 @@ StepReport rebuild(Mesh& mesh, const Rebuilding& rebuilding) {
         const std::string pose = describe(rebuilding.how.poses[made.pose], rebuilding.network->up());
         report.fields["pose"] = pose;
         turned = ", " + pose;
+    }
+    if (rebuilding.how.turns > 1) {
+        report.fields["turned_degrees"] = made.turned;
+        turned += fmt::format(", turned by {:.4g} degrees about the up axis", made.turned);
     }
     report.what = fmt::format("{} points of {}, which lie {:.2g} from them (RMS){}", grouped(points),
                               grouped(cloud.size()), made.radius * made.gaps.to_made, turned);
@@ -113,7 +120,9 @@ Result run_reconstruct(const RebuildCommand& command, const Common& common) {
     result.fields["classes"] = rebuilding.network->classes();
     Json files = Json::array();
     Table table{{"file", "points", "rebuilt", "rms", "unlikeness", "written"}, {}};
-    Progress progress("reconstruct", static_cast<int64_t>(entries.size()), progress_mode(common), "clouds");
+    std::optional<Progress> progress;
+    if (entries.size() > 1)
+        progress.emplace("reconstruct", static_cast<int64_t>(entries.size()), progress_mode(common), "clouds");
     int64_t refused = 0;
     for_each_input(entries.size(), "clouds", result, [&](size_t i) {
         check_interrupted();
@@ -139,9 +148,9 @@ Result run_reconstruct(const RebuildCommand& command, const Common& common) {
             result.errors.push_back(error.at_path(name));
             ++refused;
         }
-        progress.add();
+        if (progress) progress->add();
     });
-    progress.finish();
+    if (progress) progress->finish();
     if (refused > 0)
         result.failure = Error(result.errors[0].code(),
                                fmt::format("{} of {} clouds are unlike what can be rebuilt{}", refused, entries.size(),
@@ -161,6 +170,7 @@ std::shared_ptr<RebuildOptions> add_rebuild_options(Arguments& app) {
     app.option("--model", options->model,
                fmt::format("Weights by path or name, or an engine; else {}", tasks::kAutoencoderWeights));
     add_pose_options(app, options->pose);
+    app.option("--turns", options->turns, "Try so many turns about the up axis too, and take the likeliest").text("N");
     app.flag("--force", options->force, "Rebuild also what is unlike anything that the network knows");
     return options;
 }

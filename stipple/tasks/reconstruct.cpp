@@ -30,6 +30,19 @@ Pose inverse_of(const Pose& pose) {
     return back;
 }
 
+/// In place, by the right-hand rule.
+void turn_about(Array<float, 2>& points, const Axis& axis, double degrees) {
+    if (degrees == 0) return;
+    const double angle = axis.sign * degrees * M_PI / 180, c = std::cos(angle), s = std::sin(angle);
+    const int first = (axis.index + 1) % 3, second = (axis.index + 2) % 3;
+    for (int64_t i = 0; i < points.size(0); ++i) {
+        float* p = points.data() + 3 * i;
+        const double x = p[first], y = p[second];
+        p[first] = static_cast<float>(c * x - s * y);
+        p[second] = static_cast<float>(s * x + c * y);
+    }
+}
+
 /// The points of one cloud among those that were made, on the CPU, at most `count` of them.
 Array<float, 2> made_points(const Array<float, 2>& made, size_t cloud, int64_t each, int64_t count) {
     const Array<float, 2> host = made.to(Device{});
@@ -55,7 +68,8 @@ Array<float, 2> made_points(const Array<float, 2>& made, size_t cloud, int64_t e
         fmt::format("unlike what can be rebuilt ({}): it is {:.2f} times as far from its rebuilt cloud as any of "
                     "those may be",
                     known, *result.unlikeness),
-        "--up or --poses where it only lies otherwise; --force rebuilds it all the same; any shape: stipple "
+        "--up, --poses or --turns 24 where it only lies otherwise; --force rebuilds it all the same; any shape: "
+        "stipple "
         "mesh surface");
 }
 
@@ -137,6 +151,8 @@ void require_count(const Reconstructor& reconstructor, int64_t count) {
 Reconstructed reconstruct(Reconstructor& reconstructor, const PointCloud& cloud, const ReconstructOptions& options) {
     const int64_t made = reconstructor.count(), count = options.count == 0 ? made : options.count;
     STIPPLE_REQUIRE(!options.poses.empty(), "reconstruct: no poses");
+    STIPPLE_REQUIRE(options.turns >= 1 && options.turns <= 360, "{} turns about the up axis: 1 to 360 are possible",
+                    options.turns);
     require_count(reconstructor, options.count);
     const SeenCloud seen = seen_cloud(cloud);
     const metrics::Frame& frame = seen.frame;
@@ -147,12 +163,16 @@ Reconstructed reconstruct(Reconstructor& reconstructor, const PointCloud& cloud,
     Array<float, 2> best;
     double least = INFINITY;
     const auto most = static_cast<size_t>(reconstructor.runner().max_batch());
-    for (size_t begin = 0; begin < options.poses.size(); begin += most) {
-        const size_t end = std::min(options.poses.size(), begin + most);
+    const auto turns = static_cast<size_t>(options.turns), tries = options.poses.size() * turns;
+    const auto degrees_of = [&](size_t one) {
+        return 360.0 * static_cast<double>(one % turns) / static_cast<double>(turns);
+    };
+    for (size_t begin = 0; begin < tries; begin += most) {
         CloudBatch batch;
-        for (size_t pose = begin; pose < end; ++pose) {
+        for (size_t one = begin; one < std::min(tries, begin + most); ++one) {
             Array<float, 2> turned = seen.points.clone();
-            turn_points(turned, options.poses[pose]);
+            turn_points(turned, options.poses[one / turns]);
+            turn_about(turned, reconstructor.up(), degrees_of(one));
             batch.add(turned);
         }
         const Reconstructor::Made answers = reconstructor.run_and_compare(batch);
@@ -169,11 +189,13 @@ Reconstructed reconstruct(Reconstructor& reconstructor, const PointCloud& cloud,
             least = off;
             result.gaps = gaps;
             result.unlikeness = unlike;
-            result.pose = begin + i;
+            result.pose = (begin + i) / turns;
+            result.turned = degrees_of(begin + i);
             best = made_points(answers.points, i, made, count);
         }
     }
     if (result.is_unlike() && !options.force) refuse(reconstructor, result);
+    turn_about(best, reconstructor.up(), -result.turned);
     turn_points(best, inverse_of(options.poses[result.pose]));
     result.cloud = PointCloud(count);
     result.cloud.origin = cloud.origin;

@@ -59,11 +59,12 @@ private:
     Axis up_;
 };
 
+/// Where a cloud may lie: of all poses and turns the one whose result is most like the cloud counts.
 struct ReconstructOptions {
-    int64_t count = 0;  // points wanted, at most those that the network makes; 0: these
-    std::vector<Pose> poses = {
-        Pose{}};         // that the cloud may lie in: the one whose result is most like the cloud counts
-    bool force = false;  // clouds that are unlike the network's are rebuilt all the same
+    int64_t count = 0;                   // points wanted, at most those that the network makes; 0: these
+    std::vector<Pose> poses = {Pose{}};  // by quarter turns
+    int64_t turns = 1;                   // of each, evenly spread about the network's up axis: 1 to 360
+    bool force = false;                  // clouds that are unlike the network's are rebuilt all the same
 };
 
 struct Reconstructed {
@@ -72,6 +73,7 @@ struct Reconstructed {
     Gaps gaps;                         // over the radius of the input
     double radius = 0;                 // of the input, from the mean of the points that the network saw
     size_t pose = 0;                   // of those given
+    double turned = 0;                 // then by so many degrees about the up axis
     std::optional<double> unlikeness;  // above 1: unlike the clouds of the network. Nothing where weights do not tell
 
     bool is_unlike() const { return unlikeness && *unlikeness > 1; }
@@ -85,8 +87,9 @@ void require_count(const Reconstructor& reconstructor, int64_t count);
 /// the network makes are chosen by farthest point sampling.
 ///
 /// Throws Error{check_failed} that names the classes for a cloud that is unlike them, unless options.force;
-/// Error{bad_argument} for fewer than kFewestRebuilt distinct points, and for a count below 1 or above what the network
-/// makes. Points of one plane or line are clouds as others: unlike, as a rule. The same for any number of threads.
+/// Error{bad_argument} for fewer than kFewestRebuilt distinct points, for a count below 1 or above what the network
+/// makes, and for turns out of range. Points of one plane or line are clouds as others: unlike, as a rule. The same for
+/// any number of threads.
 Reconstructed reconstruct(Reconstructor& reconstructor, const PointCloud& cloud, const ReconstructOptions& options);
 
 }  // namespace stipple::tasks

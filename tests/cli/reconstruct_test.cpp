@@ -71,6 +71,8 @@ TEST_F(CliReconstruct, MakesACloudOfFewPoints) {
     const Json posed =
         json_of(rebuild({input, "--model", model(), "--poses", "--up", "y", "-o", folder / "c.ply", "--json"}));
     EXPECT_TRUE(contains(posed["files"][0]["pose"], "up y, turned by ")) << posed;
+    const Json turned = json_of(rebuild({input, "--model", model(), "--turns", "8", "-o", folder / "e.ply", "--json"}));
+    EXPECT_EQ(std::fmod(turned["files"][0]["turned_degrees"].get<double>(), 45), 0) << turned;
     EXPECT_EQ(lines_of(rebuild({input, "--model", model(), "-o", folder / "d.ply", "--table", "csv"}).out)[0],
               "file,points,rebuilt,rms,unlikeness,written");
     // As a step, byte for byte.
@@ -112,6 +114,7 @@ TEST_F(CliReconstruct, RefusesWhatMakesNoSense) {
     expect_error(rebuild({input, "--model", folder / "no.safetensors", "-o", out}), 3, "no.safetensors");
     expect_error(rebuild({input, "--model", "pointnet-cls", "-o", out}), 2, "rebuilds no clouds");
     expect_error(rebuild({input, "--model", model(), "--up", "w", "-o", out}), 2, "--up");
+    expect_error(rebuild({input, "--model", model(), "--turns", "0", "-o", out}), 2, "--turns must be 1 to 360");
     expect_error(rebuild({file("bad.ply", "ply\nformat ascii 1.0\n"), "--model", model(), "-o", out}), 3, "bad.ply");
     expect_error(rebuild({file("nan.xyz", "nan 0 0\nnan 1 1\n"), "--model", model(), "-o", out}), 3,
                  "has no finite points");

@@ -12,6 +12,7 @@
 #include "stipple/core/program_files.h"
 #include "stipple/core/rng.h"
 #include "stipple/data/class_names.h"
+#include "stipple/geometry/rigid_transform.h"
 #include "stipple/tasks/fit_likeness.h"
 #include "stipple/tasks/weights.h"
 #include "tests/support/devices.h"
@@ -193,6 +194,30 @@ TEST_P(Reconstruct, PosesTurnThereAndBack) {
         least = std::min(least, *reconstruct(reconstructor, cloud, {.poses = {pose}, .force = true}).unlikeness);
     const Reconstructed best = reconstruct(reconstructor, cloud, {.poses = poses, .force = true});
     EXPECT_NEAR(*best.unlikeness, least, 1e-5);
+}
+
+// A cloud that is turned by a multiple of what is tried is the same cloud.
+TEST_P(Reconstruct, TurnsAboutTheUpAxis) {
+    for (const char* up : {"z", "-y"}) {
+        Reconstructor reconstructor = network(50, {{"stipple.likeness", likeness_text(0.5)}, {"stipple.up", up}});
+        const PointCloud cloud = body(200);
+        const ReconstructOptions twelve{.turns = 12, .force = true};
+        const Reconstructed expected = reconstruct(reconstructor, cloud, twelve);
+        EXPECT_LE(*expected.unlikeness, *reconstruct(reconstructor, cloud, {.force = true}).unlikeness);
+        const Axis axis = parse_axis(up);
+        geometry::Vector3 direction = {};
+        direction[static_cast<size_t>(axis.index)] = axis.sign;
+        const geometry::RigidTransform turn = geometry::rotation_about(direction, 150 * M_PI / 180, {1, 2, 3});
+        const Reconstructed found = reconstruct(reconstructor, geometry::transformed(cloud, turn), twelve);
+        EXPECT_NEAR(*found.unlikeness, *expected.unlikeness, 1e-4);
+        EXPECT_NEAR(std::fmod(found.turned + 150 - expected.turned + 720, 360), 0, 1e-6) << up;
+        const PointCloud there = geometry::transformed(expected.cloud, turn);
+        for (int64_t i = 0; i < there.size(); ++i)
+            for (int axis_of = 0; axis_of < 3; ++axis_of)
+                EXPECT_NEAR(found.cloud.world(i, axis_of), there.world(i, axis_of), 2e-3 * expected.radius) << up;
+        EXPECT_NE(message_of([&] { reconstruct(reconstructor, cloud, {.turns = 0}); }), "");
+        EXPECT_NE(message_of([&] { reconstruct(reconstructor, cloud, {.turns = 361}); }), "");
+    }
 }
 
 TEST_P(Reconstruct, RefusesWhatIsUnlikeItsClasses) {
