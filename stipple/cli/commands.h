@@ -29,6 +29,7 @@ Command add_metrics(Arguments& root, Common& common);
 Command add_classify(Arguments& root, Common& common);
 Command add_segment(Arguments& root, Common& common);
 Command add_upsample(Arguments& root, Common& common);
+Command add_reconstruct(Arguments& root, Common& common);
 Command add_weights(Arguments& root, Common& common);
 Command add_evaluate(Arguments& root, Common& common);
 Command add_data(Arguments& root, Common& common);

@@ -5,6 +5,7 @@
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/registration/options.h"
 #include "stipple/tasks/scan_poses.h"
+#include "stipple/tasks/weights.h"
 
 namespace stipple::cli {
 namespace {
@@ -16,7 +17,7 @@ constexpr double kDegrees = 180 / M_PI;
 
 std::string confidence_text(const tasks::Registration& registration) {
     const tasks::PoseTrust& trust = registration.trust;
-    if (registration.method == tasks::RegisterMethod::icp)
+    if (registration.method != tasks::RegisterMethod::global)
         return fmt::format("{:.2f}, by this pose alone", trust.confidence);
     if (trust.other_score == 0) return fmt::format("{:.2f}, no other pose fits", trust.confidence);
     return fmt::format("{:.2f}, the next of {} poses is {:.0f} % as good", trust.confidence, registration.poses,
@@ -103,6 +104,7 @@ Result run_register(const RegisterOptions& options, const Common& common) {
     }
     if (!options.transform_to.empty()) require_writable(options.transform_to, common.overwrite_mode());
     require_picture(options.picture, common);
+    add_network(options, common, wanted);
     RigidTransform truth;
     if (!options.init.empty()) wanted.initial = tasks::load_transform(options.init);
     if (!options.truth.empty())
@@ -168,11 +170,17 @@ Command add_register(Arguments& root, Common& common) {
     Option target = app.option("TARGET", options->target.path, "The cloud that stays");
     app.option("MORE", options->more, "More scans, for --pose-graph");
     app.option("-o,--output", options->output.path, "The moved source; - is standard output");
-    app.option(
-           "--method", options->method,
-           "icp: from a start that is roughly right; global: from any; auto: icp, then global where that is in doubt")
+    app.option("--method", options->method,
+               "icp: from a start that is roughly right; global: from any; learned: single shapes, by a network; auto: "
+               "icp, "
+               "then what is needed")
         .offers(tasks::method_names())
-        .text("auto|icp|global");
+        .text("auto|icp|global|learned");
+    app.option("--model", options->model,
+               fmt::format("learned: weights by path or name, or an engine; else {}", tasks::kPoseWeights));
+    app.option("--sampled", options->sampled,
+               "learned: points that samplenet-reg chooses for the network; 0: up to 1024")
+        .from_zero();
     app.flag("--pose-graph", options->pose_graph,
              "All scans into the frame of the first; -o is a folder/ for them, or one file");
     app.option("--min-confidence", options->min_confidence, "Of a pair that counts in the pose graph");

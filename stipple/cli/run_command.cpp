@@ -18,9 +18,11 @@ using Clock = std::chrono::steady_clock;
 constexpr struct {
     const char* name;
     MakeStep (*add)(Arguments& app, const Common& common);
-} kSteps[] = {{"crop", add_crop_step},     {"filter", add_filter_step}, {"transform", add_transform_step},
-              {"clean", add_clean_step},   {"sample", add_sample_step}, {"normals", add_normals_step},
-              {"ground", add_ground_step}, {"planes", add_planes_step}, {"clusters", add_clusters_step}};
+} kSteps[] = {{"crop", add_crop_step},           {"filter", add_filter_step},
+              {"transform", add_transform_step}, {"clean", add_clean_step},
+              {"sample", add_sample_step},       {"normals", add_normals_step},
+              {"ground", add_ground_step},       {"planes", add_planes_step},
+              {"clusters", add_clusters_step},   {"reconstruct", add_reconstruct_step}};
 
 struct RunOptions {
     CloudFiles files;

@@ -10,6 +10,7 @@ MakeStep add_filter_step(Arguments& app, const Common& common);
 MakeStep add_transform_step(Arguments& app, const Common& common);
 MakeStep add_clean_step(Arguments& app, const Common& common);
 MakeStep add_sample_step(Arguments& app, const Common& common);
+MakeStep add_reconstruct_step(Arguments& app, const Common& common);
 MakeStep add_normals_step(Arguments& app, const Common& common);
 MakeStep add_ground_step(Arguments& app, const Common& common);
 MakeStep add_planes_step(Arguments& app, const Common& common);

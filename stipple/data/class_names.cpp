@@ -2,11 +2,14 @@
 
 #include "stipple/core/error.h"
 #include "stipple/core/json_walk.h"
+#include "stipple/core/json_writer.h"
 #include "stipple/io/byte_source.h"
 #include "stipple/io/text.h"
 
 namespace stipple::data {
 namespace {
+
+constexpr const char* kClassesKey = "stipple.classes";
 
 std::vector<std::string> strings_of(const std::string& key, const std::string& json) {
     std::vector<std::string> strings;
@@ -52,7 +55,19 @@ std::vector<std::string> load_names(const std::string& path) {
 
 std::vector<std::string> class_names(const std::map<std::string, std::string>& metadata, const std::string& names_path,
                                      int64_t count) {
-    return names_of("stipple.classes", "class", "classes", metadata, names_path, count);
+    return names_of(kClassesKey, "class", "classes", metadata, names_path, count);
+}
+
+std::vector<std::string> class_names(const std::map<std::string, std::string>& metadata) {
+    const auto found = metadata.find(kClassesKey);
+    return found == metadata.end() ? std::vector<std::string>{} : strings_of(found->first, found->second);
+}
+
+void set_class_names(std::map<std::string, std::string>& metadata, const std::vector<std::string>& names) {
+    JsonWriter json;
+    json.begin_array();
+    for (const std::string& name : names) json.value(name);
+    metadata[kClassesKey] = json.end_array().text();
 }
 
 std::vector<std::string> part_names(const std::map<std::string, std::string>& metadata, const std::string& names_path,

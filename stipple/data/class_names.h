@@ -16,6 +16,11 @@ std::vector<std::string> load_names(const std::string& path);
 std::vector<std::string> class_names(const std::map<std::string, std::string>& metadata, const std::string& names_path,
                                      int64_t count);
 
+/// Those of the metadata, as many as there are; none where it has none. Throws Error{bad_file} when it is no list.
+std::vector<std::string> class_names(const std::map<std::string, std::string>& metadata);
+/// Puts them there.
+void set_class_names(std::map<std::string, std::string>& metadata, const std::vector<std::string>& names);
+
 /// Names of `count` parts, likewise; of the metadata "stipple.parts", else "part 0" and so on.
 std::vector<std::string> part_names(const std::map<std::string, std::string>& metadata, const std::string& names_path,
                                     int64_t count);

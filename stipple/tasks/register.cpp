@@ -24,8 +24,10 @@ struct MethodName {
     RegisterMethod method;
     const char* name;
 };
-constexpr MethodName kMethods[] = {
-    {RegisterMethod::automatic, "auto"}, {RegisterMethod::icp, "icp"}, {RegisterMethod::global, "global"}};
+constexpr MethodName kMethods[] = {{RegisterMethod::automatic, "auto"},
+                                   {RegisterMethod::icp, "icp"},
+                                   {RegisterMethod::global, "global"},
+                                   {RegisterMethod::learned, "learned"}};
 
 /// Both clouds as poses are judged by: cells half as large as those that global registration matches, where the clouds
 /// are dense enough.
@@ -116,6 +118,29 @@ Registration by_icp(const PointCloud& source, const PointCloud& target, const Ju
     return registration;
 }
 
+Registration by_network(const PointCloud& source, const PointCloud& target, const JudgedScans& scans,
+                        const RegisterOptions& options) {
+    const LearnedStart start = options.learned(source, target);
+    RegisterOptions from_there = options;
+    from_there.initial = start.pose;
+    Registration registration = by_icp(source, target, scans, from_there);
+    registration.method = RegisterMethod::learned;
+    registration.story = start.story;
+    return registration;
+}
+
+/// Whether two clouds may be looks at one whole shape, as far as sizes tell.
+bool may_be_one_shape(const PointCloud& source, const PointCloud& target) {
+    constexpr int64_t kMost = 8192;
+    constexpr double kAlike = 0.9;
+    constexpr int64_t kFew = 8;  // less is no shape
+    const int64_t most = std::max(source.size(), target.size()),
+                  least = std::min(bounds_of(source).finite, bounds_of(target).finite);
+    if (most > kMost || least < kFew) return false;
+    const double a = geometry::rms_radius(source), b = geometry::rms_radius(target);
+    return std::min(a, b) > 0 && std::min(a, b) >= kAlike * std::max(a, b);
+}
+
 Registration by_search(const PointCloud& source, const PointCloud& target, const JudgedScans& scans,
                        const RegisterOptions& options) {
     const geometry::GlobalResult searched = geometry::register_globally(source, target, options.global);
@@ -168,8 +193,21 @@ Registration by_either(const PointCloud& source, const PointCloud& target, const
         near.story = "ICP from the start that was given ended well";
         return near;
     }
-    // A wrong pose is often a half turn from the true one: the search starts from it too.
     RegisterOptions wide = options;
+    std::string tried;
+    const char* ended = near.verdict.state == geometry::RegistrationState::failed ? "failed" : "ended in doubt";
+    if (options.learned && may_be_one_shape(source, target)) {
+        Registration learned = by_network(source, target, scans, options);
+        if (learned.verdict.state == geometry::RegistrationState::good && learned.trust.confidence >= kSure &&
+            learned.trust.support.overlap() >= kOverlap) {
+            learned.story = fmt::format("ICP from the start that was given {}; {}", ended, learned.story);
+            return learned;
+        }
+        if (learned.verdict.state != geometry::RegistrationState::failed)
+            wide.global.starts.push_back(learned.found.transform);
+        tried = ", and from that of a network";
+    }
+    // A wrong pose is often a half turn from the true one: the search starts from it too.
     if (near.verdict.state != geometry::RegistrationState::failed) wide.global.starts.push_back(near.found.transform);
     Registration searched = by_search(source, target, scans, wide);
     if (searched.poses > 0) {  // what is known of other poses counts for both
@@ -181,12 +219,11 @@ Registration by_either(const PointCloud& source, const PointCloud& target, const
     }
     if (near.verdict.state != geometry::RegistrationState::failed) judge_search(near);
     if (is_better(near, searched)) {
-        near.story = "ICP from the start that was given ended in doubt; a search of all poses found none better";
+        near.story = fmt::format(
+            "ICP from the start that was given{} ended in doubt; a search of all poses found none better", tried);
         return near;
     }
-    searched.story = near.verdict.state == geometry::RegistrationState::failed
-                         ? "ICP from the start that was given failed; all poses were searched"
-                         : "ICP from the start that was given ended in doubt; all poses were searched";
+    searched.story = fmt::format("ICP from the start that was given{} {}; all poses were searched", tried, ended);
     return searched;
 }
 
@@ -217,18 +254,22 @@ Registration register_clouds(const PointCloud& source, const PointCloud& target,
     STIPPLE_REQUIRE(options.iterations >= 0, "{} iterations: at least 1 is possible", options.iterations);
     STIPPLE_REQUIRE(options.min_fitness >= 0 && options.min_fitness <= 1, "a fitness is 0 to 1, not {}",
                     options.min_fitness);
+    STIPPLE_REQUIRE(options.method != RegisterMethod::learned || options.learned, "learned registration: no network");
     const JudgedScans scans(source, target, options.global);
     Registration registration;
     switch (options.method) {
         case RegisterMethod::automatic: registration = by_either(source, target, scans, options); break;
         case RegisterMethod::icp: registration = by_icp(source, target, scans, options); break;
         case RegisterMethod::global: registration = by_search(source, target, scans, options); break;
+        case RegisterMethod::learned: registration = by_network(source, target, scans, options); break;
     }
     if (registration.verdict.state == geometry::RegistrationState::failed)
         registration.failure = Error(
             ErrorCode::check_failed, registration.verdict.text(),
             options.method == RegisterMethod::icp
                 ? "start nearer to the true pose, widen the greatest distance of pairs, or search: --method global"
+            : options.method == RegisterMethod::learned
+                ? "the network knows whole shapes, turned by up to 45 degrees; others: --method global"
                 : "the scans may share too little; a start near the true pose helps: --init");
     return registration;
 }

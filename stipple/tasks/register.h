@@ -1,6 +1,7 @@
 #pragma once
 // The rigid motion that lays one cloud on another, and what is doubtful about it.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,15 +13,22 @@
 
 namespace stipple::tasks {
 
-/// automatic  icp; where that ends in doubt or failure, global
+/// automatic  icp; where that ends in doubt or failure, learned for clouds that may be one whole shape, then global
 /// icp        ICP from the start that is given
 /// global     register_globally(), from any pose, then ICP
-enum class RegisterMethod { automatic, icp, global };
-/// "auto", "icp", "global".
+/// learned    the start that a network gives (learned_pose.h), then ICP
+enum class RegisterMethod { automatic, icp, global, learned };
+/// "auto", "icp", "global", "learned".
 std::vector<std::string> method_names();
 /// Throws Error{bad_argument} that lists the names.
 RegisterMethod method_by_name(std::string_view name);
 const char* to_string(RegisterMethod method);
+
+/// A pose that a network found, and what it says of it: "PCRNet, 8 iterations on 1,024 and 1,024 points".
+struct LearnedStart {
+    geometry::RigidTransform pose;
+    std::string story;
+};
 
 struct RegisterOptions {
     RegisterMethod method = RegisterMethod::icp;
@@ -31,7 +39,8 @@ struct RegisterOptions {
     double scale = 0;                  // RMS radius that automatic levels fit; 0: the target's
     int iterations = 0;                // most steps of each level; 0: the level's own
     geometry::RigidTransform initial;  // source to target, world coordinates
-    bool require_convergence = false;  // without it a failure, else a doubt
+    std::function<LearnedStart(const PointCloud& source, const PointCloud& target)> learned;  // empty: no network
+    bool require_convergence = false;                                 // without it a failure, else a doubt
     double min_fitness = geometry::RegistrationLimits{}.min_fitness;  // below is a failure
 };
 
@@ -44,17 +53,22 @@ struct PoseTrust {
 };
 
 struct Registration {
-    RegisterMethod method = RegisterMethod::icp;  // that the pose comes from: icp or global
-    std::string story;                            // automatic: why; "" otherwise
+    RegisterMethod method = RegisterMethod::icp;  // that the pose comes from: not automatic
+    std::string story;                            // automatic: why; learned: by what; "" otherwise
     PoseTrust trust;
-    int64_t poses = 0;  // distinct ones that were judged; 1 for icp
+    int64_t poses = 0;  // distinct ones that were judged; 1 for icp and learned
     geometry::IcpResult found;
     std::vector<geometry::IcpLevel> levels;  // that were run
     geometry::RegistrationVerdict verdict;   // good, doubtful or failed, and why
     std::optional<Error> failure;            // check_failed: the verdict, or not what the options ask for
 };
 
-/// Points that are not finite do not count. Throws Error{bad_argument} for options out of range. CPU.
+/// Points that are not finite do not count. Throws Error{bad_argument} for options out of range, and for learned
+/// without a network. CPU, but for the network.
+///
+/// Automatically a network is asked where both clouds have at most 8192 points and RMS radii within a tenth of each
+/// other, as two looks at one whole shape have; its pose counts where it is sure by itself, else it is one of those
+/// that are searched.
 ///
 /// A pose that no start was needed for fails with a confidence below 0.25 and an agreement below 0.6, and is doubted
 /// with a confidence below 0.5; one that fits as well after a turn (a symmetric body) is doubted.

@@ -10,6 +10,8 @@ namespace stipple::tasks {
 inline constexpr const char* kClassifierWeights = "pointnet-cls";
 inline constexpr const char* kPartsWeights = "pointnet-parts";
 inline constexpr const char* kUpsamplerWeights = "upsampler";
+inline constexpr const char* kAutoencoderWeights = "autoencoder";
+inline constexpr const char* kPoseWeights = "pcrnet";
 
 /// The folders that are searched, first to last: $STIPPLE_WEIGHTS (several, with ':' between them),
 /// share/stipple/weights of the prefix that the running program is installed in, and, for a program that lies in a

@@ -217,7 +217,7 @@ TEST_F(CliContract, Version) {
 TEST_F(CliContract, HelpFitsAScreenAndShowsAnExample) {
     for (const std::string command :
          {"", "info", "convert", "picture", "bench", "evaluate", "sample", "crop", "transform", "merge", "split",
-          "filter", "planes", "clusters", "ground", "distance", "stats", "mesh simplify"}) {
+          "filter", "planes", "clusters", "ground", "distance", "stats", "mesh simplify", "reconstruct"}) {
         std::vector<std::string> arguments = {"--help"};
         std::istringstream words(command);
         for (std::string word; words >> word;) arguments.insert(arguments.end() - 1, word);

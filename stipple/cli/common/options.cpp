@@ -35,7 +35,7 @@ constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
     {"pipeline", "run"},
     {"poisson", "mesh surface"},
     {"ransac", "planes"},
-    {"reconstruct", "mesh surface"},
+    {"rebuild", "reconstruct"},
     {"render", "picture"},
     {"rotate", "transform"},
     {"simplify", "mesh simplify"},

@@ -11,7 +11,8 @@ struct RegisterOptions {
     std::vector<std::string> more;
     OutputFile output;
     std::string method = "auto", metric = "generalised", kernel = "cauchy", kernel_scale = "auto", scale = "auto";
-    std::string init, transform_to, truth, picture;
+    std::string init, transform_to, truth, picture, model;
+    int64_t sampled = 0;
     std::vector<double> voxel, max_distance;
     double trim = 1, min_fitness = geometry::RegistrationLimits{}.min_fitness, min_confidence = 0.4;
     int iterations = 0;
@@ -20,6 +21,11 @@ struct RegisterOptions {
 
 /// Throws Error{bad_argument} for what makes no sense.
 tasks::RegisterOptions register_options(const RegisterOptions& options);
+
+/// What `learned` asks a network, --model or the shipped one: loaded at once where the method is learned, with the
+/// first question where it is auto. Nothing for other methods, and for auto where no network is there. Throws
+/// Error{bad_argument} for options of networks where none is asked.
+void add_network(const RegisterOptions& options, const Common& common, tasks::RegisterOptions& wanted);
 
 /// Reads a scan, counts points that are not finite in a warning; Error{bad_file} for one without finite points. What
 /// the JSON tells about it goes to `field`.

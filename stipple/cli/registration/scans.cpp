@@ -40,6 +40,8 @@ OutputFile scan_output(const OutputFile& folder, const std::string& input) {
 /// Everything about the outputs, before the first byte is read.
 void require_outputs(const RegisterOptions& options, const std::vector<std::string>& inputs, const Common& common) {
     STIPPLE_REQUIRE(options.init.empty(), "--init is for two clouds: --pose-graph searches");
+    STIPPLE_REQUIRE(options.method != "learned" && options.model.empty() && options.sampled == 0,
+                    "--method learned is for two clouds of one whole shape: --pose-graph searches");
     STIPPLE_REQUIRE(options.min_confidence >= 0 && options.min_confidence <= 1,
                     "--min-confidence must be 0 to 1, got {}", options.min_confidence);
     std::set<std::string> names;
