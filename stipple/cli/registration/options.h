@@ -13,7 +13,7 @@ struct RegisterOptions {
     std::string method = "auto", metric = "plane", kernel = "tukey", kernel_scale = "auto", scale = "auto";
     std::string init, transform_to, truth, picture;
     std::vector<double> voxel, max_distance;
-    double trim = 1, min_fitness = geometry::RegistrationLimits{}.min_fitness, min_confidence = 0.4;
+    double trim = 1, min_fitness = geometry::RegistrationLimits{}.min_fitness, min_confidence = 0.5;
     int iterations = 0;
     bool require_convergence = false, keep_failed = false, pose_graph = false;
 };
