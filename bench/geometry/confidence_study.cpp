@@ -1,4 +1,12 @@
-// confidence_study DATA [CASES] [FIRST]: what tells right poses from wrong ones, on simulated scans of known poses.
+// confidence_study DATA [CASES] [FIRST] [--held-out] [--save FOLDER]: what tells right poses from wrong ones, on
+// simulated scans of known poses.
+//
+// Each twelve cases are five pairs of depth images of one mesh of DATA/upsample_train_meshes, 20 to 120 degrees apart,
+// one of different meshes, one of a symmetric body, four of fragments of a furnished room (three 15 to 25 degrees and
+// 0.3 to 0.7 m apart, one 30 to 60 degrees and up to 1.2 m) and one of different rooms. Each is registered by a search,
+// by ICP from a start up to 30 degrees off the truth, and by ICP from a random turn; CSV of the evidence, for
+// confidence_fit.py. --held-out: with every tenth mesh, which the others do not use, and other seeds. --save: instead
+// writes the pairs of fragments that overlap by 30 % or more as N_a.ply, N_b.ply and N.txt, for global_peers.py.
 
 #include <fmt/format.h>
 
@@ -137,6 +145,30 @@ RigidTransform near_start(const SimulatedPair& pair, uint64_t seed) {
     return off * pair.truth;
 }
 
+void save_fragments(const std::string& data, int64_t cases, int64_t first, bool held_out, const std::string& folder) {
+    const std::vector<Mesh> meshes = load_meshes(data, held_out);
+    std::filesystem::create_directories(folder);
+    for (int64_t i = first; i < first + cases; ++i) {
+        const SimulatedPair pair = make_case(meshes, static_cast<uint64_t>(i + (held_out ? 1000000 : 0))).pair;
+        if (pair.kind != "room" || pair.overlap < 0.3) continue;
+        const std::string stem = fmt::format("{}/{}", folder, i);
+        const auto save = [&](const PointCloud& cloud, const std::string& path) {
+            Mesh mesh;
+            mesh.vertices = cloud.clone();
+            mesh.triangles = Array<int32_t, 2>({0, 3});
+            io::Warnings warnings;
+            io::save(path, mesh, Overwrite::allow, {}, warnings);
+        };
+        save(pair.source, stem + "_a.ply");
+        save(pair.target, stem + "_b.ply");
+        const std::string text = geometry::to_text(pair.truth);
+        std::FILE* file = std::fopen((stem + ".txt").c_str(), "w");
+        if (!file) throw Error(ErrorCode::cannot_write, Place{stem + ".txt"}, "cannot be written");
+        std::fputs(text.c_str(), file);
+        std::fclose(file);
+    }
+}
+
 void study(const std::string& data, int64_t cases, int64_t first, bool held_out) {
     const std::vector<Mesh> meshes = load_meshes(data, held_out);
     fmt::print(
@@ -194,15 +226,29 @@ void study(const std::string& data, int64_t cases, int64_t first, bool held_out)
 
 int main(int argc, char** argv) {
     int64_t cases = 240, first = 0;
-    const bool held_out = argc > 1 && std::string_view(argv[argc - 1]) == "--held-out";
-    if (held_out) --argc;
-    if (argc < 2 || (argc > 2 && !stipple::io::parse_number(argv[2], cases)) ||
-        (argc > 3 && !stipple::io::parse_number(argv[3], first))) {
-        std::fputs("usage: confidence_study DATA [CASES] [FIRST] [--held-out]\n", stderr);
+    std::string folder;
+    bool held_out = false, is_good = true;
+    std::vector<std::string> words;
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        if (word == "--held-out")
+            held_out = true;
+        else if (word == "--save" && i + 1 < argc)
+            folder = argv[++i];
+        else
+            words.emplace_back(word);
+    }
+    if (words.size() > 1) is_good &= stipple::io::parse_number(words[1], cases);
+    if (words.size() > 2) is_good &= stipple::io::parse_number(words[2], first);
+    if (words.empty() || words.size() > 3 || !is_good) {
+        std::fputs("usage: confidence_study DATA [CASES] [FIRST] [--held-out] [--save FOLDER]\n", stderr);
         return 2;
     }
     try {
-        stipple::study(argv[1], cases, first, held_out);
+        if (folder.empty())
+            stipple::study(words[0], cases, first, held_out);
+        else
+            stipple::save_fragments(words[0], cases, first, held_out, folder);
     } catch (const stipple::Error& error) {
         fmt::print(stderr, "confidence_study: {}\n", error.what());
         return 1;
