@@ -1,9 +1,9 @@
 """Registration from any pose: stipple's methods, many-start ICP and Open3D's FPFH + RANSAC on the same pairs, in one run.
 
-usage: command -p python3 bench/geometry/global_peers.py build/dev/bin/stipple DATA [EVERY]
+usage: command -p python3 bench/geometry/global_peers.py build/dev/bin/stipple DATA [EVERY [FRAGMENTS]]
 
 DATA holds scans/bunny, scans/lidar_pair and upsample_dev/meshes; of the pairs and shapes each EVERY-th is taken (1). Needs Open3D
-for Python (Debian 12: python3-open3d).
+for Python (Debian 12: python3-open3d). With FRAGMENTS, a folder of confidence_study --save, only the pairs in it are taken, as they lie.
 
 A pair succeeds when the found rotation is within 5 degrees of the truth and the middle of the source within 5 % of its diameter.
 Times are CPU seconds of all threads, reading included for stipple and left out for Open3D. Clouds are turned by a random rotation
@@ -91,6 +91,12 @@ def lidar(data):
         yield f"street {i}", read_points(f"{folder}/source.ply"), read_points(f"{folder}/target.ply"), truth
 
 
+def fragments(folder):
+    for name in sorted(name for name in os.listdir(folder) if name.endswith(".txt")):
+        stem = f"{folder}/{name[:-4]}"
+        yield name[:-4], read_points(f"{stem}_a.ply"), read_points(f"{stem}_b.ply"), np.loadtxt(f"{stem}.txt")
+
+
 def children_seconds():
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
@@ -169,10 +175,14 @@ def main():
             "Open3D, FPFH + RANSAC": open3d_ransac,
         }
         print("| pairs | method | success | wrong, told | wrong, not told | median degrees | CPU s |\n|---|---|--:|--:|--:|--:|--:|")
-        for name, pairs in (("bunny scans", bunny), ("shapes, any pose", shapes), ("street, any pose", lidar)):
+        sets = (("bunny scans", bunny), ("shapes, any pose", shapes), ("street, any pose", lidar))
+        if len(sys.argv) > 4:
+            data, sets = sys.argv[4], (("fragments of rooms", fragments),)
+            del methods["ICP from 24 starts"]
+        for name, pairs in sets:
             cases = []
             for title, a, b, truth in list(pairs(data))[:: 1 if pairs is lidar else every]:
-                turn = rigid(rotation(rng.normal(size=4)), np.zeros(3))
+                turn = np.eye(4) if pairs is fragments else rigid(rotation(rng.normal(size=4)), np.zeros(3))
                 cases.append((title, move(turn, a), b, truth @ np.linalg.inv(turn)))
             for label, method in methods.items():
                 good, told, quiet, degrees, seconds = 0, 0, 0, [], 0

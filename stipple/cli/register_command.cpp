@@ -17,11 +17,12 @@ constexpr double kDegrees = 180 / M_PI;
 
 std::string confidence_text(const tasks::Registration& registration) {
     const tasks::PoseTrust& trust = registration.trust;
-    if (registration.method != tasks::RegisterMethod::global)
-        return fmt::format("{:.2f}, by this pose alone", trust.confidence);
-    if (trust.other_score == 0) return fmt::format("{:.2f}, no other pose fits", trust.confidence);
-    return fmt::format("{:.2f}, the next of {} poses is {:.0f} % as good", trust.confidence, registration.poses,
-                       100 * trust.other_score / std::max(trust.support.score(), 1e-9));
+    const std::string text = fmt::format("{:.2f}, {} {:.2f}", trust.confidence,
+                                         trust.is_believed() ? "believed from" : "not believed below", trust.threshold);
+    if (registration.method != tasks::RegisterMethod::global) return text + "; no other pose was tried";
+    if (trust.evidence.other == 0) return text + "; no other pose fits";
+    return text +
+           fmt::format("; the next of {} poses is {:.0f} % as likely", registration.poses, 100 * trust.evidence.other);
 }
 
 /// points  of source and target, before they were thinned
@@ -55,9 +56,13 @@ void report(const tasks::Registration& registration, const RegisterOptions& opti
     fields["iterations"] = found.iterations;
     fields["converged"] = found.converged();
     fields["undetermined"] = found.undetermined;
-    fields["overlap"] = trust.support.overlap();
-    fields["agreement"] = trust.support.agreement();
+    fields["overlap"] = trust.evidence.overlap();
+    fields["agreement"] = trust.evidence.agreement();
+    fields["stiffness"] = trust.evidence.stiffness;
+    fields["residual"] = trust.evidence.residual;
+    fields["other"] = trust.evidence.other;
     fields["confidence"] = trust.confidence;
+    fields["threshold"] = trust.threshold;
     fields["poses"] = registration.poses;
     fields["thinned"] = {{"source", found.evidence.source_points}, {"target", found.evidence.target_points}};
     fields["verdict"] = geometry::to_string(registration.verdict.state);
@@ -79,8 +84,8 @@ void report(const tasks::Registration& registration, const RegisterOptions& opti
                                       : fmt::format("{:.4f} within {:.4g}", found.fitness, levels.back().max_distance));
     lines.emplace_back("rmse", found.pairs > 0 ? fmt::format("{:.6g}", found.rmse) : "none: no pairs");
     lines.emplace_back("overlap",
-                       fmt::format("{:.0f} % of the source; {:.0f} % of what is near the target agrees with it",
-                                   100 * trust.support.overlap(), 100 * trust.support.agreement()));
+                       fmt::format("{:.0f} % of the scan that shares more; {:.0f} % of what is near the other agrees",
+                                   100 * trust.evidence.overlap(), 100 * trust.evidence.agreement()));
     lines.emplace_back("confidence", confidence_text(registration));
     const bool is_thinned = found.evidence.source_points < points[0] || found.evidence.target_points < points[1];
     if (!levels.empty() && levels.back().voxel > 0 && found.evidence.source_points > 0 && is_thinned)

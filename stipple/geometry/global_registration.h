@@ -7,11 +7,11 @@
 // Both scans are thinned to cells of one edge and get normals; points are described by fast point feature histograms
 // [Rusu et al. 2009] and matched with those that look most alike; poses that many matches agree on are grown by
 // second-order compatibility [Chen et al. 2022]; each is refined by ICP on the thinned scans and judged by the points
-// and normals that it brings together (thin_scan.h), so that matches propose and surfaces decide.
+// and normals that it brings together (pose_evidence.h), so that matches propose and surfaces decide.
 
 #include <vector>
 
-#include "stipple/geometry/thin_scan.h"
+#include "stipple/geometry/pose_evidence.h"
 
 namespace stipple::geometry {
 
@@ -28,27 +28,21 @@ struct GlobalOptions {
 struct GlobalPose {
     RigidTransform transform;  // source to target, world coordinates
     PoseSupport support;
-    int64_t inliers = 0;  // matches that agree with it
-    int sign = 1;         // -1: the scans' normals, whose sides were guessed, point opposite ways
+    int64_t inliers = 0;  // matches that agree with it, 0 where it was not made of matches
+    PoseEvidence evidence;
+    double chance = 0;  // pose_confidence(evidence), as if there were no other pose
 };
 
 struct GlobalResult {
-    std::vector<GlobalPose> poses;  // distinct, best score first; empty where nothing is found
+    std::vector<GlobalPose> poses;  // distinct contenders, the likeliest first; empty where nothing is found
     double voxel = 0;
     int64_t source_points = 0, target_points = 0, matches = 0;
 
-    /// 0 to 1: how sure the first pose is. See pose_confidence().
+    /// 0 to 1: how sure the first pose is, by its evidence and other(); 0 without one.
     double confidence() const;
+    /// PoseEvidence::other of the first pose.
+    double other() const;
 };
-
-/// The agreement of a pose (how much of what is around supports it: 1 from 0.7, 0 to 0.2), times how far the best other
-/// pose falls behind (1 when its score is at most half, 0 when it is equal), times the overlap where that is below 0.15
-/// (as a share of 0.15). Symmetric shapes, which fit in several poses, so have no confidence, and neither have surfaces
-/// that only cross or that slide on a small patch.
-///
-/// Chosen on the 45 pairs of bunny scans: 30 have 0.4 or more, and a pose graph of these finds none of them wrong
-/// (docs/cli.md).
-double pose_confidence(const PoseSupport& pose, double other_score);
 
 /// Whether two poses are different answers: they turn by more than 15 degrees from one to the other, or move the middle
 /// of the source by more than a fifth of its RMS radius.

@@ -41,20 +41,19 @@ struct JudgedScans {
         const double spacing = std::max(geometry::median_spacing(from), geometry::median_spacing(to));
         voxel = std::max(voxel / 2, std::min(voxel, 1.5 * spacing));
         own_normals = geometry::has_normals(from) && geometry::has_normals(to);
-        source = geometry::thin_scan(from, voxel, own_normals);
-        target = geometry::thin_scan(to, voxel, own_normals);
+        source = geometry::judged_scan(from, voxel, own_normals);
+        target = geometry::judged_scan(to, voxel, own_normals);
     }
 
-    PoseTrust trust(const RigidTransform& pose, double other_score) const {
+    /// other  of a search, as in PoseEvidence; nothing where there was no search
+    PoseTrust trust(const RigidTransform& pose, std::optional<double> other) const {
         PoseTrust trust;
+        trust.threshold = other ? geometry::kBelieved : geometry::kClear;
         if (!source) return trust;
         trust.voxel = source->voxel;
-        trust.other_score = other_score;
-        trust.support = geometry::support_of(*source, *target, pose);
-        // Sides that were guessed may be opposite ones.
-        if (!own_normals && trust.support.opposite > trust.support.support)
-            trust.support = geometry::support_of(*source, *target, pose, -1);
-        trust.confidence = geometry::pose_confidence(trust.support, other_score);
+        trust.evidence = geometry::evidence_of(*source, *target, pose, own_normals);
+        trust.evidence.other = other.value_or(0);
+        trust.confidence = geometry::pose_confidence(trust.evidence);
         return trust;
     }
 };
@@ -68,32 +67,43 @@ void judge(const RegisterOptions& options, Registration& registration) {
         verdict.state = geometry::RegistrationState::failed;
 }
 
-/// What the search of all poses says about the one that it found.
-void judge_search(Registration& registration) {
-    constexpr double kFailed = 0.25, kDoubtful = 0.5, kAgreeing = 0.6;
+/// What the evidence says about a pose. After a search it alone decides between good and doubtful: how ICP's pairs lie
+/// is part of it.
+void judge_evidence(Registration& registration) {
     geometry::RegistrationVerdict& verdict = registration.verdict;
     const PoseTrust& trust = registration.trust;
-    const double agreement = trust.support.agreement();
-    const double other = trust.support.support > 0 ? trust.other_score / trust.support.score() : 1;
+    if (verdict.state == geometry::RegistrationState::failed) return;
+    if (registration.method == RegisterMethod::global) verdict = {};
+    if (trust.is_believed()) return;
     const auto add = [&](geometry::RegistrationState state, std::string reason) {
         verdict.state = std::max(verdict.state, state);
         verdict.reasons.insert(verdict.reasons.begin(), std::move(reason));
     };
-    if (trust.confidence < kFailed && agreement < kAgreeing)
+    const double overlap = 100 * trust.evidence.overlap(), agreement = 100 * trust.evidence.agreement(),
+                 other = 100 * trust.evidence.other;
+    constexpr double kEven = 0.5;  // below, the pose is likelier wrong than right
+    geometry::PoseEvidence alone = trust.evidence;
+    alone.other = 0;
+    const std::string doubt = fmt::format("confidence {:.2f} is below {:.2f}", trust.confidence, trust.threshold);
+    if (registration.method == RegisterMethod::icp)
+        add(geometry::RegistrationState::doubtful,
+            fmt::format("{}: surfaces overlap by {:.0f} %, and {:.0f} % of what is near agrees", doubt, overlap,
+                        agreement));
+    else if (other > 90 && geometry::pose_confidence(alone) >= kEven)
+        add(geometry::RegistrationState::doubtful,
+            fmt::format("{}: another pose is {:.0f} % as likely, as of a symmetric shape", doubt, other));
+    else if (trust.confidence >= kEven)
+        add(geometry::RegistrationState::doubtful,
+            fmt::format(
+                "{}: surfaces overlap by {:.0f} %, {:.0f} % of what is near agrees, and another pose is {:.0f} % "
+                "as likely",
+                doubt, overlap, agreement, other));
+    else
         add(geometry::RegistrationState::failed,
             fmt::format(
-                "no pose found that is to be believed (confidence {:.2f}): the best lays {:.0f} % of the source on "
-                "the target, {:.0f} % of what is near it agrees, and another pose is {:.0f} % as good",
-                trust.confidence, 100 * trust.support.overlap(), 100 * agreement, 100 * other));
-    else if (trust.confidence < kDoubtful && agreement >= kAgreeing && other > 0.5)
-        add(geometry::RegistrationState::doubtful,
-            fmt::format("another pose is {:.0f} % as good (confidence {:.2f}), as of a symmetric shape: one of several",
-                        100 * other, trust.confidence));
-    else if (trust.confidence < kDoubtful)
-        add(geometry::RegistrationState::doubtful,
-            fmt::format("confidence {:.2f}: {:.0f} % of what is near the target agrees with it, and another pose is "
-                        "{:.0f} % as good",
-                        trust.confidence, 100 * agreement, 100 * other));
+                "no pose found that is to be believed: {}; surfaces overlap by {:.0f} %, {:.0f} % of what is near "
+                "agrees, and another pose is {:.0f} % as likely",
+                doubt, overlap, agreement, other));
 }
 
 geometry::IcpOptions icp_options(const PointCloud& target, const RegisterOptions& options) {
@@ -112,9 +122,10 @@ Registration by_icp(const PointCloud& source, const PointCloud& target, const Ju
     Registration registration;
     registration.levels = prepared.options().levels;
     registration.found = geometry::icp(source, prepared, options.initial);
-    registration.trust = scans.trust(registration.found.transform, 0);
+    registration.trust = scans.trust(registration.found.transform, std::nullopt);
     registration.poses = 1;
     judge(options, registration);
+    if (scans.source) judge_evidence(registration);
     return registration;
 }
 
@@ -165,41 +176,25 @@ Registration by_search(const PointCloud& source, const PointCloud& target, const
     const geometry::IcpTarget prepared(target, icp);
     registration.levels = prepared.options().levels;
     registration.found = geometry::icp(source, prepared, searched.poses[0].transform);
-    const double other = searched.poses.size() > 1 ? searched.poses[1].support.score() : 0;
-    registration.trust = scans.trust(registration.found.transform, other);
+    registration.trust = scans.trust(registration.found.transform, searched.other());
     judge(options, registration);
-    judge_search(registration);
+    judge_evidence(registration);
     return registration;
-}
-
-geometry::Vector3 middle_of(const PointCloud& cloud) {
-    const Bounds bounds = bounds_of(cloud);
-    geometry::Vector3 middle = {};
-    for (int axis = 0; axis < 3; ++axis) middle[axis] = (bounds.min[axis] + bounds.max[axis]) / 2;
-    return middle;
-}
-
-bool is_better(const Registration& a, const Registration& b) {
-    if (a.verdict.state != b.verdict.state) return a.verdict.state < b.verdict.state;
-    return a.trust.support.score() > b.trust.support.score();
 }
 
 Registration by_either(const PointCloud& source, const PointCloud& target, const JudgedScans& scans,
                        const RegisterOptions& options) {
-    constexpr double kSure = 0.5, kOverlap = 0.3;
     Registration near = by_icp(source, target, scans, options);
-    const bool is_good = near.verdict.state == geometry::RegistrationState::good;
-    if (is_good && near.trust.confidence >= kSure && near.trust.support.overlap() >= kOverlap) {
+    if (near.verdict.state == geometry::RegistrationState::good) {
         near.story = "ICP from the start that was given ended well";
         return near;
     }
+    const char* ended = near.verdict.state == geometry::RegistrationState::failed ? "failed" : "ended in doubt";
     RegisterOptions wide = options;
     std::string tried;
-    const char* ended = near.verdict.state == geometry::RegistrationState::failed ? "failed" : "ended in doubt";
     if (options.learned && may_be_one_shape(source, target)) {
         Registration learned = by_network(source, target, scans, options);
-        if (learned.verdict.state == geometry::RegistrationState::good && learned.trust.confidence >= kSure &&
-            learned.trust.support.overlap() >= kOverlap) {
+        if (learned.verdict.state == geometry::RegistrationState::good) {
             learned.story = fmt::format("ICP from the start that was given {}; {}", ended, learned.story);
             return learned;
         }
@@ -207,22 +202,9 @@ Registration by_either(const PointCloud& source, const PointCloud& target, const
             wide.global.starts.push_back(learned.found.transform);
         tried = ", and from that of a network";
     }
-    // A wrong pose is often a half turn from the true one: the search starts from it too.
+    // ICP's pose is judged among the others.
     if (near.verdict.state != geometry::RegistrationState::failed) wide.global.starts.push_back(near.found.transform);
     Registration searched = by_search(source, target, scans, wide);
-    if (searched.poses > 0) {  // what is known of other poses counts for both
-        const bool is_same = !geometry::are_distinct(near.found.transform, searched.found.transform, middle_of(source),
-                                                     geometry::rms_radius(source));
-        near.trust =
-            scans.trust(near.found.transform, is_same ? searched.trust.other_score : searched.trust.support.score());
-        near.poses = searched.poses + (is_same ? 0 : 1);
-    }
-    if (near.verdict.state != geometry::RegistrationState::failed) judge_search(near);
-    if (is_better(near, searched)) {
-        near.story = fmt::format(
-            "ICP from the start that was given{} ended in doubt; a search of all poses found none better", tried);
-        return near;
-    }
     searched.story = fmt::format("ICP from the start that was given{} {}; all poses were searched", tried, ended);
     return searched;
 }

@@ -9,11 +9,13 @@
 
 #include "stipple/core/error.h"
 #include "stipple/geometry/global_registration.h"
+#include "stipple/geometry/pose_evidence.h"
 #include "stipple/geometry/registration_verdict.h"
 
 namespace stipple::tasks {
 
-/// automatic  icp; where that ends in doubt or failure, learned for clouds that may be one whole shape, then global
+/// automatic  icp; unless that is clearly right (good, and its confidence at least geometry::kClear), learned for clouds
+///            that may be one whole shape, then global, which judges the poses of both among its own
 /// icp        ICP from the start that is given
 /// global     register_globally(), from any pose, then ICP
 /// learned    the start that a network gives (learned_pose.h), then ICP
@@ -44,12 +46,14 @@ struct RegisterOptions {
     double min_fitness = geometry::RegistrationLimits{}.min_fitness;  // below is a failure
 };
 
-/// What speaks for a pose, by scans thinned to cells of one edge (geometry/thin_scan.h).
+/// What speaks for a pose, by scans thinned to cells of one edge (geometry/pose_evidence.h).
 struct PoseTrust {
-    geometry::PoseSupport support;
-    double confidence = 0;   // pose_confidence(); of icp alone as if there were no other pose
-    double other_score = 0;  // of the best distinct pose that was met; 0 without one
-    double voxel = 0;        // edge of the cells; 0 for clouds that have no surface
+    geometry::PoseEvidence evidence;  // other: 0 for icp alone, which meets no other pose
+    double confidence = 0;            // pose_confidence()
+    double threshold = 0;  // confidence from which the pose is believed: kClear for icp alone, else kBelieved
+    double voxel = 0;      // edge of the cells; 0 for clouds that have no surface
+
+    bool is_believed() const { return confidence >= threshold; }
 };
 
 struct Registration {
@@ -70,8 +74,8 @@ struct Registration {
 /// other, as two looks at one whole shape have; its pose counts where it is sure by itself, else it is one of those
 /// that are searched.
 ///
-/// A pose that no start was needed for fails with a confidence below 0.25 and an agreement below 0.6, and is doubted
-/// with a confidence below 0.5; one that fits as well after a turn (a symmetric body) is doubted.
+/// A pose with a confidence below the threshold is not good. After a search it failed below 0.5 (likelier wrong than
+/// right), but for symmetric shapes, where another pose is as likely; else, and of icp alone, it is doubtful.
 Registration register_clouds(const PointCloud& source, const PointCloud& target, const RegisterOptions& options);
 
 /// Levels from greatest distances of pairs, coarse to fine, and the edges of the cells that thin both clouds (none, or

@@ -43,12 +43,12 @@ RegisteredScans register_scans(std::span<const PointCloud* const> scans, const S
             pair.registration = register_clouds(*scans[i], *scans[j], pairwise);
             const PoseTrust& trust = pair.registration.trust;
             pair.is_edge = pair.registration.verdict.state != geometry::RegistrationState::failed &&
-                           trust.support.support > 0 && trust.confidence >= options.min_confidence;
+                           trust.evidence.forth.support > 0 && trust.confidence >= options.min_confidence;
             if (pair.is_edge) {
                 found.tolerance = std::max(found.tolerance, trust.voxel);
-                edges.push_back(geometry::edge_of(pair.source, pair.target, pair.registration.found,
-                                                  geometry::rms_radius(*scans[i]),
-                                                  trust.confidence * static_cast<double>(trust.support.support)));
+                edges.push_back(geometry::edge_of(
+                    pair.source, pair.target, pair.registration.found, geometry::rms_radius(*scans[i]),
+                    trust.confidence * static_cast<double>(trust.evidence.forth.support)));
             }
             found.pairs.push_back(std::move(pair));
             if (done) done();

@@ -11,7 +11,7 @@ namespace stipple::tasks {
 
 struct ScansOptions {
     RegisterOptions pairs;        // of each pair; `initial` does not count
-    double min_confidence = 0.4;  // of a registration that becomes an edge
+    double min_confidence = 0.5;  // of a registration that becomes an edge: likelier right than wrong
     double tolerance = 0;         // of edges; 0: the cells that poses are judged by
 };
 

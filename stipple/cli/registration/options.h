@@ -14,7 +14,7 @@ struct RegisterOptions {
     std::string init, transform_to, truth, picture, model;
     int64_t sampled = 0;
     std::vector<double> voxel, max_distance;
-    double trim = 1, min_fitness = geometry::RegistrationLimits{}.min_fitness, min_confidence = 0.4;
+    double trim = 1, min_fitness = geometry::RegistrationLimits{}.min_fitness, min_confidence = 0.5;
     int iterations = 0;
     bool require_convergence = false, keep_failed = false, pose_graph = false;
 };

@@ -145,7 +145,7 @@ void report_scans(const tasks::RegisteredScans& found, const std::vector<std::st
                                    {"target", inputs[pair.target]},
                                    {"method", tasks::to_string(pair.registration.method)},
                                    {"confidence", trust.confidence},
-                                   {"overlap", trust.support.overlap()},
+                                   {"overlap", trust.evidence.overlap()},
                                    {"rmse", pair.registration.found.rmse},
                                    {"edge", pair.is_edge},
                                    {"dropped", pair.is_dropped},

@@ -6,6 +6,7 @@
 #include "stipple/core/interrupt.h"
 #include "stipple/geometry/fpfh.h"
 #include "stipple/geometry/icp.h"
+#include "stipple/geometry/pose_evidence.h"
 #include "stipple/geometry/registration/consensus.h"
 #include "stipple/geometry/registration/small_linear.h"
 
@@ -45,10 +46,10 @@ PointCloud cloud_of(const ThinScan& scan) {
     return cloud;
 }
 
-/// ICP on the thinned scans: two levels of pairs, no further thinning.
-IcpTarget refining_target(const ThinScan& target, double reach) {
+/// ICP on the thinned scans: no further thinning.
+IcpTarget refining_target(const ThinScan& target, const std::vector<IcpLevel>& levels) {
     IcpOptions options;
-    options.levels = {{0, reach, 12}, {0, reach / 2, 12}};
+    options.levels = levels;
     options.motion_tolerance = 1e-4;
     PointCloud cloud = cloud_of(target);
     Attribute normal("normal", DType::f32, target.size(), 3);
@@ -57,27 +58,54 @@ IcpTarget refining_target(const ThinScan& target, double reach) {
     return IcpTarget(cloud, options);
 }
 
-/// Poses that matches of the two scans' descriptors propose, the source's normals turned round for a sign of -1.
-void propose(const ThinScan& source, const ThinScan& target, double radius, int sign, const GlobalOptions& options,
-             GlobalResult& result) {
-    Array<float, 2> from = fpfh(source.points.view(), source.normals.view(), radius);
-    const Array<float, 2> to = fpfh(target.points.view(), target.normals.view(), radius);
-    if (sign < 0) from = fpfh_reversed(from.view());
-    const std::vector<Match> matches = match_descriptors(from.view(), to.view(), options.most_matches);
-    result.matches = std::max(result.matches, static_cast<int64_t>(matches.size()));
+/// Two scans, and whether the sides of their normals are known. Where they were guessed, each connected part of a scan
+/// may have been turned its own way.
+struct ScanPair {
+    const ThinScan &source, &target;
+    bool is_sided;
+};
+
+/// Matches of the two scans' descriptors; where sides were guessed, with the source's normals as they are and turned
+/// round, best first.
+std::vector<MatchedPair> match_points(const ScanPair& scans, double radius, int64_t most) {
+    const Array<float, 2> from = fpfh(scans.source.points.view(), scans.source.normals.view(), radius);
+    const Array<float, 2> to = fpfh(scans.target.points.view(), scans.target.normals.view(), radius);
+    struct SidedMatch {
+        Match match;
+        int sign;
+    };
+    std::vector<SidedMatch> matches;
+    for (const Match& match : match_descriptors(from.view(), to.view(), most)) matches.push_back({match, 1});
+    if (!scans.is_sided)
+        for (const Match& match : match_descriptors(fpfh_reversed(from.view()).view(), to.view(), most))
+            matches.push_back({match, -1});
+    std::stable_sort(matches.begin(), matches.end(), [](const SidedMatch& a, const SidedMatch& b) {
+        if (a.match.is_mutual != b.match.is_mutual) return a.match.is_mutual;
+        return a.match.distance_sq < b.match.distance_sq;
+    });
+    if (static_cast<int64_t>(matches.size()) > most) matches.resize(static_cast<size_t>(most));
     std::vector<MatchedPair> pairs;
     pairs.reserve(matches.size());
-    for (const Match& match : matches) {
-        MatchedPair pair{row3(source.points, match.source), row3(target.points, match.target),
-                         row3(source.normals, match.source), row3(target.normals, match.target)};
-        for (double& number : pair.np) number *= sign;
+    for (const SidedMatch& one : matches) {
+        MatchedPair pair{row3(scans.source.points, one.match.source), row3(scans.target.points, one.match.target),
+                         row3(scans.source.normals, one.match.source), row3(scans.target.normals, one.match.target)};
+        for (double& number : pair.np) number *= one.sign;
         pairs.push_back(pair);
     }
+    return pairs;
+}
+
+/// Poses that many matches agree on.
+void propose(const ScanPair& scans, double radius, const GlobalOptions& options, GlobalResult& result) {
+    const std::vector<MatchedPair> pairs = match_points(scans, radius, options.most_matches);
+    result.matches = std::max(result.matches, static_cast<int64_t>(pairs.size()));
     ConsensusOptions consensus;
-    consensus.tolerance = 1.5 * target.voxel;
+    consensus.tolerance = 1.5 * scans.target.voxel;
     for (const ConsensusPose& pose : consensus_poses(pairs, consensus)) {
-        GlobalPose proposed{in_world(pose.transform, source.origin, target.origin), {}, pose.inliers, sign};
-        proposed.support = support_of(source, target, proposed.transform, sign);
+        GlobalPose proposed;
+        proposed.transform = in_world(pose.transform, scans.source.origin, scans.target.origin);
+        proposed.inliers = pose.inliers;
+        proposed.support = judged_support(scans.source, scans.target, proposed.transform, scans.is_sided);
         if (proposed.support.support > 0) result.poses.push_back(proposed);
     }
     check_interrupted();
@@ -112,8 +140,8 @@ void keep_distinct(std::vector<GlobalPose>& poses, const Vector3& middle, double
 
 /// Adds the best pose after turns of the source about its principal axes: what a symmetric body looks the same after.
 /// Matches alone do not tell, where the very same points are matched.
-void propose_turns(const ThinScan& source, const ThinScan& target, const Vector3& middle,
-                   std::vector<GlobalPose>& poses) {
+void propose_turns(const ScanPair& scans, const Vector3& middle, std::vector<GlobalPose>& poses) {
+    const ThinScan& source = scans.source;
     if (poses.empty()) return;
     Matrix3 spread = {};
     for (int64_t i = 0; i < source.size(); ++i) {
@@ -128,42 +156,59 @@ void propose_turns(const ThinScan& source, const ThinScan& target, const Vector3
             GlobalPose turned = best;
             turned.inliers = 0;
             turned.transform = best.transform * rotation_about(axis, degrees * M_PI / 180, middle);
-            turned.support = support_of(source, target, turned.transform, turned.sign);
+            turned.support = judged_support(source, scans.target, turned.transform, scans.is_sided);
             poses.push_back(turned);
         }
     sort_poses(poses);
 }
 
 /// Each pose by ICP on these scans, and judged by them: the refined pose where it is no worse.
-void refine(const ThinScan& source, const ThinScan& target, double reach, std::vector<GlobalPose>& poses) {
-    const IcpTarget refining = refining_target(target, reach);
-    const PointCloud moving = cloud_of(source);
+void refine(const ScanPair& scans, const std::vector<IcpLevel>& levels, std::vector<GlobalPose>& poses) {
+    const IcpTarget refining = refining_target(scans.target, levels);
+    const PointCloud moving = cloud_of(scans.source);
     for (GlobalPose& pose : poses) {
         check_interrupted();
         const IcpResult refined = icp(moving, refining, pose.transform);
-        const PoseSupport before = support_of(source, target, pose.transform, pose.sign);
-        const PoseSupport after = support_of(source, target, refined.transform, pose.sign);
-        pose.support = before;
-        if (after.score() < before.score()) continue;
+        pose.support = judged_support(scans.source, scans.target, pose.transform, scans.is_sided);
+        const PoseSupport after = judged_support(scans.source, scans.target, refined.transform, scans.is_sided);
+        if (after.score() < pose.support.score()) continue;
         pose.transform = refined.transform;
         pose.support = after;
     }
     sort_poses(poses);
 }
 
-}  // namespace
-
-double pose_confidence(const PoseSupport& pose, double other_score) {
-    if (pose.support == 0) return 0;
-    const double agreement = std::clamp((pose.agreement() - 0.2) / 0.5, 0.0, 1.0);
-    const double ahead = std::clamp(2 * (1 - other_score / pose.score()), 0.0, 1.0);
-    constexpr double kLittle = 0.15;
-    return agreement * ahead * std::min(1.0, pose.overlap() / kLittle);
+/// The poses whose score is at least `share` of the best one's, `most` at most.
+void keep_contenders(std::vector<GlobalPose>& poses, double share, size_t most) {
+    if (poses.empty()) return;
+    const double least = share * poses.front().support.score();
+    std::erase_if(poses, [&](const GlobalPose& pose) { return pose.support.score() < least; });
+    if (poses.size() > most) poses.resize(most);
 }
+
+/// Refined and judged by finer cells, which tell surfaces that coincide from surfaces that nearly do: what is likeliest
+/// right comes first.
+void judge_contenders(const ScanPair& fine, double reach, std::vector<GlobalPose>& poses) {
+    refine(fine, {{0, reach, 8}, {0, reach / 2, 8}}, poses);
+    for (GlobalPose& pose : poses) {
+        pose.evidence = evidence_of(fine.source, fine.target, pose.transform, fine.is_sided);
+        pose.chance = pose_confidence(pose.evidence);
+    }
+    std::stable_sort(poses.begin(), poses.end(),
+                     [](const GlobalPose& a, const GlobalPose& b) { return a.chance > b.chance; });
+}
+
+}  // namespace
 
 double GlobalResult::confidence() const {
     if (poses.empty()) return 0;
-    return pose_confidence(poses[0].support, poses.size() > 1 ? poses[1].support.score() : 0);
+    PoseEvidence evidence = poses[0].evidence;
+    evidence.other = other();
+    return pose_confidence(evidence);
+}
+
+double GlobalResult::other() const {
+    return poses.size() < 2 || poses[0].chance == 0 ? 0 : poses[1].chance / poses[0].chance;
 }
 
 bool are_distinct(const RigidTransform& a, const RigidTransform& b, const Vector3& middle, double radius) {
@@ -179,33 +224,41 @@ GlobalResult register_globally(const PointCloud& source, const PointCloud& targe
     result.voxel = options.voxel > 0 ? options.voxel : common_voxel(source, target, options.most_points);
     if (result.voxel == 0) return result;
     const bool own_normals = has_normals(source) && has_normals(target);
-    const ThinScan from = thin_scan(source, result.voxel, own_normals),
-                   to = thin_scan(target, result.voxel, own_normals);
+    const ThinScan from = judged_scan(source, result.voxel, own_normals),
+                   to = judged_scan(target, result.voxel, own_normals);
     result.source_points = from.size();
     result.target_points = to.size();
     if (from.size() < 3 || to.size() < 3) return result;
+    const ScanPair scans{from, to, own_normals};
     // Descriptors of small balls tell more places apart, those of large ones are less troubled by borders and noise.
-    for (const int sign : {1, -1})
-        for (const double cells : options.feature_radii)
-            if (!is_plain(result.poses)) propose(from, to, cells * result.voxel, sign, options, result);
-    for (const RigidTransform& start : options.starts)
-        for (const int sign : {1, -1}) result.poses.push_back({start, support_of(from, to, start, sign), 0, sign});
+    for (const double cells : options.feature_radii)
+        if (!is_plain(result.poses)) propose(scans, cells * result.voxel, options, result);
+    for (const RigidTransform& start : options.starts) {
+        GlobalPose given;
+        given.transform = start;
+        given.support = judged_support(from, to, start, own_normals);
+        result.poses.push_back(given);
+    }
     const Vector3 middle = middle_of(from);
-    const double radius = rms_radius(cloud_of(from));
+    const double radius = rms_radius(cloud_of(from)), reach = 4 * result.voxel;
     sort_poses(result.poses);
     if (result.poses.size() > static_cast<size_t>(options.most_poses))
         result.poses.resize(static_cast<size_t>(options.most_poses));
-    refine(from, to, 4 * result.voxel, result.poses);
-    keep_distinct(result.poses, middle, radius, options.most_poses);
-    propose_turns(from, to, middle, result.poses);
-    keep_distinct(result.poses, middle, radius, options.most_poses);
-    // Cells of half the edge tell surfaces that coincide from surfaces that nearly do.
-    constexpr int kFinal = 6;
-    keep_distinct(result.poses, middle, radius, kFinal);
+    // A few steps tell which ones are worth more.
+    refine(scans, {{0, reach, 6}}, result.poses);
+    constexpr int kMiddle = 12;
+    keep_distinct(result.poses, middle, radius, kMiddle);
+    propose_turns(scans, middle, result.poses);
+    keep_distinct(result.poses, middle, radius, kMiddle);
+    refine(scans, {{0, reach, 4}, {0, reach / 2, 10}}, result.poses);
+    keep_distinct(result.poses, middle, radius, kMiddle);
+    constexpr double kContender = 0.4;
+    keep_contenders(result.poses, kContender, 5);
     const double spacing = std::max(median_spacing(source), median_spacing(target));
-    const double fine = std::max(result.voxel / 2, std::min(result.voxel, 1.5 * spacing));
-    refine(thin_scan(source, fine, own_normals), thin_scan(target, fine, own_normals), 2 * result.voxel, result.poses);
-    keep_distinct(result.poses, middle, radius, kFinal);
+    const double edge = std::max(result.voxel / 2, std::min(result.voxel, 1.5 * spacing));
+    const ThinScan fine_from = judged_scan(source, edge, own_normals), fine_to = judged_scan(target, edge, own_normals);
+    judge_contenders({fine_from, fine_to, own_normals}, 2 * result.voxel, result.poses);
+    keep_distinct(result.poses, middle, radius, kMiddle);
     return result;
 }
 

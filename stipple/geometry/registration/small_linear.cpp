@@ -114,6 +114,13 @@ RigidTransform fit_moments(const RigidMoments& moments) {
     return {from_eigen(rotation), {translation[0], translation[1], translation[2]}};
 }
 
+double least_eigenvalue(const Matrix6& symmetric) {
+    Matrix6d m;
+    for (int i = 0; i < 6; ++i)
+        for (int j = 0; j < 6; ++j) m(i, j) = symmetric[i][j];
+    return Eigen::SelfAdjointEigenSolver<Matrix6d>(m, Eigen::EigenvaluesOnly).eigenvalues()[0];
+}
+
 LeastMotion solve_least_motion(const Matrix6& matrix, const Vector6& right, double radius) {
     Matrix6d m;
     for (int i = 0; i < 6; ++i)

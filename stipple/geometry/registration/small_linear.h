@@ -21,6 +21,9 @@ Matrix3 nearest_orthogonal(const Matrix3& matrix);
 /// Rows: the eigenvectors of a symmetric matrix without negative eigenvalues, largest eigenvalue first.
 Matrix3 principal_axes(const Matrix3& symmetric);
 
+/// Of a symmetric matrix.
+double least_eigenvalue(const Matrix6& symmetric);
+
 /// Unit quaternion (w, x, y, z) of a rotation, and the rotation of a quaternion of any length but 0.
 std::array<double, 4> quaternion_of(const Matrix3& rotation);
 Matrix3 rotation_of(const std::array<double, 4>& wxyz);

@@ -96,7 +96,8 @@ TEST(GeometryGlobalRegistration, DoubtsSymmetryAndDifferentThings) {
     }
     const GlobalResult turned = register_globally(box, geometry::transformed(box, any_pose(5, 1)));
     ASSERT_GT(turned.poses.size(), 1u);
-    EXPECT_LT(turned.confidence(), 0.4);
+    EXPECT_LT(turned.confidence(), geometry::kBelieved);
+    EXPECT_GT(turned.other(), 0.9);
     // One body against a plane with bumps.
     PointCloud plane(4000);
     for (int64_t i = 0; i < plane.size(); ++i) {
@@ -172,7 +173,7 @@ TEST(GeometryGlobalRegistration, BunnyScansAQuarterTurnApart) {
     const GlobalResult found = register_globally(scans[2].cloud, scans[0].cloud);
     ASSERT_FALSE(found.poses.empty());
     EXPECT_LT(displacement(scans[2].cloud, found.poses[0].transform, truth).rms, 0.001);
-    EXPECT_GT(found.confidence(), 0.8);
+    EXPECT_GT(found.confidence(), 0.5);
     // Front and back share next to nothing: no pose is believed.
     EXPECT_LT(register_globally(scans[3].cloud, scans[0].cloud).confidence(), 0.4);
 }

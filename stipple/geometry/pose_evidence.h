@@ -1,0 +1,55 @@
+#pragma once
+// What speaks for and against a pose of two scans, as numbers that a wrong pose is unlikely to have, and the confidence
+// that follows from them.
+
+#include "stipple/geometry/thin_scan.h"
+
+namespace stipple::geometry {
+
+/// thin_scan() without strays: cells with fewer than three others within two edges (dust, points between the sides of
+/// an edge), unless they are more than a fifth of all.
+ThinScan judged_scan(const PointCloud& cloud, double voxel, bool own_normals);
+
+/// support_of() where the sides of normals are known (`is_sided`); where they were guessed, a normal that points the
+/// other way agrees as well, since each connected part of a scan may have been turned its own way.
+PoseSupport judged_support(const ThinScan& source, const ThinScan& target, const RigidTransform& pose, bool is_sided);
+
+/// By scans thinned to cells of one edge; supports, around: as in PoseSupport. Agreements are means of both directions,
+/// source on target and target on source.
+struct PoseEvidence {
+    PoseSupport forth, back;  // of the source on the target, of the target on the source
+    double close = 0;         // agreement: supports over points within 1.5 cells of the other scan
+    double wide = 0;          // the same within 8 cells: what one scan has and the other has not speaks against
+    double even = 0;  // the same within 3 cells, for each of 48 directions of normals that has some, then the mean:
+                      // walls and floors, which fit in many poses, count no more than what stands between them
+    /// How firmly the supports hold the pose: the least eigenvalue of the information of point-to-plane distances over
+    /// the number of supports, turns in units of the supports' RMS radius. 1/6 for normals and levers of all
+    /// directions, 0 where something can slide or turn: planes, spheres, bodies of revolution.
+    double stiffness = 0;
+    /// RMS distance of the supports from the tangent plane of their partner, over that of neighbours within the target:
+    /// about 1 or less where the surfaces are one, whatever the noise.
+    double residual = 0;
+    double sidedness = 0;  // of the supports: 1 where all normals point the same or all the opposite way, 0 for halves
+    double other = 0;      // pose_confidence() of the best distinct pose that was met over this one's, both as if there
+                       // were no other; 0 without one
+
+    double overlap() const;    // the larger share of supports of the two directions
+    double agreement() const;  // supports over points within 3 cells
+};
+
+/// 0 to 1: the chance that a pose with this evidence is right (within 2 degrees and 3 % of the RMS radius), by a
+/// logistic regression over simulated scans, see kBelieved, and at most 1 / (1 + other^4), a half for two poses that
+/// are equally likely. 0 without supports. Symmetric shapes, which fit in several poses, have little, and so have
+/// surfaces that only cross or that slide on a patch.
+double pose_confidence(const PoseEvidence& evidence);
+
+/// A pose that a search found is believed from this confidence, the pose of ICP alone, which has met no other, from
+/// kClear: at most one in a hundred wrong poses of simulated scans has more. Chosen by
+///   confidence_study DATA ... > poses.csv; bench/geometry/confidence_fit.py poses.csv
+/// on depth images of training meshes and furnished rooms, before any real scan (bench/results/geometry.md).
+inline constexpr double kBelieved = 0.89, kClear = 0.67;
+
+/// Cost of three support_of(). Deterministic for any number of threads.
+PoseEvidence evidence_of(const ThinScan& source, const ThinScan& target, const RigidTransform& pose, bool is_sided);
+
+}  // namespace stipple::geometry

@@ -1,0 +1,76 @@
+// Scans in any pose: what is believed is right, what is wrong is told. bench/geometry/scan_study.cpp does all pairs.
+
+#include <gtest/gtest.h>
+
+#include "stipple/tasks/register.h"
+#include "tests/geometry/registration/shapes.h"
+#include "tests/geometry/scans.h"
+#include "tests/support/data_sets.h"
+
+namespace stipple::tasks {
+namespace {
+
+using geometry::RegistrationState;
+using geometry::RigidTransform;
+
+Registration register_by(RegisterMethod method, const PointCloud& source, const PointCloud& target) {
+    RegisterOptions options;
+    options.method = method;
+    return register_clouds(source, target, options);
+}
+
+TEST(RegisterAnyPose, DustyChairHalfRoundIsRightOrTold) {
+    const std::string folder = std::string(STIPPLE_SOURCE_DIR) + "/examples/data/";
+    const PointCloud front = test::load_scan(folder + "chair_front.ply"),
+                     side = test::load_scan(folder + "chair_side.ply");
+    const RigidTransform truth = geometry::parse_transform(test::read_file(folder + "chair_truth.matrix"));
+    for (const double degrees : {160.0, 75.0}) {
+        const RigidTransform turn = geometry::rotation_about({0, 0, 1}, degrees * M_PI / 180);
+        const PointCloud turned = geometry::transformed(side, turn);
+        const Registration found = register_by(RegisterMethod::automatic, turned, front);
+        const PoseError error = pose_error(found.found.transform, truth * geometry::inverse(turn), turned);
+        if (found.verdict.state == RegistrationState::good) {
+            EXPECT_LT(error.degrees, 2) << degrees;
+            EXPECT_GE(found.trust.confidence, found.trust.threshold);
+        } else {
+            EXPECT_LT(found.trust.confidence, found.trust.threshold) << degrees << ": " << found.verdict.text();
+        }
+    }
+}
+
+TEST(RegisterAnyPose, BunnyScansAreRightWhereBelieved) {
+    STIPPLE_NEEDS_DATA("scans/bunny");
+    const std::vector<test::Scan> scans = test::bunny_scans(*test::data_file("."));
+    const int pairs[][2] = {{1, 0}, {2, 1}, {5, 0}, {4, 3}};
+    int right = 0;
+    for (const auto& [from, to] : pairs) {
+        SCOPED_TRACE(scans[from].name + " on " + scans[to].name);
+        const RigidTransform any = test::any_pose(static_cast<uint64_t>(from), 0.1);
+        const PointCloud turned = geometry::transformed(scans[from].cloud, any);
+        const Registration found = register_by(RegisterMethod::global, turned, scans[to].cloud);
+        const RigidTransform truth = geometry::inverse(scans[to].pose) * scans[from].pose * geometry::inverse(any);
+        const PoseError error = pose_error(found.found.transform, truth, turned);
+        const bool is_right = error.rms < 0.002 && error.degrees < 2;
+        right += is_right;
+        EXPECT_TRUE(is_right || found.verdict.state != RegistrationState::good) << error.degrees;
+    }
+    EXPECT_GE(right, 3);
+    // Front and back share next to nothing.
+    EXPECT_NE(register_by(RegisterMethod::automatic, scans[3].cloud, scans[0].cloud).verdict.state,
+              RegistrationState::good);
+}
+
+TEST(RegisterAnyPose, LidarPairFromABack) {
+    STIPPLE_NEEDS_DATA("scans/lidar_pair");
+    const test::LidarPair pair = test::lidar_pair(*test::data_file("."));
+    const RigidTransform turn = geometry::rotation_about({0, 0, 1}, M_PI);
+    const PointCloud turned = geometry::transformed(pair.source, turn);
+    const Registration found = register_by(RegisterMethod::automatic, turned, pair.target);
+    const PoseError error = pose_error(found.found.transform, pair.truth * geometry::inverse(turn), turned);
+    EXPECT_EQ(found.verdict.state, RegistrationState::good) << found.verdict.text();
+    EXPECT_LE(error.translation, 0.1);
+    EXPECT_LE(error.degrees, 0.3);
+}
+
+}  // namespace
+}  // namespace stipple::tasks
