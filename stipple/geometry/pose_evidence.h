@@ -31,7 +31,7 @@ struct PoseEvidence {
     double residual = 0;
     double sidedness = 0;  // of the supports: 1 where all normals point the same or all the opposite way, 0 for halves
     double other = 0;      // pose_confidence() of the best distinct pose that was met over this one's, both as if there
-                       // were no other; 0 without one
+                           // were no other; 0 without one
 
     double overlap() const;    // the larger share of supports of the two directions
     double agreement() const;  // supports over points within 3 cells

@@ -14,7 +14,8 @@
 
 namespace stipple::tasks {
 
-/// automatic  icp; unless that is clearly right (good, and its confidence at least geometry::kClear), learned for clouds
+/// automatic  icp; unless that is clearly right (good, and its confidence at least geometry::kClear), learned for
+/// clouds
 ///            that may be one whole shape, then global, which judges the poses of both among its own
 /// icp        ICP from the start that is given
 /// global     register_globally(), from any pose, then ICP
