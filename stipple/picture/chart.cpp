@@ -22,7 +22,8 @@ struct Dashes {
 };
 
 Dashes dashes_of(const Series& series, int64_t i, double line_width) {
-    const int64_t lap = i / kChartColorCount % 3;
+    // Dashes tell curves of one colour apart; one that has a colour of its own needs none.
+    const int64_t lap = series.color ? 0 : i / kChartColorCount % 3;
     if (lap == 2) return {line_width, 1.6 * line_width};
     if (series.dashed || lap == 1) return {3.6 * line_width, 2 * line_width};
     return {};

@@ -82,7 +82,7 @@ struct Chart {
 };
 
 /// Colours that people with any of the common colour blindnesses can tell apart; they repeat after six. A chart draws
-/// the second six series with dashes, the third with dots.
+/// the second six series with dashes, the third with dots, unless they have colours of their own.
 Rgb chart_color(int64_t i, bool dark);
 
 /// Ticks are at round numbers (1, 2, 5 times a power of ten), at most eight on an axis, and their texts never overlap.

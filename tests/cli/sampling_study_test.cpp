@@ -84,6 +84,13 @@ TEST_F(CliSamplingStudy, WritesTablesFiguresAndPageAndGoesOn) {
     EXPECT_EQ((*row)["points"], 8);
     EXPECT_TRUE((*row)["soft_nre"].is_number() && (*row)["hard_nre"].is_number());
     EXPECT_TRUE((*row)["hard_accuracy"].is_null());
+    // The same tables from the rows alone.
+    const std::string again = folder / "again";
+    expect_success(stipple({"study", "sampling", "--rows", out + "/results.csv", "-o", again}));
+    for (const char* name : {"table.csv", "classification.tex", "summary.md", "registration.png"})
+        EXPECT_EQ(read_file(again + "/" + name), read_file(out + "/" + name)) << name;
+    EXPECT_FALSE(std::filesystem::exists(again + "/classification-samples.png"));
+    expect_error(stipple({"study", "sampling", "--rows", out + "/table.csv", "-o", again}), 3, "table.csv");
     const LaunchResult table = study({"--turns", "2", "--table", "csv"});
     expect_success(table);
     EXPECT_EQ(lines_of(table.out).size(), lines_of(stored).size());

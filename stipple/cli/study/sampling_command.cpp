@@ -22,7 +22,7 @@ struct SamplingArguments {
     DataArguments data;
     std::string reconstruction_data;  // "": as data
     std::string output = "runs/sampling", samplers;
-    std::vector<std::string> tasks, methods, settings;
+    std::vector<std::string> tasks, methods, settings, rows;
     std::vector<int64_t> sizes;
     std::map<std::string, std::string> networks = {{"plain", ""}, {"robust", ""}, {"pcrnet", ""}, {"autoencoder", ""}};
     int64_t clouds = 0, turns = 5, batch = 32, epochs = 0;
@@ -131,6 +131,7 @@ std::vector<std::string> train_missing(const SamplingArguments& arguments, study
 }
 
 void add_pictures(const study::SamplingPlan& plan, const Common& common, study::Report& report, Result& result) {
+    if (!plan.set) return;  // rows alone
     for (const SamplingTask task : plan.tasks) {
         const std::vector<study::SamplePicture> samples =
             study::sample_pictures(plan, task, kPicturePoints, kPictureShapes);
@@ -182,6 +183,22 @@ void write_sampling(const study::SamplingPlan& plan, const study::SamplingResult
     for (const std::string& note : report.paragraphs) result.text += note + "\n";
 }
 
+/// Tables and figures of rows that were measured before, be it on other machines.
+void show_rows(const SamplingArguments& arguments, const study::SamplingPlan& plan, study::Report& report,
+               const Common& common, Result& result) {
+    STIPPLE_REQUIRE(arguments.data.path.empty() && !arguments.train,
+                    "--rows shows what was measured before: it goes without --data and --train");
+    study::SamplingResult made;
+    for (const std::string& path : arguments.rows)
+        for (study::SamplingRow& row : study::load_sampling_rows(path))
+            if (std::find(plan.tasks.begin(), plan.tasks.end(), row.task) != plan.tasks.end())
+                made.rows.push_back(std::move(row));
+    STIPPLE_REQUIRE(!made.rows.empty(), "--rows: there are none");
+    result.fields["inputs"] = arguments.rows;
+    if (!common.dry_run) study::make_folders(plan.folder);
+    write_sampling(plan, made, report, common, result);
+}
+
 Result run_study_sampling(const SamplingArguments& arguments, const Arguments& app, const Common& common) {
     Result result;
     study::Report report{.title = "Samplers and their tasks", .command = command_line(app, common)};
@@ -189,6 +206,11 @@ Result run_study_sampling(const SamplingArguments& arguments, const Arguments& a
                     "--epochs and --set are for --train");
     require_study_folder(arguments.output, common);
     study::SamplingPlan plan = plan_of_sampling(arguments, common);
+    if (!arguments.rows.empty()) {
+        show_rows(arguments, plan, report, common, result);
+        return result;
+    }
+    STIPPLE_REQUIRE(!arguments.data.path.empty(), "--data PACK is needed, or --rows");
     find_networks(arguments, plan);
     if (arguments.train && !common.dry_run) require_learn("study sampling --train");
     result.fields["inputs"] = std::vector<std::string>{arguments.data.path};
@@ -232,7 +254,7 @@ Result run_study_sampling(const SamplingArguments& arguments, const Arguments& a
 Command add_study_sampling(Arguments& group, Common& common) {
     auto arguments = std::make_shared<SamplingArguments>();
     Arguments& app = group.command("sampling", "Samplers by size, task and task network, sampled and soft points");
-    Option data = app.option("--data", arguments->data.path, "Data set with a test split").text("PACK");
+    app.option("--data", arguments->data.path, "Data set with a test split").text("PACK");
     app.option("--reconstruction-data", arguments->reconstruction_data,
                "For rec, whose clouds have 2048 points [--data]")
         .text("PACK");
@@ -253,6 +275,8 @@ Command add_study_sampling(Arguments& group, Common& common) {
     app.option("--autoencoder", arguments->networks["autoencoder"], "Network of reconstruction [autoencoder]")
         .text("W");
     app.option("--samplers", arguments->samplers, "Folder of weights, by the names below").text("FOLDER");
+    app.option("--rows", arguments->rows, "Instead of --data: show rows that were measured before, results.csv")
+        .text("FILE...");
     app.flag("--train", arguments->train, "Train weights that are missing; needs the program stipple-learn");
     app.option("--epochs", arguments->epochs, "--train: of each training [as the recipes say]")
         .between(1, 1 << 24)
@@ -270,7 +294,7 @@ Command add_study_sampling(Arguments& group, Common& common) {
                "Example:\n  stipple study sampling --data modelnet40.stpk --samplers weights/ -o runs/sampling\n"
                "  stipple study sampling --data modelnet40.stpk --clouds 200 --methods random,fps,voxel -o runs/look\n"
                "  stipple study sampling --data modelnet40.stpk --train -o runs/sampling");
-    return {&app, [arguments, &app, &common] { return run_study_sampling(*arguments, app, common); }, {data}};
+    return {&app, [arguments, &app, &common] { return run_study_sampling(*arguments, app, common); }, {}};
 }
 
 }  // namespace stipple::cli
