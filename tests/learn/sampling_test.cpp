@@ -18,6 +18,7 @@
 #include "stipple/tasks/network_sample.h"
 #include "tests/learn/learn.h"
 #include "tests/learn/small_shapes.h"
+#include "tests/learn/thread_group.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
 
@@ -243,6 +244,28 @@ TEST(LearnSampling, PcrNetLearnsTheRotation) {
     const Trained sampler = train_small(of_sampler, *sampling, folder / "sampler");
     EXPECT_GT(sampler.scores.at("validation_rotation_error"), 0);
     EXPECT_LT(sampler.scores.at("validation_rotation_error"), 90);
+}
+
+TEST(LearnSampling, RanksDrawWhatOneProcessWould) {
+    // A PCRNet has no batch norms and its loss is a mean over pairs: only what is drawn could differ.
+    const LabelData data = small_shapes(16);
+    const Recipe recipe = shape_recipe("registration", "pcrnet", {{"features", "32"}, {"hidden", "32"}});
+    const auto loss_of = [&](const std::vector<int64_t>& items, ProcessGroup* group) {
+        const std::unique_ptr<Objective> objective = make_shape_objective(recipe, data);
+        objective->prepare(static_cast<int64_t>(items.size()), 1, 1, torch::kCPU);
+        for (size_t i = 0; i < items.size(); ++i) objective->make(0, items[i], {0, static_cast<int64_t>(i), 0});
+        Module module(objective->network(), network::initial_weights(objective->network(), 3));
+        RunOptions options;
+        options.is_training = true;
+        options.step = 5;
+        options.group = group;
+        return objective->step(module, {0, 0, 0, items, false}, options).loss.item<double>();
+    };
+    const double whole = loss_of({0, 1, 0, 1}, nullptr);
+    double of_rank[2] = {};
+    test::run_ranks(2, [&](ProcessGroup& group) { of_rank[group.rank()] = loss_of({0, 1}, &group); });
+    EXPECT_NE(of_rank[0], of_rank[1]);  // the same shapes, in other poses
+    EXPECT_NEAR((of_rank[0] + of_rank[1]) / 2, whole, 1e-6);
 }
 
 TEST(LearnSampling, AnAutoencoderLearnsAndASamplerForIt) {
