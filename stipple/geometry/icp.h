@@ -50,8 +50,8 @@ struct IcpOptions {
 
 /// Two levels that fit a cloud of RMS distance R from its mean: cells of R/32, a quarter of the source's and pairs up
 /// to R/2, then all and pairs up to R/8. The defaults for the target's own R: they catch starts that are off by about
-/// R/5 and 10 degrees, on scans of a hand's width and of a street alike. Smaller cells take longer and are no better:
-/// where a LiDAR's rings are further apart than the cells, normals are those of the rings. Throws Error{bad_argument}
+/// R/5 and 10 degrees, on scans of a hand's width and of a street alike. Smaller cells take longer, and on made-up
+/// LiDAR scans rotations are less exact with them (bench/results/geometry.md). Throws Error{bad_argument}
 /// unless radius is above 0 and finite.
 std::vector<IcpLevel> automatic_levels(double radius);
 /// RMS distance of the finite points from their mean; 0 without points. CPU.

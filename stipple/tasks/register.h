@@ -36,8 +36,7 @@ struct LearnedStart {
 struct RegisterOptions {
     RegisterMethod method = RegisterMethod::icp;
     geometry::GlobalOptions global;
-    /// Levels: empty for automatic ones. Plane to plane and Cauchy's kernel: the steadiest of metrics and kernels on
-    /// halves of one pair of scans, and the one that needs the fewest steps (bench/results/geometry.md).
+    /// Levels: empty for automatic ones. How plane to plane and Cauchy's kernel were chosen: bench/results/geometry.md.
     geometry::IcpOptions icp{.metric = geometry::IcpMetric::generalised, .kernel = geometry::RobustKernel::cauchy};
     double scale = 0;                  // RMS radius that automatic levels fit; 0: the target's
     int iterations = 0;                // most steps of each level; 0: the level's own

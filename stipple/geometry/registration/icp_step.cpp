@@ -398,8 +398,14 @@ Step icp_step(const StepInput& input, const RigidTransform& present, const IcpOp
 
     const Equations equations = equations_of(total, options.metric);
     step.information = equations.matrix;
-    const LeastMotion solved =
-        solve_least_motion(equations.matrix, equations.right, input.radius > 0 ? input.radius : 1);
+    const double radius = input.radius > 0 ? input.radius : 1;
+    LeastMotion solved = solve_least_motion(equations.matrix, equations.right, radius);
+    if (options.metric == IcpMetric::generalised) {
+        // The covariances' thickness ties points to points a little, so that a plane seems to determine how far it
+        // slides. What the normals leave open is open.
+        const LeastMotion across = solve_least_motion(total.normal_matrix.matrix(), total.right_side, radius);
+        if (across.undetermined > 0) solved = across;
+    }
     step.undetermined = solved.undetermined;
     step.motion = options.metric == IcpMetric::point ? in_world(best_fit(total.moments), step.center, step.center)
                                                      : motion_of(solved.x, step.center);

@@ -176,6 +176,9 @@ TEST(GeometryIcp, APlaneLeavesThreeDirectionsOpenAndDoesNotMoveAlongThem) {
     EXPECT_NEAR(moved[0], middle[0], 2e-3);
     EXPECT_NEAR(moved[1], middle[1], 2e-3);
     EXPECT_NEAR(moved[2], 1, 1e-6);
+    const IcpResult both = icp(source, target, one_level(IcpMetric::generalised, 1));
+    EXPECT_EQ(both.undetermined, 3);
+    EXPECT_LT(displacement(source, both.transform, inverse(off)).most, 1e-3);
     // A ball may turn as it likes: it does not.
     PointCloud ball(4000);
     const Rng rng(3);
