@@ -66,7 +66,7 @@ def main():
     counts = np.ones(len(rows), bool)
     first = np.arange(len(rows)) < len(fitted)
     w = fit(x[first & counts & (y >= 0)], y[first & counts & (y >= 0)])
-    p = 1 / (1 + np.exp(-x @ w))
+    p = np.minimum(1 / (1 + np.exp(-x @ w)), 1 / (1 + x[:, -1] ** 4))
     print("weights: " + ", ".join(f"{n} {v:.2f}" for n, v in zip(NAMES, w)))
     searched = method == 0
     believed, clear = (threshold(p, (y == 0) & counts & m) for m in (searched, ~searched))
@@ -78,7 +78,7 @@ def main():
             if len(q):
                 shares = " | ".join(f"{v:.2f}" for v in np.quantile(q, [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99]))
                 print(f"| {name}, {title} | {len(q)} | {shares} | {(q >= limit).sum()} |")
-    print("\n| searched | overlap | pairs | right | right and believed | wrong and believed | CPU s |\n|---|---|--:|--:|--:|--:|--:|")
+    print("\n| searched | overlap | pairs | right | right and believed | wrong and believed | s |\n|---|---|--:|--:|--:|--:|--:|")
     overlap, seconds = np.array([float(r["overlap"]) for r in rows]), np.array([float(r["seconds"]) for r in rows])
     for name in ("views", "room", "symmetric", "different", "other room"):
         for low, high in ((0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.01)):
