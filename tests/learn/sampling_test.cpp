@@ -119,9 +119,9 @@ TEST(LearnSampling, PosesAreRotationsWithinTheirAngles) {
 }
 
 TEST(LearnSampling, ThinnedCloudsAreSubsetsOfAllSizes) {
-    constexpr int64_t kClouds = 40, kPoints = 100;
-    const torch::Tensor rows = torch::arange(kClouds * kPoints * 3, torch::kFloat32).reshape({-1, 3});
-    const Clouds clouds = {rows, ops::Batch::dense(kClouds, kPoints)};
+    constexpr int64_t kClouds = 40, kEach = 100;
+    const torch::Tensor rows = torch::arange(kClouds * kEach * 3, torch::kFloat32).reshape({-1, 3});
+    const Clouds clouds = {rows, ops::Batch::dense(kClouds, kEach)};
     const torch::Tensor numbers = torch::arange(kClouds, torch::kInt64);
     const torch::Tensor found = thinned(clouds, numbers, {.share = 0.5, .least = 4}, 7);
     EXPECT_TRUE(found.equal(thinned(clouds, numbers, {.share = 0.5, .least = 4}, 7)));
@@ -129,13 +129,13 @@ TEST(LearnSampling, ThinnedCloudsAreSubsetsOfAllSizes) {
     int64_t whole = 0, few = 0;
     for (int64_t cloud = 0; cloud < kClouds; ++cloud) {
         std::set<float> seen;
-        for (int64_t i = 0; i < kPoints; ++i) {
-            const float x = found[cloud * kPoints + i][0].item<float>();
-            EXPECT_EQ(std::floor(x / (3 * kPoints)), static_cast<float>(cloud));  // of its own cloud
+        for (int64_t i = 0; i < kEach; ++i) {
+            const float x = found[cloud * kEach + i][0].item<float>();
+            EXPECT_EQ(std::floor(x / (3 * kEach)), static_cast<float>(cloud));  // of its own cloud
             seen.insert(x);
         }
         EXPECT_GE(seen.size(), 4u);
-        whole += seen.size() == static_cast<size_t>(kPoints);
+        whole += seen.size() == static_cast<size_t>(kEach);
         few += seen.size() < 20;
     }
     EXPECT_GT(whole, kClouds / 4);

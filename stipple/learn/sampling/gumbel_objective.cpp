@@ -43,6 +43,7 @@ public:
     void prepare(int64_t batch, int buffers, int threads, torch::Device device) override {
         ShapeObjective::prepare(batch, buffers, threads, device);
         task_->prepare(device);
+        weights_ = simplification_weights(recipe().sampling, sizes_, device);
     }
     std::vector<std::string> sums() const override {
         return {"loss", "task_loss", "simplification", "temperature", "steps"};
@@ -79,6 +80,7 @@ private:
     std::vector<int64_t> sizes_;
     std::unique_ptr<ShapeTask> task_;
     int64_t steps_ = 0;  // of the run
+    Tensor weights_;     // of the terms of simplification
 };
 
 StepOutput GumbelObjective::step_of(Module& module, const ShapeBatch& batch, const RunOptions& options) {
@@ -92,22 +94,17 @@ StepOutput GumbelObjective::step_of(Module& module, const ShapeBatch& batch, con
     const Tensor noise = gumbel_noise_of(numbers.reshape({-1}), batch.size, count, recipe().run.seed ^ kNoiseSeed);
     const Tensor temperature = temperature_at(batch.step, steps_, how);
     const Tensor chosen = gumbel_points(points, scores, noise, temperature, how.straight_through);
-    const Tensor nearest_sq =
-        how.alpha > 0 ? knn(points, {chosen, ops::Batch::dense(points.batch.clouds(), count)}, 1).distances_sq
-                      : Tensor();
-    Tensor task, simplification;
+    Tensor task;
     for (const int64_t size : sizes_) {
         const Tensor term = task_->loss(batch, first_points(chosen, count, size), size);
         task = task.defined() ? task + term : term;
-        if (how.alpha == 0) continue;
-        const Tensor simple =
-            simplification_loss(simplification_terms(points, chosen, nearest_sq.reshape({-1}), count, size), how, size);
-        simplification = simplification.defined() ? simplification + simple : simple;
     }
-    if (!simplification.defined()) simplification = torch::zeros_like(task);
-    if (how.mean) {
-        task = task / static_cast<double>(sizes_.size());
-        simplification = simplification / static_cast<double>(sizes_.size());
+    if (how.mean) task = task / static_cast<double>(sizes_.size());
+    Tensor simplification = torch::zeros_like(task);
+    if (how.alpha > 0) {
+        const Clouds queries = {chosen, ops::Batch::dense(points.batch.clouds(), count)};
+        const Tensor nearest = knn(points, queries, 1).indices.reshape({-1});
+        simplification = simplification_loss(learn::simplification(points, queries, nearest, sizes_), weights_);
     }
     const Tensor loss = task + how.alpha * simplification;
     const torch::NoGradGuard no_gradients;
