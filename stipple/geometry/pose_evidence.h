@@ -46,7 +46,8 @@ double pose_confidence(const PoseEvidence& evidence);
 /// A pose that a search found is believed from this confidence, the pose of ICP alone, which has met no other, from
 /// kClear: at most one in a hundred wrong poses of simulated scans has more. Chosen by
 ///   confidence_study DATA ... > poses.csv; bench/geometry/confidence_fit.py poses.csv
-/// on depth images of training meshes and furnished rooms, before the real scans were measured (bench/results/geometry.md).
+/// on depth images of training meshes and furnished rooms, before the real scans were measured
+/// (bench/results/geometry.md).
 inline constexpr double kBelieved = 0.89, kClear = 0.67;
 
 /// Cost of three support_of(). Deterministic for any number of threads.

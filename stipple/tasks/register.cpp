@@ -195,8 +195,7 @@ Registration by_either(const PointCloud& source, const PointCloud& target, const
     if (options.learned && may_be_one_shape(source, target)) {
         constexpr double kWhole = 0.6;  // of the source lies on the target: less is left to the search
         Registration learned = by_network(source, target, scans, options);
-        if (learned.verdict.state == geometry::RegistrationState::good &&
-            learned.trust.evidence.overlap() >= kWhole) {
+        if (learned.verdict.state == geometry::RegistrationState::good && learned.trust.evidence.overlap() >= kWhole) {
             learned.story = fmt::format("ICP from the start that was given {}; {}", ended, learned.story);
             return learned;
         }
