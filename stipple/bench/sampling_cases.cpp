@@ -2,8 +2,10 @@
 #include "stipple/ops/argmax_points.h"
 #include "stipple/ops/farthest_point_sample.h"
 #include "stipple/ops/inverse_density.h"
+#include "stipple/ops/knn.h"
 #include "stipple/ops/poisson_disk.h"
 #include "stipple/ops/random_sample.h"
+#include "stipple/ops/simplification.h"
 #include "stipple/ops/voxel_grid.h"
 
 namespace stipple::bench {
@@ -49,6 +51,30 @@ Case argmax_case(int64_t clouds, int64_t n, int64_t channels) {
                 const auto winners = keep(Array<int32_t, 2>({clouds, channels}, device));
                 return
                     [=] { ops::argmax_points(ops::Clouds(scores->view(), Batch::dense(clouds, n)), winners->view()); };
+            }};
+}
+
+Case simplification_case(int64_t clouds, int64_t n, int64_t m) {
+    return {.op = "simplification",
+            .shape = fmt::format("{} -> {}", shape_of(clouds, n), m),
+            .points = clouds * n,
+            .bytes = clouds * (16 * n + 16 * m),
+            .prepare = [=](Device device) {
+                const auto points = keep(uniform_rows(clouds * n, 3, 1).to(device));
+                const auto queries = keep(uniform_rows(clouds * m, 3, 2).to(device));
+                const auto nearest = keep(Array<int32_t, 2>({clouds * m, 1}, device));
+                const auto owners = keep(Array<int32_t, 2>({1, clouds * n}, device));
+                const auto farthest = keep(Array<int32_t, 2>({clouds, 1}, device));
+                const auto terms = keep(Array<double, 3>({clouds, 1, 3}, device));
+                const ops::Clouds all(points->view(), Batch::dense(clouds, n)),
+                    few(queries->view(), Batch::dense(clouds, m));
+                ops::knn(all, few, nearest->view(), {});
+                return [=] {
+                    ops::simplification({points->view(), Batch::dense(clouds, n)},
+                                        {queries->view(), Batch::dense(clouds, m)}, std::vector<int64_t>{m},
+                                        View<const int32_t, 1>(nearest->data(), {clouds * m}, device),
+                                        {owners->view(), farthest->view()}, terms->view());
+                };
             }};
 }
 
@@ -98,11 +124,11 @@ Case voxel_case(int64_t n, float size) {
 
 std::vector<Case> sampling_cases(Size size) {
     if (size == Size::tiny)
-        return {farthest_case(2, 40, 10), random_case(2, 40, 10), density_case(60, 10),
-                voxel_case(60, 0.5f),     poisson_case(60, 12),   argmax_case(2, 40, 5)};
+        return {farthest_case(2, 40, 10), random_case(2, 40, 10), density_case(60, 10),         voxel_case(60, 0.5f),
+                poisson_case(60, 12),     argmax_case(2, 40, 5),  simplification_case(2, 40, 6)};
     return {farthest_case(32, 2048, 512),     farthest_case(1, 100'000, 4096), farthest_case(1, 1'000'000, 16384),
             random_case(1, 1'000'000, 16384), density_case(100'000, 4096),     voxel_case(1'000'000, 0.02f),
-            poisson_case(40960, 8192),        argmax_case(32, 1024, 64)};
+            poisson_case(40960, 8192),        argmax_case(32, 1024, 64),       simplification_case(32, 1024, 64)};
 }
 
 }  // namespace stipple::bench

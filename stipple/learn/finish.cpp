@@ -1,9 +1,12 @@
 #include "stipple/learn/finish.h"
 
+#include <algorithm>
 #include <ctime>
 
+#include "stipple/data/class_names.h"
 #include "stipple/network/card.h"
 #include "stipple/tasks/fit_confidence.h"
+#include "stipple/tasks/fit_likeness.h"
 
 namespace stipple::learn {
 namespace {
@@ -47,15 +50,46 @@ void add_confidence(const Recipe& recipe, const data::DataSet& set, const TrainR
     progress.finish();
 }
 
+/// Names of the classes of items, by label.
+std::vector<std::string> classes_of(const data::DataSet& set, const std::vector<int64_t>& items) {
+    std::vector<std::string> names;
+    for (size_t label = 0; label < set.classes.size(); ++label)
+        if (std::any_of(items.begin(), items.end(), [&](int64_t item) {
+                return set.labels[static_cast<size_t>(item)] == static_cast<int32_t>(label);
+            }))
+            names.push_back(set.classes[label]);
+    return names;
+}
+
+void add_likeness(const LabelData& data, const TrainReport& report, const FinishOptions& options,
+                  network::Weights& weights) {
+    constexpr size_t kEnough = 100;  // for the quantile
+    const bool is_unseen = !data.validation && data.held_out.size() >= kEnough;
+    const std::vector<int64_t>& items = is_unseen ? data.held_out : data.train;
+    tasks::Reconstructor reconstructor(tasks::load_model_or_engine(report.weights),
+                                       {.device = options.device, .points = tasks::kMostSeen});
+    const tasks::LikenessSizes sizes;
+    Progress progress("fit likeness", static_cast<int64_t>(2 * items.size() * sizes.points.size()), options.progress,
+                      "clouds");
+    tasks::LikenessOptions how;
+    if (is_unseen) how.slack = 1;
+    tasks::set_likeness(weights.metadata, tasks::fit_likeness(tasks::likeness_clouds(reconstructor, data.set, items,
+                                                                                     sizes, [&] { progress.add(); }),
+                                                              how));
+    progress.finish();
+    if (!data.set.classes.empty() && !data.set.labels.empty())
+        data::set_class_names(weights.metadata, classes_of(data.set, items));
+}
+
 }  // namespace
 
-void finish_weights(const Recipe& recipe, const data::DataSet* trained_on, TrainReport& report,
-                    const FinishOptions& options) {
+void finish_weights(const Recipe& recipe, const LabelData* data, TrainReport& report, const FinishOptions& options) {
     network::Weights weights = network::load_weights(report.weights);
     network::set_card(weights, card_for(recipe, report, options));
-    if (trained_on && recipe.task == "classification" && recipe.run.confidence) {
+    if (data && recipe.run.confidence) {
         try {
-            add_confidence(recipe, *trained_on, report, options, weights);
+            if (recipe.task == "classification") add_confidence(recipe, data->set, report, options, weights);
+            if (recipe.task == "reconstruction") add_likeness(*data, report, options, weights);
         } catch (const Error& error) {
             if (error.code() != ErrorCode::bad_argument && error.code() != ErrorCode::bad_file) throw;
             report.warnings.push_back(fmt::format("no measure of confidence: {}", error.message()));

@@ -71,7 +71,7 @@ struct RunRecipe {
     Precision precision = Precision::fp32;
     bool graph = true;            // on a GPU: data and augmentation there too, and a step is one CUDA graph
     std::string storage = "f16";  // of the weights that it ends in
-    bool confidence = true;       // classifiers: measure on the training clouds how much an answer is worth
+    bool confidence = true;       // classifiers, autoencoders: measure how much an answer is worth (finish.h)
 };
 
 struct Recipe {

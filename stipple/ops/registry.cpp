@@ -18,6 +18,7 @@ constexpr OpInfo kOps[] = {
     {"random_sample", "sampling", "a uniform random subset, by index or in random order", true, true, false, "O(n)"},
     {"inverse_density", "sampling", "random subset with probability by the inverse of local density", true, true, false, "O(n log n + n k)"},
     {"argmax_points", "sampling", "for every channel the point with the largest score, with Gumbel noise on request (Gumbel subset)", true, true, false, "O(n c)"},
+    {"simplification", "sampling", "how far the beginnings of a sample and the cloud are from each other: SampleNet's terms", true, true, true, "O(n m)"},
     {"gather", "grouping", "chosen rows", true, true, true, "O(m c)", "group.cu"},
     {"group", "grouping", "neighbours' rows side by side, optionally relative to a centre", true, true, true, "O(m k c)"},
     {"invert_index", "grouping", "for every row the entries that name it, in order", true, true, false, "O(n + m k)"},

@@ -163,8 +163,6 @@ TEST(LearnGumbel, ASubsetIsBetterThanRandomForAFrozenClassifier) {
         EXPECT_GT(trained.scores.at("validation_accuracy"), score_of_random(recipe, data, 6) + 0.1);
         EXPECT_EQ(trained.scores.count("validation_accuracy_3"), 1u);
         EXPECT_EQ(trained.scores.count("validation_soft_accuracy"), 1u);
-        const std::vector<double> losses = test::logged(run, "epoch", "task_loss");
-        EXPECT_LT(losses.back(), 0.8 * losses.front());
         const std::vector<double> temperatures = test::logged(run, "epoch", "temperature");
         ASSERT_EQ(temperatures.size(), 20u);
         EXPECT_LT(temperatures.front(), 1);

@@ -8,6 +8,7 @@
 #include <set>
 #include <torch/torch.h>
 
+#include "stipple/learn/finish.h"
 #include "stipple/learn/sampling/fold_norms.h"
 #include "stipple/learn/sampling/pose_terms.h"
 #include "stipple/learn/sampling/sampler_terms.h"
@@ -16,6 +17,7 @@
 #include "stipple/models/registry.h"
 #include "stipple/models/samplenet.h"
 #include "stipple/tasks/network_sample.h"
+#include "stipple/tasks/reconstruct.h"
 #include "tests/learn/learn.h"
 #include "tests/learn/small_shapes.h"
 #include "tests/learn/thread_group.h"
@@ -286,6 +288,23 @@ TEST(LearnSampling, AnAutoencoderLearnsAndASamplerForIt) {
     const Trained sampler = train_small(of_sampler, *sampling, folder / "sampler");
     EXPECT_GT(sampler.scores.at("validation_nre"), 0.9);
     EXPECT_LT(sampler.scores.at("validation_nre"), 10);
+}
+
+TEST(LearnSampling, AnAutoencoderTellsWhatItCannotRebuild) {
+    const test::TemporaryFolder folder(test::Where::memory);
+    LabelData data = small_shapes(48);
+    std::erase_if(data.train, [&](int64_t item) { return data.set.labels[static_cast<size_t>(item)] == 2; });
+    Recipe recipe = shape_recipe("reconstruction", "autoencoder", {{"count", std::to_string(kShapePoints)}});
+    recipe.run.confidence = true;
+    TrainReport report;
+    report.weights = random_weights_file(folder / "weights.safetensors", "autoencoder", recipe.options);
+    finish_weights(recipe, &data, report, {.command = "", .commit = "", .progress = ProgressMode::never});
+    EXPECT_TRUE(report.warnings.empty());
+    const tasks::Reconstructor made(tasks::load_model_or_engine(report.weights), {.points = kShapePoints});
+    EXPECT_EQ(made.classes(), (std::vector<std::string>{"ellipsoid", "box"}));  // those that it was trained on
+    ASSERT_TRUE(made.likeness());
+    EXPECT_EQ(made.likeness()->sizes.front().points, 8);
+    EXPECT_EQ(made.likeness()->sizes.back().points, kShapePoints);
 }
 
 TEST(LearnSampling, NetworksThatDoNotFitAreRefused) {

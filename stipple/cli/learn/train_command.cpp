@@ -208,7 +208,7 @@ Result run_rank(const TrainArguments& arguments, const Common& common, bool seed
         return nothing;
     }
     if (trained.is_complete)
-        learn::finish_weights(recipe, task.labels ? &task.labels->set : nullptr, trained,
+        learn::finish_weights(recipe, task.labels.get(), trained,
                               {.command = command_line(recipe),
                                .commit = STIPPLE_COMMIT,
                                .device = common.device,
@@ -264,8 +264,13 @@ Command add_train(Arguments& root, Common& common) {
     app.option("--resume", arguments->resume, "Go on with a run, bit for bit").text("DIR");
     app.option("--init", arguments->init, "Start from weights; a head for other classes is new").text("WEIGHTS");
     app.option("--set", arguments->settings, "A number of the recipe: run.batch=32").text("KEY=VALUE").one_word();
-    app.option("--task", arguments->task, "Samplers: what the points are for").one_of({"cls", "seg", "reg", "rec"});
-    app.option("-n,--count", arguments->count, "Samplers: points that come out").between(1, 65536).no_default();
+    app.option("--task", arguments->task, "Samplers: what for, cls, seg, reg or rec")
+        .one_of({"cls", "seg", "reg", "rec"})
+        .text("TASK");
+    app.option("-n,--count", arguments->count, "Samplers: points that come out")
+        .between(1, 65536)
+        .text("N")
+        .no_default();
     app.flag("--progressive", arguments->progressive, "Samplers: in an order whose beginnings serve too");
     app.option("--network", arguments->network, "Samplers: the frozen network of the task").text("WEIGHTS");
     app.option("--epochs", arguments->epochs, "As --set run.epochs").between(1, 1 << 24).no_default();

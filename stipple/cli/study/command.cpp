@@ -4,7 +4,7 @@
 namespace stipple::cli {
 
 Command add_studies(Arguments& root, Common& common) {
-    Arguments& app = root.command("study", "Compare ways to upsample, to sample, or to train, in tables and figures");
+    Arguments& app = root.command("study", "Compare ways to upsample, sample or train, in tables and figures");
     app.footer(
         "Example:\n  stipple study upsampling-noise --data upsample_dev -o runs/noise\n"
         "  stipple study precision pointnet-cls --data modelnet40.stpk -o runs/precision");

@@ -88,8 +88,8 @@ Command add_weights_confidence(Arguments& group, Common& common) {
     app.flag("--unseen", options->unseen, "autoencoders: it was not trained on these very clouds");
     add_layout(app, options->data);
     app.footer(
-        "stipple train does it for classifiers by itself; this is for autoencoders, weights from elsewhere, other\n"
-        "clouds. classify then tells how sure it is, and which clouds are unlike those it was trained on;\n"
+        "stipple train does it by itself; this is for weights from elsewhere, and other clouds. classify then tells "
+        "how sure it is, and which clouds are unlike those it was trained on;\n"
         "reconstruct refuses such clouds.\n\n"
         "Example:\n  stipple weights confidence model.safetensors --data modelnet40_ply_hdf5_2048 -o sure.safetensors\n"
         "  stipple weights confidence autoencoder.safetensors --data modelnet40_ply_hdf5_2048 \\\n"
