@@ -69,7 +69,7 @@ headers_check() {
 }
 deb_check() {  # what users install needs no torch
     (cd build/ci && cpack -G DEB && dpkg-deb --info ./*.deb) &&
-        ! dpkg-deb --contents build/ci/*.deb | grep learn && ! find build/installed | grep -w learn
+        ! dpkg-deb --contents build/ci/*.deb | grep -E '/learn/|stipple-learn|torch' && ! find build/installed | grep -w learn
 }
 
 say "packages"
