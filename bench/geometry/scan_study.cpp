@@ -4,7 +4,8 @@
 // poses; the source turned TURNS times about its middle at random (fixed seed). A result is right within 1 mm (RMS of
 // the source's points) and 1 degree of the published pose; believed when its verdict is good. lidar: the pair from 36
 // yaws, right within 0.1 m and 0.3 degrees. "24 starts" is ICP from the turns of a cube, middles laid on each other,
-// and the best by confidence. CPU seconds of all threads. 2/14 studies every fourteenth pair of the bunny from the third on.
+// and the best by confidence. CPU seconds of all threads. 2/14 studies every fourteenth pair of the bunny from the
+// third on.
 
 #include <fmt/format.h>
 

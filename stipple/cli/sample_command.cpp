@@ -137,7 +137,7 @@ Sampling sampling_of(std::shared_ptr<const SampleOptions> options, const Common&
     Sampling sampling{options, settings_of(*options, common), parse_device(common.device), nullptr};
     if (tasks::has_network(sampling.settings.method))
         sampling.network = std::make_shared<tasks::NetworkSampler>(
-            tasks::load_sampler(sampling.settings.method, options->model, {.device = common.device}));
+            tasks::load_sampler(sampling.settings.method, options->model, options->count, {.device = common.device}));
     return sampling;
 }
 

@@ -144,7 +144,7 @@ PoseNetwork load_pose_network(const std::string& model, int64_t sampled, const R
     if (source.model && source.name() == "pcrnet") source = load_model_or_engine(path, {{"iterations", "1"}});
     PoseNetwork network(std::move(source), options);
     if (sampled > 0)
-        network.sample_by(load_sampler(SampleMethod::samplenet_reg, "", {.device = options.device}), sampled);
+        network.sample_by(load_sampler(SampleMethod::samplenet_reg, "", sampled, {.device = options.device}), sampled);
     return network;
 }
 

@@ -157,11 +157,12 @@ SampleMethod method_of(const ModelOrEngine& source) {
     STIPPLE_ASSERT(false);
 }
 
-std::string path_of_weights(SampleMethod method, const std::string& model) {
+std::string path_of_weights(SampleMethod method, const std::string& model, int64_t m) {
     if (!model.empty()) return model;
     if (method == SampleMethod::critical) return shipped_weights(kClassifierWeights);
-    const std::string name(name_of(method)), path = find_weights(name);
-    if (is_file(path)) return path;
+    const std::string name(name_of(method));
+    for (const std::string& wanted : {fmt::format("{}-{}", name, m), name})
+        if (const std::string path = find_weights(wanted); is_file(path)) return path;
     throw Error(ErrorCode::bad_argument,
                 fmt::format("--method {} needs --model WEIGHTS: none of that name are installed", name),
                 fmt::format("{}.safetensors in a folder of $STIPPLE_WEIGHTS is found by itself", name));
@@ -169,8 +170,8 @@ std::string path_of_weights(SampleMethod method, const std::string& model) {
 
 }  // namespace
 
-NetworkSampler load_sampler(SampleMethod method, const std::string& model, const RunnerOptions& options) {
-    ModelOrEngine source = load_model_or_engine(path_of_weights(method, model));
+NetworkSampler load_sampler(SampleMethod method, const std::string& model, int64_t m, const RunnerOptions& options) {
+    ModelOrEngine source = load_model_or_engine(path_of_weights(method, model, m));
     try {
         require_sampler(source);
         const SampleMethod its = method_of(source);

@@ -85,6 +85,16 @@ TEST_F(CliWeights, ConvertStoresWithFewerBits) {
     EXPECT_GT(half["tensors"][0]["relative_error"], 0.0);
     expect_error(stipple({"weights", "convert", in, "--storage", "int8-rows", "-o", out}), 4, "small.safetensors");
     expect_error(stipple({"weights", "convert", in, "-o", folder / "x.safetensors"}), 2, "--storage");
+    const std::string scored = folder / "scored.safetensors";
+    expect_success(stipple({"weights", "convert", in, "--storage", "f16", "-o", scored, "-q", "--score",
+                            "test_accuracy=0.5", "test_loss=1", "--data", "four shapes"}));
+    const LaunchResult card = stipple({"weights", "info", scored});
+    EXPECT_TRUE(contains(card.out, "four shapes"));
+    EXPECT_TRUE(contains(card.out, "test_accuracy"));
+    EXPECT_TRUE(contains(card.out, "test_loss"));
+    expect_error(
+        stipple({"weights", "convert", in, "--storage", "f16", "-o", folder / "x.safetensors", "--score", "a=b"}), 2,
+        "--score a=b: not a number");
     expect_error(stipple({"weights", "convert", in, "--storage", "int4", "-o", folder / "x.safetensors"}), 2,
                  "--storage");
     EXPECT_FALSE(contains(read_file(out), "num_batches"));

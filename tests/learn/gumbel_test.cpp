@@ -172,7 +172,7 @@ TEST(LearnGumbel, ASubsetIsBetterThanRandomForAFrozenClassifier) {
         EXPECT_LT(temperatures.back(), 0.12);
         EXPECT_GT(temperatures.back(), 0.1);
 
-        tasks::NetworkSampler sampler = tasks::load_sampler(tasks::SampleMethod::gumbel, trained.weights, {});
+        tasks::NetworkSampler sampler = tasks::load_sampler(tasks::SampleMethod::gumbel, trained.weights, 0, {});
         EXPECT_EQ(sampler.count(), 6);
         PointCloud cloud(kShapePoints);
         std::copy_n(data.set.clouds.points.data(), 3 * kShapePoints, cloud.positions.data());

@@ -193,7 +193,7 @@ TEST(LearnSampling, ASamplerLearnsForAFrozenClassifier) {
     EXPECT_EQ(test::read_file(classifier), before);
 
     // What was trained samples: by the engine, any count.
-    tasks::NetworkSampler sampler = tasks::load_sampler(tasks::SampleMethod::samplenet_cls, trained.weights, {});
+    tasks::NetworkSampler sampler = tasks::load_sampler(tasks::SampleMethod::samplenet_cls, trained.weights, 0, {});
     EXPECT_EQ(sampler.count(), 8);
     EXPECT_TRUE(sampler.is_progressive());
     PointCloud cloud(kShapePoints);

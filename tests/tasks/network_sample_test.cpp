@@ -266,13 +266,13 @@ TEST(NetworkSamplers, AreOfTheirMethod) {
     const std::string cls = save("samplenet", {}), reg = save("samplenet", {{"shape", "registration"}}),
                       snet = save("samplenet", {{"shape", "registration"}, {"neighbours", "0"}}),
                       gumbel = save("gumbel-subset", {}), autoencoder = save("autoencoder", {{"count", "10"}});
-    EXPECT_EQ(load_sampler(SampleMethod::samplenet_cls, cls, {}).count(), 32);
-    EXPECT_EQ(load_sampler(SampleMethod::samplenet_reg, reg, {}).count(), 64);
-    EXPECT_EQ(load_sampler(SampleMethod::snet, snet, {}).count(), 64);
-    EXPECT_EQ(load_sampler(SampleMethod::gumbel, gumbel, {}).count(), 32);
-    EXPECT_EQ(load_sampler(SampleMethod::critical, "", {}).count(), 1024);  // the shipped classifier
+    EXPECT_EQ(load_sampler(SampleMethod::samplenet_cls, cls, 0, {}).count(), 32);
+    EXPECT_EQ(load_sampler(SampleMethod::samplenet_reg, reg, 0, {}).count(), 64);
+    EXPECT_EQ(load_sampler(SampleMethod::snet, snet, 0, {}).count(), 64);
+    EXPECT_EQ(load_sampler(SampleMethod::gumbel, gumbel, 0, {}).count(), 32);
+    EXPECT_EQ(load_sampler(SampleMethod::critical, "", 0, {}).count(), 1024);  // the shipped classifier
     const auto refusal = [](SampleMethod method, const std::string& model) {
-        return message_of([&] { load_sampler(method, model, {}); });
+        return message_of([&] { load_sampler(method, model, 0, {}); });
     };
     EXPECT_TRUE(contains(refusal(SampleMethod::samplenet_cls, reg), "not of --method samplenet-cls"));
     EXPECT_TRUE(contains(refusal(SampleMethod::samplenet_reg, snet), "not of --method samplenet-reg"));
@@ -280,6 +280,23 @@ TEST(NetworkSamplers, AreOfTheirMethod) {
     EXPECT_TRUE(contains(refusal(SampleMethod::gumbel, autoencoder), "autoencoder chooses no points"));
     EXPECT_TRUE(contains(refusal(SampleMethod::snet, ""), "--method snet needs --model WEIGHTS"));
     EXPECT_TRUE(contains(refusal(SampleMethod::samplenet_cls, folder / "no.safetensors"), "no.safetensors"));
+}
+
+TEST(NetworkSamplers, AreFoundByNameThoseOfTheSizeFirst) {
+    const test::TemporaryFolder folder;
+    const auto save = [&](const std::string& name, const char* count) {
+        const ModelOrEngine source = random_model("samplenet", {{"count", count}});
+        network::save_weights(folder / (name + ".safetensors"), source.model->weights, network::WeightStorage::f32,
+                              Overwrite::refuse);
+    };
+    save("samplenet-cls", "64");
+    save("samplenet-cls-12", "12");
+    ASSERT_EQ(::setenv("STIPPLE_WEIGHTS", (folder / "").c_str(), 1), 0);
+    const auto count = [](int64_t m) { return load_sampler(SampleMethod::samplenet_cls, "", m, {}).count(); };
+    EXPECT_EQ(count(12), 12);
+    EXPECT_EQ(count(13), 64);
+    EXPECT_EQ(count(0), 64);
+    ::unsetenv("STIPPLE_WEIGHTS");
 }
 
 }  // namespace

@@ -82,15 +82,19 @@ PointCloud upright(const PointCloud& cloud, const tasks::Pose& pose, const tasks
     return copy;
 }
 
-std::map<std::string, std::string> model_options(const std::vector<std::string>& settings) {
-    std::map<std::string, std::string> config;
+std::map<std::string, std::string> pairs_of(const std::vector<std::string>& settings, const char* option) {
+    std::map<std::string, std::string> pairs;
     for (const std::string& setting : settings) {
         const size_t equals = setting.find('=');
-        STIPPLE_REQUIRE(equals != std::string::npos && equals > 0, "--set {}: write KEY=VALUE", setting);
-        const bool added = config.emplace(setting.substr(0, equals), setting.substr(equals + 1)).second;
-        STIPPLE_REQUIRE(added, "--set {}: {} is set twice", setting, setting.substr(0, equals));
+        STIPPLE_REQUIRE(equals != std::string::npos && equals > 0, "{} {}: write KEY=VALUE", option, setting);
+        const bool added = pairs.emplace(setting.substr(0, equals), setting.substr(equals + 1)).second;
+        STIPPLE_REQUIRE(added, "{} {}: {} is set twice", option, setting, setting.substr(0, equals));
     }
-    return config;
+    return pairs;
+}
+
+std::map<std::string, std::string> model_options(const std::vector<std::string>& settings) {
+    return pairs_of(settings, "--set");
 }
 
 }  // namespace stipple::cli

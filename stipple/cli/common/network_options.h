@@ -57,8 +57,10 @@ PointCloud upright(const PointCloud& cloud, const tasks::Pose& pose, const tasks
 void add_picture_size(Arguments& app, int64_t& size);
 void require_picture_size(int64_t size);
 
-/// --set KEY=VALUE...: options of a model. Throws Error{bad_argument} for one without = and for a key that is set
-/// twice.
+/// KEY=VALUE... of an option. Throws Error{bad_argument} for one without = and for a key that is set twice.
+std::map<std::string, std::string> pairs_of(const std::vector<std::string>& settings, const char* option);
+
+/// --set KEY=VALUE...: options of a model; throws as above.
 std::map<std::string, std::string> model_options(const std::vector<std::string>& settings);
 
 }  // namespace stipple::cli

@@ -1,7 +1,10 @@
 #include "stipple/cli/common/files.h"
+#include "stipple/cli/common/network_options.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/weights/commands.h"
 #include "stipple/core/terminal.h"
+#include "stipple/io/text.h"
+#include "stipple/network/card.h"
 #include "stipple/tasks/convert_weights.h"
 #include "stipple/tasks/weights.h"
 
@@ -11,14 +14,29 @@ namespace {
 constexpr size_t kShownTensors = 10;  // those with the largest errors; --table and --json have all
 
 struct WeightsConvertOptions {
-    std::string input, output, storage;
+    std::string input, output, storage, data;
+    std::vector<std::string> scores;
 };
+
+/// Scores of a test, and a better name of the data, go into the card.
+void complete_card(network::Weights& weights, const WeightsConvertOptions& options) {
+    if (options.scores.empty() && options.data.empty()) return;
+    network::Card card = network::card_of(weights).value_or(network::Card{});
+    if (!options.data.empty()) card.data = options.data;
+    for (const auto& [name, text] : pairs_of(options.scores, "--score")) {
+        double value = 0;
+        STIPPLE_REQUIRE(io::parse_number(text, value), "--score {}={}: not a number", name, text);
+        card.metrics[name] = value;
+    }
+    network::set_card(weights, card);
+}
 
 Result run_weights_convert(const WeightsConvertOptions& options, const Common& common) {
     const network::WeightStorage storage = network::parse_weight_storage(options.storage);
     require_writable(options.output, common.overwrite_mode());
     const std::string path = tasks::find_weights(options.input);
-    const network::Weights weights = network::load_weights(path);
+    network::Weights weights = network::load_weights(path);
+    complete_card(weights, options);
     tasks::ConvertedWeights converted = tasks::convert_weights(weights, storage);
     if (!common.dry_run) {
         AtomicFile file(options.output, common.overwrite_mode());
@@ -70,6 +88,8 @@ Command add_weights_convert(Arguments& group, Common& common) {
     Option storage = app.option("--storage", options->storage, "How the numbers are stored")
                          .one_of({"f32", "f16", "bf16", "int8-rows"})
                          .text("f32|f16|bf16|int8-rows");
+    app.option("--score", options->scores, "Into the card, e.g. test_accuracy=0.88").text("NAME=VALUE...");
+    app.option("--data", options->data, "Into the card: what it was trained on").text("TEXT").no_default();
     app.footer(
         "int8-rows: matrices as 8 bits with a scale for each row, the rest as f16. The relative error of a tensor is\n"
         "its largest error over its largest value.\n\n"
