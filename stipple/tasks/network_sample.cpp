@@ -161,11 +161,14 @@ std::string path_of_weights(SampleMethod method, const std::string& model, int64
     if (!model.empty()) return model;
     if (method == SampleMethod::critical) return shipped_weights(kClassifierWeights);
     const std::string name(name_of(method));
-    for (const std::string& wanted : {fmt::format("{}-{}", name, m), name})
+    for (const std::string& wanted : {fmt::format("{}-{}", name, m), name + "-progressive"})
         if (const std::string path = find_weights(wanted); is_file(path)) return path;
-    throw Error(ErrorCode::bad_argument,
-                fmt::format("--method {} needs --model WEIGHTS: none of that name are installed", name),
-                fmt::format("{}.safetensors in a folder of $STIPPLE_WEIGHTS is found by itself", name));
+    throw Error(
+        ErrorCode::bad_argument,
+        fmt::format("--method {} needs --model WEIGHTS: none of that name are installed", name),
+        fmt::format("{0}-{1}.safetensors or {0}-progressive.safetensors in a folder of $STIPPLE_WEIGHTS is found "
+                    "by itself",
+                    name, m));
 }
 
 }  // namespace

@@ -50,10 +50,9 @@ private:
     bool is_progressive_ = false, has_scores_ = false;
 };
 
-/// The sampler of a method that has a network: `model` by path or name; where that is empty the weights installed by
-/// the method's name, of critical the classifier. For samples of m points those named METHOD-m, made for just so many,
-/// come first where they are installed; 0: any number. Throws Error{bad_argument} where none are installed and for a
-/// model that is of another method, which it names; and as above.
+/// The sampler of a method that has a network, for samples of m points: `model` by path or name; where that is empty
+/// the installed weights METHOD-m, else METHOD-progressive, of critical the classifier. Throws Error{bad_argument}
+/// where none are installed and for a model that is of another method, which it names; and as above.
 NetworkSampler load_sampler(SampleMethod method, const std::string& model, int64_t m, const RunnerOptions& options);
 
 /// A sample of one cloud, with attributes and origin.

@@ -313,8 +313,7 @@ TEST_F(CliNetworkSample, SaysWhatIsMissingOrWrong) {
         expect_error(result, exit_code, text);
         return result.err;
     };
-    EXPECT_TRUE(contains(fails({"--method", "samplenet-rec"}, "--method samplenet-rec needs --model WEIGHTS"),
-                         "$STIPPLE_WEIGHTS"));
+    EXPECT_TRUE(contains(fails({"--method", "gumbel"}, "--method gumbel needs --model WEIGHTS"), "$STIPPLE_WEIGHTS"));
     fails({"--method", "snet"}, "--method snet needs --model WEIGHTS");
     EXPECT_TRUE(contains(fails({"--method", "samplenet-reg", "--model", weights},
                                "w.safetensors: these weights are not of --method samplenet-reg"),

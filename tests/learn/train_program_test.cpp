@@ -196,7 +196,7 @@ TEST(TrainProgram, MistakesAreOneLine) {
     expect({"pointnet-cls", "--task", "cls", "--data", data}, 2,
            "--task is for the recipes samplenet, snet and gumbel-subset");
     expect({"pointnet-cls", "-n", "32", "--data", data}, 2, "are for samplers, not pointnet-cls");
-    expect({"samplenet", "--task", "reg", "--data", data}, 2, "no weights pcrnet are installed");
+    expect({"samplenet", "--task", "reg", "--network", "nothing", "--data", data}, 3, "nothing");
     expect({"samplenet", "--task", "cls", "--data", data}, 2, "it tells 40 classes, the data have");
     expect({"--resume", folder / "nothing"}, 3, "nothing");
     test::write_file(folder / "shapes/shape1/nan.xyz", "0 0 1\nnan 0 1\n");

@@ -90,7 +90,9 @@ protected:
         plan.folder = folder / "out";
         plan.device = "cpu";
         plan.batch = 5;
-        plan.find_sampler = [this](const std::string& name) { return find_study_weights(name, {folder.path()}); };
+        plan.find_sampler = [this](const std::string& name) {
+            return find_study_weights(name, {folder.path()}, false);
+        };
         return plan;
     }
 
@@ -459,7 +461,7 @@ TEST_F(SamplingStudy, RowsAreStoredAndOnlyWhatIsMissingIsComputed) {
                                                 {{"count", "40"}, {"latent", "8"}, {"hidden", "8"}})}};
     sampler("samplenet-cls-8", {{"count", "8"}});
     sampler("snet-cls-16", {{"count", "16"}, {"neighbours", "0"}});
-    sampler("samplenet-cls", {{"count", "12"}, {"progressive", "true"}});  // as a shipped one is called
+    sampler("samplenet-cls-progressive", {{"count", "12"}, {"progressive", "true"}});
     int64_t made = 0, told = 0;
     how.report = [&](const std::string&) { ++made; };
     how.advance = [&](int64_t rows) { told += rows; };

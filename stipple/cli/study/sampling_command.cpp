@@ -51,6 +51,16 @@ std::vector<Kind> chosen_of(const std::vector<std::string>& words, const std::ve
     return chosen;
 }
 
+/// Of samplers: whether the network of their task is one that the user names. Installed ones were trained for others.
+bool is_for_named_network(const std::string& sampler, const SamplingArguments& arguments) {
+    for (const study::TaskNetworkName& network : study::task_networks())
+        if (!arguments.networks.at(network.network).empty() &&
+            sampler.find(fmt::format("-{}-{}", name_of(network.task),
+                                     network.network == std::string_view("plain") ? "plain" : "")) != std::string::npos)
+            return true;
+    return false;
+}
+
 study::SamplingPlan plan_of_sampling(const SamplingArguments& arguments, const Common& common) {
     study::SamplingPlan plan;
     plan.tasks = chosen_of(arguments.tasks, study::sampling_tasks(), "--tasks", study::sampling_task_by_name);
@@ -67,8 +77,8 @@ study::SamplingPlan plan_of_sampling(const SamplingArguments& arguments, const C
     plan.batch = arguments.batch;
     STIPPLE_REQUIRE(arguments.samplers.empty() || is_folder(arguments.samplers),
                     "--samplers {}: there is no such folder", in_quotes(arguments.samplers));
-    plan.find_sampler = [folders = weights_folders_of(arguments)](const std::string& name) {
-        return study::find_study_weights(name, folders);
+    plan.find_sampler = [folders = weights_folders_of(arguments), arguments](const std::string& name) {
+        return study::find_study_weights(name, folders, !is_for_named_network(name, arguments));
     };
     return plan;
 }
