@@ -55,9 +55,6 @@ private:
     };
     Sampled sample(Module& module, const Clouds& points, const RunOptions& options) const;
     StepOutput step_of(Module& module, const ShapeBatch& batch, const RunOptions& options) override;
-    Tensor prefix(const Tensor& rows, int64_t /*clouds*/, int64_t size) const {
-        return first_points(rows, options_.count, size);
-    }
 
     network::Network network_;
     SampleNetOptions options_;
@@ -82,20 +79,17 @@ SamplerObjective::Sampled SamplerObjective::sample(Module& module, const Clouds&
 
 StepOutput SamplerObjective::step_of(Module& module, const ShapeBatch& batch, const RunOptions& options) {
     const SamplingOptions& weights = recipe().sampling;
-    const int64_t clouds = batch.count;
     // Registration looks at two clouds of each shape; both are sampled in one run.
-    const std::vector<Tensor> looks = task_->looks(batch);
-    const auto views = static_cast<int64_t>(looks.size());
-    const Clouds points = {views == 1 ? looks[0] : torch::cat(looks), ops::Batch::dense(views * clouds, batch.size)};
+    const Clouds points = looked_at(*task_, batch);
     const Sampled sampled = sample(module, points, options);
     const ProfileMark of_loss(options.profiler, "loss");
     Tensor task;
     for (const int64_t size : sizes_) {
-        const Tensor term = task_->loss(batch, prefix(sampled.projected, views * clouds, size), size);
+        const Tensor term = task_->loss(batch, first_points(sampled.projected, options_.count, size), size);
         task = task.defined() ? task + term : term;
     }
     if (weights.mean) task = task / static_cast<double>(sizes_.size());
-    const Clouds simplified = {sampled.simplified, ops::Batch::dense(views * clouds, options_.count)};
+    const Clouds simplified = {sampled.simplified, ops::Batch::dense(points.batch.clouds(), options_.count)};
     const Tensor simplification =
         simplification_loss(learn::simplification(points, simplified, sampled.nearest, sizes_), weights_);
     const Tensor sigma = options_.neighbours == 0
