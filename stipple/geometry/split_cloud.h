@@ -45,7 +45,8 @@ private:
     std::map<std::array<int64_t, 2>, int32_t> part_of_tile_;
 };
 
-/// The indices of the points of each part, ascending. Points of no part are in none.
+/// The indices of the points of each part, ascending. Points of no part (below 0) are in none. Throws
+/// Error{bad_argument} for a part from `count` on.
 std::vector<std::vector<int32_t>> members(const std::vector<int32_t>& parts, size_t count);
 
 }  // namespace stipple::geometry

@@ -151,8 +151,12 @@ std::vector<int32_t> CloudSplitter::assign(const PointCloud& piece, int64_t most
 
 std::vector<std::vector<int32_t>> members(const std::vector<int32_t>& parts, size_t count) {
     std::vector<std::vector<int32_t>> found(count);
-    for (size_t i = 0; i < parts.size(); ++i)
-        if (parts[i] >= 0) found[static_cast<size_t>(parts[i])].push_back(static_cast<int32_t>(i));
+    for (size_t i = 0; i < parts.size(); ++i) {
+        if (parts[i] < 0) continue;
+        const auto part = static_cast<size_t>(parts[i]);
+        STIPPLE_REQUIRE(part < count, "point {} is of part {}, of {} parts", i, part, count);
+        found[part].push_back(static_cast<int32_t>(i));
+    }
     return found;
 }
 

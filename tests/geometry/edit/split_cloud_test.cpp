@@ -28,6 +28,7 @@ TEST(GeometrySplit, ByValueFromPieceToPiece) {
     EXPECT_EQ(splitter.assign(cloud_of_values<uint8_t>({7, 5}), 10), (Parts{2, 1}));
     EXPECT_EQ(splitter.names(), (Names{"2", "5", "7"}));
     EXPECT_EQ(geometry::members({1, -1, 0, 1}, 2), (std::vector<Parts>{{2}, {0, 3}}));
+    EXPECT_THROW(geometry::members({0, 2}, 2), Error);
 }
 
 TEST(GeometrySplit, ValuesOfEveryKindHaveNames) {
