@@ -1,0 +1,35 @@
+// import stipple._stipple: everything that is bound, in the folders of the C++ library.
+
+#include "python/bindings/module.h"
+
+#include <string>
+
+#include "python/bindings/common/errors.h"
+
+namespace stipple::python {
+
+py::module_ add_folder(py::module_& module, const char* name, const char* documentation) {
+    py::module_ folder = module.def_submodule(name, documentation);
+    folder.attr("__name__") = std::string("stipple.") + name;  // what functions take as their __module__
+    return folder;
+}
+
+}  // namespace stipple::python
+
+PYBIND11_MODULE(_stipple, module) {
+    using namespace stipple::python;
+    module.attr("__name__") = "stipple";  // what classes and functions take as their __module__
+    bind_errors(module);
+    bind_array(module);
+    bind_process(module);
+    module.attr("__name__") = "stipple._stipple";
+    py::module_ ops = add_folder(module, "ops", "Operations on points: docs/ops.md.");
+    bind_search(ops);
+        bind_sampling(ops);
+        bind_grouping(ops);
+        bind_weights(ops);
+    //     bind_distance(ops);
+    //     bind_emd(ops);
+    //     bind_products(ops);
+    //     bind_training(ops);
+}

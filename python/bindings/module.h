@@ -1,0 +1,23 @@
+#pragma once
+// One function for each source of the bindings. module.cpp calls them in order.
+
+#include "python/bindings/common/bind.h"
+
+namespace stipple::python {
+
+void bind_array(py::module_& module);    // core/array.cpp
+void bind_process(py::module_& module);  // core/process.cpp: threads, devices, fork, interrupts
+
+void bind_search(py::module_& ops);  // ops/
+void bind_sampling(py::module_& ops);
+void bind_grouping(py::module_& ops);
+void bind_weights(py::module_& ops);
+void bind_distance(py::module_& ops);
+void bind_emd(py::module_& ops);
+void bind_products(py::module_& ops);
+void bind_training(py::module_& ops);
+
+/// stipple.NAME as a module of its own within the library; functions bound in it say that they are stipple.NAME's.
+py::module_ add_folder(py::module_& module, const char* name, const char* documentation);
+
+}  // namespace stipple::python
