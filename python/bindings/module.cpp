@@ -25,11 +25,11 @@ PYBIND11_MODULE(_stipple, module) {
     module.attr("__name__") = "stipple._stipple";
     py::module_ ops = add_folder(module, "ops", "Operations on points: docs/ops.md.");
     bind_search(ops);
-        bind_sampling(ops);
-        bind_grouping(ops);
-        bind_weights(ops);
-    //     bind_distance(ops);
-    //     bind_emd(ops);
-    //     bind_products(ops);
-    //     bind_training(ops);
+    bind_sampling(ops);
+    bind_grouping(ops);
+    bind_weights(ops);
+    bind_distance(ops);
+    bind_emd(ops);
+    bind_products(ops);
+    bind_training(ops);
 }

@@ -137,9 +137,10 @@ DType dtype_argument(py::handle dtype, const char* name) {
     }
     for (DType known : kTypes)
         if (name_of(known) == text) return known;
-    throw py::type_error(fmt::format("{}: no type \"{}\"; there are uint8 to int64, float16, bfloat16, float32, "
-                                     "float64 and bool",
-                                     name, text));
+    throw py::type_error(
+        fmt::format("{}: no type \"{}\"; there are uint8 to int64, float16, bfloat16, float32, "
+                    "float64 and bool",
+                    name, text));
 }
 
 Device device_argument(py::handle device) {
@@ -167,8 +168,7 @@ dlpack::TypeTag tag_of(DType dtype) {
     if (dtype == DType::boolean) return {dlpack::kBool, bits, 1};
     if (dtype == DType::bf16) return {dlpack::kBfloat, bits, 1};
     if (is_float(dtype)) return {dlpack::kFloat, bits, 1};
-    const bool is_signed =
-        dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
+    const bool is_signed = dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
     return {is_signed ? dlpack::kInt : dlpack::kUInt, bits, 1};
 }
 

@@ -20,9 +20,10 @@ void require_contiguous(const ArrayInfo& info, const char* name) {
 }
 
 [[noreturn]] void refuse_shape(const ArrayInfo& info, const char* name, const std::string& wanted) {
-    throw Error(ErrorCode::bad_argument, fmt::format("{}: an array of shape {}; wanted is {} (stipple.asarray({}) makes "
-                                                     "an array of lists and of other types)",
-                                                     name, shape_of(info), wanted, name));
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("{}: an array of shape {}; wanted is {} (stipple.asarray({}) makes "
+                            "an array of lists and of other types)",
+                            name, shape_of(info), wanted, name));
 }
 
 /// Joins the first two dimensions.
@@ -163,8 +164,8 @@ ArrayInfo Call::fold(ArrayInfo info, const char* name, DType dtype, int rank) {
 ArrayInfo Call::flat_rows(ArrayInfo info, const char* name, DType dtype, int rank, const BatchForm& form) {
     require_dtype(info, name, dtype);
     const std::vector<int64_t> wanted = form.rows_shape();
-    const bool is_batched = info.rank == rank + 1 && wanted.size() == 2 && info.shape[0] == wanted[0] &&
-                            info.shape[1] == wanted[1];
+    const bool is_batched =
+        info.rank == rank + 1 && wanted.size() == 2 && info.shape[0] == wanted[0] && info.shape[1] == wanted[1];
     if (!is_batched && !(info.rank == rank && info.shape[0] == form.rows()))
         refuse_shape(info, name,
                      fmt::format("{} rows, {} dimensions in all", shape_text(wanted.data(), int(wanted.size())),

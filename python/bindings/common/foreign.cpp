@@ -244,9 +244,10 @@ Foreign describe(py::handle object, const char* name) {
     if (!object.is_none() && PyObject_HasAttr(object.ptr(), names().export_) &&
         PyObject_HasAttr(object.ptr(), names().device) && !PyType_Check(object.ptr()))
         return describe_dlpack(object, name, Kind::other);
-    throw py::type_error(fmt::format("{}: {} is no array; wanted is a numpy array, a torch tensor, a stipple.Array or "
-                                     "another object with __dlpack__; stipple.asarray({}) converts numbers in lists",
-                                     name, type_name(object), name));
+    throw py::type_error(
+        fmt::format("{}: {} is no array; wanted is a numpy array, a torch tensor, a stipple.Array or "
+                    "another object with __dlpack__; stipple.asarray({}) converts numbers in lists",
+                    name, type_name(object), name));
 }
 
 py::object give_as(ArrayObject array, Kind kind, py::handle like) {
@@ -254,7 +255,8 @@ py::object give_as(ArrayObject array, Kind kind, py::handle like) {
         case Kind::numpy: return numpy_view(array);
         case Kind::torch: {
             static PyObject* from_dlpack = nullptr;  // torch stays loaded
-            if (!from_dlpack) from_dlpack = py::object(py::module_::import("torch").attr("from_dlpack")).release().ptr();
+            if (!from_dlpack)
+                from_dlpack = py::object(py::module_::import("torch").attr("from_dlpack")).release().ptr();
             return py::handle(from_dlpack)(to_dlpack(array, false));
         }
         case Kind::other: {
@@ -273,8 +275,8 @@ py::object numpy_asarray(py::handle object) {
 
 ArrayObject as_array(py::handle object, py::handle dtype, py::handle device, bool may_copy) {
     constexpr const char* kName = "x";
-    const bool is_known = py::isinstance<ArrayObject>(object) || is_torch(object) ||
-                          PyObject_HasAttr(object.ptr(), names().export_);
+    const bool is_known =
+        py::isinstance<ArrayObject>(object) || is_torch(object) || PyObject_HasAttr(object.ptr(), names().export_);
     py::object source = py::reinterpret_borrow<py::object>(object);
     PyTypeObject* ndarray = numpy_array_type();
     const bool is_numpy = ndarray && PyObject_TypeCheck(object.ptr(), ndarray);
@@ -284,7 +286,8 @@ ArrayObject as_array(py::handle object, py::handle dtype, py::handle device, boo
         py::object wanted = py::reinterpret_borrow<py::object>(dtype);
         const py::object kind = source.attr("dtype");
         if (dtype.is_none()) {
-            const bool is_double = kind.attr("kind").cast<std::string>() == "f" && kind.attr("itemsize").cast<int>() > 4;
+            const bool is_double =
+                kind.attr("kind").cast<std::string>() == "f" && kind.attr("itemsize").cast<int>() > 4;
             wanted = is_double ? py::object(py::str("float32")) : kind.attr("newbyteorder")("=");
         } else {
             const DType target = dtype_argument(dtype, "dtype");
@@ -296,10 +299,10 @@ ArrayObject as_array(py::handle object, py::handle dtype, py::handle device, boo
     }
     const Foreign found = describe(source, kName);
     ArrayObject array{found.info, found.owner ? found.owner : keep(source), found.stream};
-    const DType wanted = dtype.is_none() ? (found.info.dtype == DType::f64 && may_copy && !is_numpy && is_known
-                                                ? DType::f32
-                                                : found.info.dtype)
-                                         : dtype_argument(dtype, "dtype");
+    const DType wanted =
+        dtype.is_none()
+            ? (found.info.dtype == DType::f64 && may_copy && !is_numpy && is_known ? DType::f32 : found.info.dtype)
+            : dtype_argument(dtype, "dtype");
     const bool is_same = wanted == found.info.dtype && found.info.is_contiguous();
     if (may_copy && !is_same) {
         // By way of numpy, on the CPU. Strided memory of a GPU has no copy of ours; its library has one.

@@ -25,10 +25,10 @@ py::dict interface(const ArrayObject& array, int version) {
     const ArrayInfo& info = array.info;
     const int64_t size = size_of(info.dtype);
     if (info.dtype == DType::bf16) throw py::attribute_error("bfloat16 has no array interface; take __dlpack__");
-    const char kind = info.dtype == DType::boolean             ? 'b'
-                      : is_float(info.dtype)                   ? 'f'
+    const char kind = info.dtype == DType::boolean              ? 'b'
+                      : is_float(info.dtype)                    ? 'f'
                       : tag_of(info.dtype).code == dlpack::kInt ? 'i'
-                                                               : 'u';
+                                                                : 'u';
     py::dict made;
     made["shape"] = numbers(info.shape, info.rank);
     made["strides"] = numbers(info.strides, info.rank, size);
@@ -68,7 +68,8 @@ void bind_array(py::module_& module) {
                             "DLPack (torch, cupy, jax, numpy). Made by stipple.asarray and stipple.from_dlpack, and\n"
                             "what functions return when their first array is one.")
         .def_property_readonly(
-            "shape", [](const ArrayObject& a) { return numbers(a.info.shape, a.info.rank); }, "Extent of each dimension.")
+            "shape", [](const ArrayObject& a) { return numbers(a.info.shape, a.info.rank); },
+            "Extent of each dimension.")
         .def_property_readonly(
             "strides", [](const ArrayObject& a) { return numbers(a.info.strides, a.info.rank); },
             "Steps between neighbours of a dimension, in elements.")

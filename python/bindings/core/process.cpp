@@ -1,9 +1,8 @@
 // Threads, devices, fork and interrupts.
 
-#include <pthread.h>
-
 #include <atomic>
 #include <chrono>
+#include <pthread.h>
 
 #include "docstrings.h"
 #include "python/bindings/module.h"

@@ -88,9 +88,8 @@ ArrayResult interpolate_backward_rows(const ArrayLike& weights_, const py::objec
     const ops::InvertedIndex inverse = inverse_of(call, inverse_);
     const auto dL_dout = call.folded<float, 3>(dL_dout_, "dL_dout");
     auto dL_drows = call.make<float, 2>({inverse.ranges.size(0), dL_dout.size(2)});
-    call.run([&](Stream stream) {
-        ops::interpolate_backward_rows(weights, inverse, dL_dout, dL_drows.view(), stream);
-    });
+    call.run(
+        [&](Stream stream) { ops::interpolate_backward_rows(weights, inverse, dL_dout, dL_drows.view(), stream); });
     return call.give(std::move(dL_drows));
 }
 

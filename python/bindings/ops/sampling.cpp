@@ -149,8 +149,8 @@ ArrayResult simplification_backward(const ArrayLike& points_, const ArrayLike& q
     };
     auto dL_dqueries = call.make<float, 2>({queries.form.rows(), 3});
     call.run([&](Stream stream) {
-        ops::simplification_backward(points.clouds, queries.clouds, sizes, nearest, {to_read(owners), to_read(farthest)},
-                                     dL_dterms, dL_dqueries.view(), stream);
+        ops::simplification_backward(points.clouds, queries.clouds, sizes, nearest,
+                                     {to_read(owners), to_read(farthest)}, dL_dterms, dL_dqueries.view(), stream);
     });
     return call.give_rows(std::move(dL_dqueries), queries.form);
 }
@@ -251,9 +251,7 @@ void bind_grid(py::module_& ops) {
             "size", [](const GridObject& o) { return o.grid->size; }, "Edge of a cell.")
         .def_property_readonly(
             "origin",
-            [](const GridObject& o) {
-                return py::make_tuple(o.grid->origin[0], o.grid->origin[1], o.grid->origin[2]);
-            },
+            [](const GridObject& o) { return py::make_tuple(o.grid->origin[0], o.grid->origin[1], o.grid->origin[2]); },
             "Corner of cell (0, 0, 0).")
         .def("__len__", [](const GridObject& o) { return o.grid->cells.rows(); })
         .def("__repr__", [](const GridObject& o) {

@@ -82,9 +82,8 @@ ArrayResult radius_count(const ArrayLike& points, float radius, const ArrayLike&
     Search search(call, points, queries, points_offsets, queries_offsets);
     const CloudsArgument& asked = search.asked();
     auto counts = call.make<int32_t, 1>({asked.form.rows()});
-    call.run([&](Stream stream) {
-        ops::radius_count(search.built(stream), asked.clouds, radius, counts.view(), stream);
-    });
+    call.run(
+        [&](Stream stream) { ops::radius_count(search.built(stream), asked.clouds, radius, counts.view(), stream); });
     return call.give_rows(std::move(counts), asked.form);
 }
 
@@ -147,9 +146,8 @@ Record<NearestPairs> nearest_pairs(const ArrayLike& a_, const ArrayLike& b_, con
     call.run([&](Stream stream) {
         ops::nearest_pairs(a.clouds, b.clouds, b_of_a.view(), sq_of_a.view(), a_of_b.view(), sq_of_b.view(), stream);
     });
-    return record<NearestPairs>(
-        call.give_rows(std::move(b_of_a), a.form), call.give_rows(std::move(sq_of_a), a.form),
-        call.give_rows(std::move(a_of_b), b.form), call.give_rows(std::move(sq_of_b), b.form));
+    return record<NearestPairs>(call.give_rows(std::move(b_of_a), a.form), call.give_rows(std::move(sq_of_a), a.form),
+                                call.give_rows(std::move(a_of_b), b.form), call.give_rows(std::move(sq_of_b), b.form));
 }
 
 py::list registry() {

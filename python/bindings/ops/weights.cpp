@@ -170,10 +170,12 @@ Record<BilateralSum> bilateral_combine(const ArrayLike& rows_, const ArrayLike& 
                                 call.give_rows(std::move(denominator), neighbours.form));
 }
 
-Record<BilateralGradients> bilateral_combine_backward(
-    const ArrayLike& rows_, const ArrayLike& neighbours_, const py::object& inverse_, const ArrayLike& th_,
-    const ArrayLike& psi_, float guard, const ArrayLike& out_, const ArrayLike& denominator_, const ArrayLike& dL_dout_,
-    const OffsetsLike& rows_offsets, const OffsetsLike& neighbours_offsets) {
+Record<BilateralGradients> bilateral_combine_backward(const ArrayLike& rows_, const ArrayLike& neighbours_,
+                                                      const py::object& inverse_, const ArrayLike& th_,
+                                                      const ArrayLike& psi_, float guard, const ArrayLike& out_,
+                                                      const ArrayLike& denominator_, const ArrayLike& dL_dout_,
+                                                      const OffsetsLike& rows_offsets,
+                                                      const OffsetsLike& neighbours_offsets) {
     Call call;
     const CloudsArgument rows = call.clouds(rows_, "rows", rows_offsets);
     const NeighboursArgument neighbours = call.neighbours(neighbours_, "neighbours", neighbours_offsets);
@@ -255,8 +257,7 @@ void bind_weights(py::module_& ops) {
             doc::ops::bilateral_similarity);
     ops.def("bilateral_similarity_backward", &bilateral_similarity_backward, py::arg("rows"), py::arg("queries"),
             py::arg("neighbours"), py::arg("beta"), py::arg("similarity"), py::arg("dL_dsimilarity"), py::kw_only(),
-            py::arg("rows_offsets") = none, py::arg("queries_offsets") = none,
-            doc::ops::bilateral_similarity_backward);
+            py::arg("rows_offsets") = none, py::arg("queries_offsets") = none, doc::ops::bilateral_similarity_backward);
     ops.def("bilateral_combine", &bilateral_combine, py::arg("rows"), py::arg("neighbours"), py::arg("th"),
             py::arg("psi"), py::arg("guard"), py::kw_only(), py::arg("rows_offsets") = none,
             py::arg("neighbours_offsets") = none, doc::ops::bilateral_combine);
@@ -268,9 +269,9 @@ void bind_weights(py::module_& ops) {
             py::arg("temperature"), py::arg("min_sigma") = 0.0f, py::kw_only(), py::arg("points_offsets") = none,
             py::arg("queries_offsets") = none, doc::ops::soft_project);
     ops.def("soft_project_backward", &soft_project_backward, py::arg("points"), py::arg("queries"),
-            py::arg("neighbours"), py::arg("temperature"), py::arg("min_sigma") = 0.0f,
-            py::arg("dL_dprojected") = none, py::arg("dL_dweights") = none, py::kw_only(),
-            py::arg("points_offsets") = none, py::arg("queries_offsets") = none, doc::ops::soft_project_backward);
+            py::arg("neighbours"), py::arg("temperature"), py::arg("min_sigma") = 0.0f, py::arg("dL_dprojected") = none,
+            py::arg("dL_dweights") = none, py::kw_only(), py::arg("points_offsets") = none,
+            py::arg("queries_offsets") = none, doc::ops::soft_project_backward);
 }
 
 }  // namespace stipple::python
