@@ -60,9 +60,11 @@ def of_class(name, class_):
         body += "    code: str\n    place: dict[str, Any] | None\n    hint: str | None\n"
     for key, value in sorted(vars(class_).items()):
         if isinstance(value, property):
-            body += "    @property\n    def %s(self) -> Any: ...\n" % key
+            found = re.search(r"-> (.*)", value.fget.__doc__ or "")
+            type_ = clean("-> " + found.group(1)) if found else "-> Any"
+            body += "    @property\n    def %s(self) %s: ...\n" % (key, type_)
         elif callable(value) and (not key.startswith("__") or key in ("__init__", "__len__", "__dlpack__", "__dlpack_device__")):
-            if issubclass(class_, BaseException):
+            if issubclass(class_, BaseException) or (key == "__init__" and "args" in of_function(key, value)):
                 continue
             body += of_function(key, value, "    ")
     return text + (body or "    ...\n") + "\n"

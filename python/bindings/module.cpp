@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "python/bindings/common/call.h"
 #include "python/bindings/common/errors.h"
 
 namespace stipple::python {
@@ -22,6 +23,7 @@ PYBIND11_MODULE(_stipple, module) {
     bind_errors(module);
     bind_array(module);
     bind_process(module);
+    module.def("_trace_addresses", &trace_addresses);
     module.attr("__name__") = "stipple._stipple";
     py::module_ ops = add_folder(module, "ops", "Operations on points: docs/ops.md.");
     bind_search(ops);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "stipple/core/synchronize.h"
+
 namespace stipple::python {
 namespace {
 
@@ -41,12 +43,33 @@ std::string any_rank(int trailing) {
     return fmt::format("[n{}], [b, n{}], or [total{}] with offsets", rest, rest, rest);
 }
 
+ops::Batch ragged(std::vector<int64_t> offsets, const char* name) {
+    try {
+        return ops::Batch::ragged(std::move(offsets));
+    } catch (const Error& error) {
+        throw Error(error.code(), fmt::format("{}: {}", name, error.message()));
+    }
+}
+
+/// A whole number by its __index__; false, and no error, for what has none.
+bool whole_number(py::handle object, const char* name, int64_t& number) {
+    const auto found = py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr()));
+    if (!found) {
+        PyErr_Clear();
+        return false;
+    }
+    int overflow = 0;
+    number = PyLong_AsLongLongAndOverflow(found.ptr(), &overflow);
+    STIPPLE_REQUIRE(overflow == 0, "{}: a number beyond 64 bits", name);
+    return true;
+}
+
 BatchForm form_of(const ArrayInfo& info, const char* name, const py::object& offsets, int trailing) {
     BatchForm form;
     if (!offsets.is_none()) {
         if (info.rank != 1 + trailing) refuse_shape(info, name, any_rank(trailing) + ": offsets were given");
         form.shape = BatchForm::Shape::ragged;
-        form.batch = ops::Batch::ragged(whole_numbers(offsets, "offsets"));
+        form.batch = ragged(whole_numbers(offsets, fmt::format("offsets of {}", name).c_str()), name);
         STIPPLE_REQUIRE(form.rows() == info.shape[0], "{}: {} rows, but its offsets end with {}", name, info.shape[0],
                         form.rows());
     } else if (info.rank == 1 + trailing) {
@@ -54,16 +77,28 @@ BatchForm form_of(const ArrayInfo& info, const char* name, const py::object& off
     } else if (info.rank == 2 + trailing) {
         form.shape = BatchForm::Shape::dense;
         form.batch = ops::Batch::dense(info.shape[0], info.shape[1]);
+        form.size = info.shape[1];
     } else {
         refuse_shape(info, name, any_rank(trailing));
     }
     return form;
 }
 
+PyObject* g_trace = nullptr;
+
+void trace(const char* name, const void* address) {
+    py::handle(g_trace).attr("append")(py::make_tuple(name, reinterpret_cast<uintptr_t>(address)));
+}
+
 }  // namespace
 
+void trace_addresses(py::object list) {
+    Py_XDECREF(g_trace);
+    g_trace = list.is_none() ? nullptr : list.release().ptr();
+}
+
 std::vector<int64_t> BatchForm::rows_shape() const {
-    if (shape == Shape::dense) return {clouds(), clouds() == 0 ? 0 : batch.largest()};
+    if (shape == Shape::dense) return {clouds(), size};
     return {rows()};
 }
 
@@ -74,6 +109,8 @@ std::vector<int64_t> BatchForm::clouds_shape() const {
 
 ArrayInfo Call::take(const py::object& object, const char* name) {
     Foreign found = describe(object, name);
+    if (g_trace) [[unlikely]]
+        trace(name, found.info.data);
     if (!has_first_) {
         has_first_ = true;
         first_name_ = name;
@@ -89,6 +126,8 @@ ArrayInfo Call::take(const py::object& object, const char* name) {
         kind_ = found.kind;
         like_ = object;
         stream_ = found.stream;
+    } else if (found.stream.handle != stream_.handle) {  // of another library: its work must be done before ours
+        without_gil([&] { synchronize(device_, found.stream); });
     }
     if (found.owner) owners_.push_back(std::move(found.owner));
     return found.info;
@@ -239,6 +278,8 @@ ArrayResult Call::give_shaped(Shared numbers, DType dtype, const std::vector<int
     for (int64_t extent : rest) shape[rank++] = extent;
     array.info.set_shape({shape, rank});
     array.info.data = numbers.data;
+    if (g_trace) [[unlikely]]
+        trace("", numbers.data);
     array.info.dtype = dtype;
     array.info.device = device_;
     array.owner = std::move(numbers.owner);
@@ -269,34 +310,31 @@ std::vector<int64_t> whole_numbers(py::handle object, const char* name) {
         return numbers;
     }
     for (py::handle item : object) {
-        const auto number = py::reinterpret_steal<py::object>(PyNumber_Index(item.ptr()));
-        if (!number) {
-            PyErr_Clear();
+        int64_t number = 0;
+        if (!whole_number(item, name, number))
             throw py::type_error(fmt::format("{}: {} is no whole number", name, type_name(item)));
-        }
-        numbers.push_back(number.cast<int64_t>());
+        numbers.push_back(number);
     }
     return numbers;
 }
 
 BatchForm sample_form(const py::object& samples, const char* name, const BatchForm& points) {
     BatchForm form;
-    if (PyIndex_Check(samples.ptr()) && !py::isinstance<py::array>(samples)) {
-        const auto number = py::reinterpret_steal<py::object>(PyNumber_Index(samples.ptr()));
-        if (!number) throw py::error_already_set();
-        const auto count = number.cast<int64_t>();
+    int64_t count = 0;
+    if (PyIndex_Check(samples.ptr()) && whole_number(samples, name, count)) {
         STIPPLE_REQUIRE(count >= 0, "{}: {} of each cloud", name, count);
         form.shape = points.is_single() ? BatchForm::Shape::single : BatchForm::Shape::dense;
         form.batch = ops::Batch::dense(points.clouds(), count);
+        form.size = count;
         return form;
     }
     const std::vector<int64_t> counts = whole_numbers(samples, name);
     STIPPLE_REQUIRE(static_cast<int64_t>(counts.size()) == points.clouds(), "{}: {} numbers for {} clouds", name,
                     counts.size(), points.clouds());
     std::vector<int64_t> offsets{0};
-    for (int64_t count : counts) {
-        STIPPLE_REQUIRE(count >= 0, "{}: {} of a cloud", name, count);
-        offsets.push_back(checked_add(offsets.back(), count));
+    for (int64_t each : counts) {
+        STIPPLE_REQUIRE(each >= 0, "{}: {} of a cloud", name, each);
+        offsets.push_back(checked_add(offsets.back(), each));
     }
     form.shape = BatchForm::Shape::ragged;
     form.batch = ops::Batch::ragged(std::move(offsets));

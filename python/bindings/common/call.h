@@ -29,6 +29,7 @@ struct BatchForm {
     enum class Shape { single, dense, ragged };
     Shape shape = Shape::single;
     ops::Batch batch;
+    int64_t size = 0;  // points of each cloud of a dense batch, which may hold none
 
     int64_t rows() const { return batch.rows(); }
     int64_t clouds() const { return batch.clouds(); }
@@ -191,6 +192,10 @@ private:
     Stream stream_;
     std::vector<std::shared_ptr<void>> owners_;  // of DLPack tensors, for the time of the call
 };
+
+/// For tests: while a list is set, every array that a Call takes or gives appends (name, address); results are named
+/// "". None ends it.
+void trace_addresses(py::object list);
 
 /// clouds + 1 row numbers from an array or a list, as std::int64.
 std::vector<int64_t> whole_numbers(py::handle object, const char* name);

@@ -1,5 +1,7 @@
 // Threads, devices, fork and interrupts.
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <pthread.h>
@@ -29,8 +31,10 @@ void ask_python() {
     const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
     if (now < next.load(std::memory_order_relaxed)) return;
     next.store(now + 50'000'000, std::memory_order_relaxed);
+    // Other threads would wait for the GIL, which a caller that did not release it holds while it waits for them.
+    if (::gettid() != ::getpid()) return;
     const py::gil_scoped_acquire held;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();  // on other threads it does nothing
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
 py::list devices() {

@@ -87,9 +87,8 @@ Record<HausdorffResult> hausdorff(const ArrayLike& a_, const ArrayLike& b_, std:
     const CloudsArgument a = call.clouds(a_, "a", a_offsets, 3), b = call.clouds(b_, "b", b_offsets, 3);
     auto distance = call.make<float, 1>({a.form.clouds()});
     auto pair = call.make<int32_t, 2>({a.form.clouds(), 2});
-    call.run([&](Stream stream) {
-        ops::hausdorff(a.clouds, b.clouds, direction, distance.view(), pair.view(), stream);
-    });
+    call.run(
+        [&](Stream stream) { ops::hausdorff(a.clouds, b.clouds, direction, distance.view(), pair.view(), stream); });
     return record<HausdorffResult>(call.give_clouds(std::move(distance), a.form),
                                    call.give_clouds(std::move(pair), a.form));
 }
@@ -112,7 +111,7 @@ Record<SinkhornRecord> sinkhorn(const ArrayLike& a_, const ArrayLike& b_, const 
                                 const ArrayLike& weights_b_, std::string_view norm, float epsilon, float epsilon_start,
                                 float epsilon_ratio, int max_iterations, float tolerance, int check_every,
                                 const OffsetsLike& a_offsets, const OffsetsLike& b_offsets) {
-    const ops::SinkhornOptions options{norm_of(norm), epsilon,   epsilon_start, epsilon_ratio,
+    const ops::SinkhornOptions options{norm_of(norm),  epsilon,   epsilon_start, epsilon_ratio,
                                        max_iterations, tolerance, check_every};
     Call call;
     const CloudsArgument a = call.clouds(a_, "a", a_offsets, 3), b = call.clouds(b_, "b", b_offsets, 3);
@@ -128,11 +127,11 @@ Record<SinkhornRecord> sinkhorn(const ArrayLike& a_, const ArrayLike& b_, const 
                       {cost.view(), dual.view(), error.view(), iterations.view(), converged.view(), f.view(), g.view()},
                       stream);
     });
-    return record<SinkhornRecord>(
-        call.give_clouds(std::move(cost), a.form), call.give_clouds(std::move(dual), a.form),
-        call.give_clouds(std::move(error), a.form), call.give_clouds(std::move(iterations), a.form),
-        call.give_clouds(std::move(converged), a.form), call.give_rows(std::move(f), a.form),
-        call.give_rows(std::move(g), b.form));
+    return record<SinkhornRecord>(call.give_clouds(std::move(cost), a.form), call.give_clouds(std::move(dual), a.form),
+                                  call.give_clouds(std::move(error), a.form),
+                                  call.give_clouds(std::move(iterations), a.form),
+                                  call.give_clouds(std::move(converged), a.form), call.give_rows(std::move(f), a.form),
+                                  call.give_rows(std::move(g), b.form));
 }
 
 Record<PairGradients> sinkhorn_backward(const ArrayLike& a_, const ArrayLike& b_, const ArrayLike& f_,

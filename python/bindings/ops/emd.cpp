@@ -1,7 +1,8 @@
 // stipple.ops: earth mover's distances.
 
-#include "python/bindings/ops/common.h"
 #include "stipple/ops/emd.h"
+
+#include "python/bindings/ops/common.h"
 #include "stipple/ops/emd_exact.h"
 #include "stipple/ops/emd_transport.h"
 
@@ -27,7 +28,8 @@ Record<EmdResult> emd(const ArrayLike& a_, const ArrayLike& b_, std::string_view
     call.run([&](Stream stream) {
         ops::emd(a.clouds, b.clouds, {cost.view(), lower_bound.view(), matching.view()}, options, stream);
     });
-    return record<EmdResult>(call.give_clouds(std::move(cost), a.form), call.give_clouds(std::move(lower_bound), a.form),
+    return record<EmdResult>(call.give_clouds(std::move(cost), a.form),
+                             call.give_clouds(std::move(lower_bound), a.form),
                              call.give_rows(std::move(matching), a.form));
 }
 
@@ -57,9 +59,9 @@ Record<EmdExactResult> emd_exact(const ArrayLike& a_, const ArrayLike& b_, std::
     call.run([&](Stream) {
         ops::emd_exact(a.clouds, b.clouds, {cost.view(), matching.view(), dual_a.view(), dual_b.view()}, norm);
     });
-    return record<EmdExactResult>(
-        call.give_clouds(std::move(cost), a.form), call.give_rows(std::move(matching), a.form),
-        call.give_rows(std::move(dual_a), a.form), call.give_rows(std::move(dual_b), b.form));
+    return record<EmdExactResult>(call.give_clouds(std::move(cost), a.form),
+                                  call.give_rows(std::move(matching), a.form),
+                                  call.give_rows(std::move(dual_a), a.form), call.give_rows(std::move(dual_b), b.form));
 }
 
 /// A plan lives on the host whatever the points' device; its parts are numpy arrays, copied when they are asked for.

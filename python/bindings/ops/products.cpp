@@ -74,8 +74,8 @@ void linear_max_backward_rows(const ArrayLike& weight_, const ArrayLike& winners
     });
 }
 
-ArrayResult linear_max_backward_weight(const ArrayLike& rows_, const ArrayLike& winners_,
-                                       const ArrayLike& dL_dlargest_, const OffsetsLike& offsets) {
+ArrayResult linear_max_backward_weight(const ArrayLike& rows_, const ArrayLike& winners_, const ArrayLike& dL_dlargest_,
+                                       const OffsetsLike& offsets) {
     Call call;
     const auto [rows, form] = call.batch_matrix(rows_, "rows", offsets);
     const auto winners = call.per_cloud<int32_t, 2>(winners_, "winners", form);

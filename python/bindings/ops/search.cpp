@@ -1,6 +1,7 @@
 // stipple.ops: PointIndex, knn, radius_search, ball_query, nearest_pairs; the registry.
 
 #include "python/bindings/ops/common.h"
+#include "stipple/core/synchronize.h"
 #include "stipple/ops/ball_query.h"
 #include "stipple/ops/knn.h"
 #include "stipple/ops/nearest_pairs.h"
@@ -30,15 +31,24 @@ struct NearestPairs {
 constexpr Word<ops::NeighbourOrder> kOrders[] = {{"nearest", ops::NeighbourOrder::nearest},
                                                  {"index", ops::NeighbourOrder::index}};
 
+/// An index, and the stream that built it and will free it.
+struct IndexObject {
+    ops::PointIndex index;
+    Stream stream;
+};
+
 /// Points to search in, given as an index or as the points themselves, and the queries, by default the points.
 struct Search {
     std::optional<ops::PointIndex> index;
     std::optional<CloudsArgument> points, queries;
+    Stream built_on;
 
     Search(Call& call, const py::object& points_, const py::object& queries_, const py::object& points_offsets,
            const py::object& queries_offsets) {
-        if (py::isinstance<ops::PointIndex>(points_)) {
-            index = points_.cast<const ops::PointIndex&>();
+        if (py::isinstance<IndexObject>(points_)) {
+            const auto& object = points_.cast<const IndexObject&>();
+            index = object.index;
+            built_on = object.stream;
             STIPPLE_REQUIRE(!queries_.is_none(), "queries: wanted, for an index keeps no points to ask with");
             STIPPLE_REQUIRE(points_offsets.is_none(), "points_offsets: an index has its own");
             call.set_device(index->device(), "points");
@@ -53,8 +63,15 @@ struct Search {
     const CloudsArgument& asked() const { return queries ? *queries : *points; }
     /// Builds the index where there is none yet. Without the GIL.
     const ops::PointIndex& built(Stream stream) {
-        if (!index) index.emplace(points->clouds, stream);
+        if (!index) {
+            index.emplace(points->clouds, stream);
+            built_on = stream;
+        }
         return *index;
+    }
+    /// An index is freed in the order of its own stream: what another still does with it has to end first.
+    void end(Stream stream) const {
+        if (index && stream.handle != built_on.handle) synchronize(index->device(), stream);
     }
 };
 
@@ -71,6 +88,7 @@ Record<KnnResult> knn(const ArrayLike& points, int64_t k, const ArrayLike& queri
             ops::knn(*search.index, asked.clouds, indices.view(), distances_sq.view(), stream);
         else
             ops::knn(search.points->clouds, asked.clouds, indices.view(), distances_sq.view(), stream);
+        search.end(stream);
     });
     return record<KnnResult>(call.give_rows(std::move(indices), asked.form),
                              call.give_rows(std::move(distances_sq), asked.form));
@@ -82,8 +100,10 @@ ArrayResult radius_count(const ArrayLike& points, float radius, const ArrayLike&
     Search search(call, points, queries, points_offsets, queries_offsets);
     const CloudsArgument& asked = search.asked();
     auto counts = call.make<int32_t, 1>({asked.form.rows()});
-    call.run(
-        [&](Stream stream) { ops::radius_count(search.built(stream), asked.clouds, radius, counts.view(), stream); });
+    call.run([&](Stream stream) {
+        ops::radius_count(search.built(stream), asked.clouds, radius, counts.view(), stream);
+        search.end(stream);
+    });
     return call.give_rows(std::move(counts), asked.form);
 }
 
@@ -115,6 +135,7 @@ Record<RadiusResult> radius_search(const ArrayLike& points, float radius, const 
         distances_sq = call.make<float, 1>({total});
         ops::radius_search(index, asked.clouds, radius, std::as_const(offsets).view(), indices.view(),
                            distances_sq.view(), order, stream);
+        search.end(stream);
     });
     return record<RadiusResult>(call.give(std::move(offsets)), call.give(std::move(indices)),
                                 call.give(std::move(distances_sq)));
@@ -132,6 +153,7 @@ Record<BallResult> ball_query(const ArrayLike& points, float radius, int64_t sam
     auto counts = call.make<int32_t, 1>({asked.form.rows()});
     call.run([&](Stream stream) {
         ops::ball_query(search.built(stream), asked.clouds, radius, indices.view(), counts.view(), order, stream);
+        search.end(stream);
     });
     return record<BallResult>(call.give_rows(std::move(indices), asked.form),
                               call.give_rows(std::move(counts), asked.form));
@@ -174,25 +196,29 @@ void bind_search(py::module_& ops) {
     add_record<BallResult>(ops);
     add_record<NearestPairs>(ops);
     add_record<PairGradients>(ops);
-    py::class_<ops::PointIndex>(ops, "PointIndex", doc::ops::PointIndex)
+    py::class_<IndexObject>(ops, "PointIndex", doc::ops::PointIndex)
         .def(py::init([](const ArrayLike& points_, const OffsetsLike& offsets) {
                  Call call;
                  const CloudsArgument points = call.clouds(points_, "points", offsets);
-                 std::optional<ops::PointIndex> index;
-                 call.run([&](Stream stream) { index.emplace(points.clouds, stream); });
-                 return std::move(*index);
+                 std::optional<IndexObject> made;
+                 call.run([&](Stream stream) {
+                     made = IndexObject{ops::PointIndex(points.clouds, stream), stream};
+                     synchronize(call.device(), stream);  // searches may come on other streams
+                 });
+                 return std::move(*made);
              }),
              py::arg("points"), py::kw_only(), py::arg("offsets") = py::none(),
              "points [n, c], [b, n, c], or [total, c] with offsets. Copies what it needs.")
         .def_property_readonly(
-            "dimension", [](const ops::PointIndex& index) { return index.dimension(); }, "Numbers of a point.")
+            "dimension", [](const IndexObject& o) { return o.index.dimension(); }, "Numbers of a point.")
         .def_property_readonly(
-            "clouds", [](const ops::PointIndex& index) { return index.batch().clouds(); }, "How many clouds it holds.")
+            "clouds", [](const IndexObject& o) { return o.index.batch().clouds(); }, "How many clouds it holds.")
         .def_property_readonly(
-            "rows", [](const ops::PointIndex& index) { return index.batch().rows(); }, "Points of all clouds.")
+            "rows", [](const IndexObject& o) { return o.index.batch().rows(); }, "Points of all clouds.")
         .def_property_readonly(
-            "device", [](const ops::PointIndex& index) { return to_string(index.device()); }, "Where it is.")
-        .def("__repr__", [](const ops::PointIndex& index) {
+            "device", [](const IndexObject& o) { return to_string(o.index.device()); }, "Where it is.")
+        .def("__repr__", [](const IndexObject& o) {
+            const ops::PointIndex& index = o.index;
             return fmt::format("stipple.ops.PointIndex({} points of {} numbers in {} clouds on {})",
                                index.batch().rows(), index.dimension(), index.batch().clouds(), index.device());
         });

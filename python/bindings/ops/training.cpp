@@ -39,15 +39,16 @@ void update_rules(const ArrayLike& rates_, const ArrayLike& first_step_, const A
     const ops::UpdateRules rules{clip,           average_decay, beta1,      beta2,
                                  has_loss_scale, least_scale,   most_scale, scale_good_steps};
     Call call;
-    const auto rates = call.array<double, 1>(rates_, "rates"), first_step = call.array<double, 1>(first_step_, "first_step");
+    const auto rates = call.array<double, 1>(rates_, "rates"),
+               first_step = call.array<double, 1>(first_step_, "first_step");
     const auto norm = call.array<float, 1>(gradient_norm_, "gradient_norm");
     const auto loss = call.array<double, 1>(loss_, "loss");
-    const auto state = call.writable<double, 1>(state_, "state"), control = call.writable<double, 1>(control_, "control");
+    const auto state = call.writable<double, 1>(state_, "state"),
+               control = call.writable<double, 1>(control_, "control");
     const auto log = log_.is_none() ? View<double, 2>(nullptr, {0, ops::LogSlot::count}, call.device())
                                     : call.writable<double, 2>(log_, "log");
-    call.run([&](Stream stream) {
-        ops::update_rules(rules, rates, first_step, norm, loss, state, control, log, stream);
-    });
+    call.run(
+        [&](Stream stream) { ops::update_rules(rules, rates, first_step, norm, loss, state, control, log, stream); });
 }
 
 /// An array of a parameter's dict, which must be as long as the others; empty when it is not there.
@@ -90,8 +91,7 @@ void optimizer_update(const py::list& tensors_, const ArrayLike& control_, std::
         const int64_t n = value.elements();
         const ArrayInfo gradient = member(call, parameter, "gradient", true, false, n);
         const ArrayInfo first = member(call, parameter, "first", true, true, n);
-        const ArrayInfo second =
-            member(call, parameter, "second", options.kind != ops::UpdateKind::sgd, true, n);
+        const ArrayInfo second = member(call, parameter, "second", options.kind != ops::UpdateKind::sgd, true, n);
         const ArrayInfo master = member(call, parameter, "master", false, true, n);
         const DType stepped = master.data ? DType::f32 : value.dtype;
         require_type(first, stepped, "first");
