@@ -262,3 +262,17 @@ def test_import_is_light():
     timed = "import time; t = time.perf_counter(); import stipple; print(1e3 * (time.perf_counter() - t))"
     milliseconds = subprocess.run([sys.executable, "-c", timed], capture_output=True, text=True, check=True).stdout
     print(f"import stipple: {float(milliseconds):.1f} ms")
+
+
+def test_strides_of_dimensions_of_one_element_do_not_matter():
+    strided = np.lib.stride_tricks.as_strided
+    rows = np.arange(24, dtype=np.float32).reshape(8, 3)
+    single = strided(rows, (8, 1, 3), (12, 4, 4))  # as torch leaves them: any stride for the one
+    np.testing.assert_array_equal(ops.knn(single, 1).indices, np.zeros((8, 1, 1)))
+    neighbours = np.zeros((8, 1, 1), np.int32)
+    inverse = ops.invert_index(neighbours, single)
+    values = strided(rows, (8, 1, 1, 3), (12, 4, 4, 4))
+    np.testing.assert_array_equal(ops.scatter_add(values, inverse), rows)
+    np.testing.assert_array_equal(ops.group_backward_centres(neighbours, single, values), -rows.reshape(8, 1, 3))
+    with pytest.raises(ValueError, match="follow each other"):
+        ops.knn(single[::-1], 1)

@@ -21,6 +21,12 @@ void require_contiguous(const ArrayInfo& info, const char* name) {
                     name, shape_of(info), shape_text(info.strides, info.rank), name);
 }
 
+/// Those of a contiguous array: a dimension of one element, and all of an empty one, may come with any.
+void settle_strides(ArrayInfo& info) {
+    const std::vector<int64_t> shape(info.shape, info.shape + info.rank);
+    info.set_shape(shape);
+}
+
 [[noreturn]] void refuse_shape(const ArrayInfo& info, const char* name, const std::string& wanted) {
     throw Error(ErrorCode::bad_argument,
                 fmt::format("{}: an array of shape {}; wanted is {} (stipple.asarray({}) makes "
@@ -159,6 +165,7 @@ CloudsArgument Call::clouds(const py::object& object, const char* name, const py
                     "stipple.asarray({}) copies them",
                     name, info.shape[last], shape_of(info), shape_text(info.strides, info.rank), name);
     if (info.rank == 3) {
+        if (info.shape[1] == 1 && info.strides[0] >= 0) info.strides[1] = info.strides[0];  // of one point: any
         STIPPLE_REQUIRE(is_empty || info.shape[0] <= 1 || info.strides[0] == info.shape[1] * info.strides[1],
                         "{}: the clouds of a dense batch must follow each other (shape {}, strides {}): "
                         "stipple.asarray({}) copies them",
@@ -186,8 +193,7 @@ ArrayInfo Call::plain(ArrayInfo info, const char* name, DType dtype, int rank) {
     STIPPLE_REQUIRE(info.rank == rank, "{}: an array of shape {}; wanted are {} dimensions", name, shape_of(info),
                     rank);
     require_contiguous(info, name);
-    const std::vector<int64_t> shape(info.shape, info.shape + info.rank);
-    info.set_shape(shape);  // the strides of what is empty or of one element are as they please
+    settle_strides(info);
     return info;
 }
 
@@ -196,6 +202,7 @@ ArrayInfo Call::fold(ArrayInfo info, const char* name, DType dtype, int rank) {
     STIPPLE_REQUIRE(info.rank >= rank, "{}: an array of shape {}; wanted are at least {} dimensions", name,
                     shape_of(info), rank);
     require_contiguous(info, name);
+    settle_strides(info);
     while (info.rank > rank) info = joined(info);
     return plain(info, name, dtype, rank);
 }
@@ -210,6 +217,7 @@ ArrayInfo Call::flat_rows(ArrayInfo info, const char* name, DType dtype, int ran
                      fmt::format("{} rows, {} dimensions in all", shape_text(wanted.data(), int(wanted.size())),
                                  rank - 1 + int(wanted.size())));
     require_contiguous(info, name);
+    settle_strides(info);
     return plain(is_batched ? joined(info) : info, name, dtype, rank);
 }
 
