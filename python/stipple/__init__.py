@@ -13,6 +13,8 @@ from ._stipple import (
 
 #: Modules of the package, imported when they are first used.
 _FOLDERS = ("ops",)
+#: Those that need a package of the same name.
+_BESIDE = ("torch",)
 
 __all__ = [
     "ArgumentError", "Array", "CheckFailed", "ConfigError", "CudaError", "DeviceError", "Error", "FileFormatError",
@@ -22,7 +24,7 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name in _FOLDERS:
+    if name in _FOLDERS or name in _BESIDE:
         return _importlib.import_module("." + name, __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
