@@ -72,19 +72,45 @@ def declarations(text):
     return found
 
 
+def error_classes():
+    """{code: exception} of the table in core."""
+    table = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stipple", "core", "process", "error.cpp")
+    with open(table, encoding="utf-8") as file:
+        return dict(re.findall(r'\{ErrorCode::(\w+), "\w+", \d+, "([\w.]+)"', file.read()))
+
+
+def as_python(text, classes):
+    """A contract in words of Python: what is thrown there is raised here, by the name that it has here."""
+    text = re.sub(r"\bError\{(\w+)\}", lambda match: classes.get(match.group(1), match.group(0)), text)
+    return re.sub(r"\bThrows\b", "Raises", re.sub(r"\bthrows\b", "raises", text))
+
+
+def default_of(text):
+    """A C++ default as a user of Python writes it."""
+    if text in ("true", "false"):
+        return text.capitalize()
+    text = re.sub(r"\b\w+::(\w+)$", r'"\1"', text)
+    return re.sub(r"^([-+0-9.e]+)f$", r"\1", text)
+
+
 def fields(body):
     """(name, default, comment) of the members of a struct of options."""
-    found = []
+    found, above = [], []
     for line in body.splitlines()[1:]:
+        if line.strip().startswith("///"):
+            above.append(line.strip()[3:].strip())
+            continue
         match = re.match(r"\s+[\w:<>, ]+?\s(\w+)(?:\s*=\s*([^;]*?))?;(?:\s*//\s*(.*))?$", line)
         if match and not match.group(1).endswith("_"):
-            found.append((match.group(1), match.group(2) or "", match.group(3) or ""))
+            comment = match.group(3) or " ".join(above)
+            found.append((match.group(1), default_of(match.group(2) or ""), comment))
+        above = []
     return found
 
 
 def folder_docs(folder):
     """{name: docstring} and the declarations of all public headers of a folder."""
-    docs, everything = {}, []
+    docs, everything, classes = {}, [], error_classes()
     for header in sorted(os.listdir(folder)):
         if header.endswith(".h"):
             with open(os.path.join(folder, header), encoding="utf-8") as file:
@@ -108,7 +134,7 @@ def folder_docs(folder):
                 head = re.search(r"#pragma once\n((?://.*\n)+)", file.read())
             if head:
                 docs[name] = "\n".join(line[3:] for line in head.group(1).splitlines())
-    return docs, everything
+    return {name: as_python(text, classes) for name, text in docs.items()}, everything
 
 
 def main(arguments):

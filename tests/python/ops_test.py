@@ -92,6 +92,12 @@ def test_counts_may_differ_by_cloud():
     np.testing.assert_array_equal(samples.indices[3:], ops.farthest_point_sample(POINTS[1], 5).indices)
     with pytest.raises(ValueError, match="samples: 1 numbers for 2 clouds"):
         ops.farthest_point_sample(POINTS, [3])
+    for wrong in (2.5, "3", None):
+        with pytest.raises(TypeError, match="samples: .*whole number"):
+            ops.farthest_point_sample(POINTS, wrong)
+    assert ops.random_sample(POINTS, np.int64(3)).shape == ops.random_sample(POINTS, np.array(3)).shape == (2, 3)
+    with pytest.raises(ValueError, match="beyond 64 bits"):
+        ops.random_sample(POINTS, 2**80)
 
 
 def test_chamfer_and_its_gradient_are_those_of_the_formula():

@@ -95,7 +95,10 @@ def test_docstrings_are_the_contracts():
     docs, _ = python_docs.folder_docs(os.path.join(ROOT, "stipple", "ops"))
     assert docs["knn"].strip() in ops.knn.__doc__
     assert "ties go to the lowest" in ops.knn.__doc__
-    assert "relative = 0.01f  (the search ends" in ops.emd.__doc__  # options with their comments
+    assert "Raises stipple.ArgumentError when k is out of range" in ops.knn.__doc__
+    assert 'norm = "euclidean"' in ops.emd.__doc__ and "progressive = False" in ops.poisson_disk.__doc__
+    assert "chosen  (Points that are chosen already" in ops.farthest_point_sample.__doc__
+    assert "relative = 0.01  (the search ends" in ops.emd.__doc__  # options with their comments
 
 
 def test_the_parser_of_headers_sees_what_is_there():

@@ -328,6 +328,9 @@ BatchForm sample_form(const py::object& samples, const char* name, const BatchFo
         form.size = count;
         return form;
     }
+    if (samples.is_none() || PyFloat_Check(samples.ptr()) || PyUnicode_Check(samples.ptr()))
+        throw py::type_error(
+            fmt::format("{}: {}; wanted is a whole number, or one for each cloud", name, type_name(samples)));
     const std::vector<int64_t> counts = whole_numbers(samples, name);
     STIPPLE_REQUIRE(static_cast<int64_t>(counts.size()) == points.clouds(), "{}: {} numbers for {} clouds", name,
                     counts.size(), points.clouds());

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "stipple/core/checked.h"
 #include "stipple/core/synchronize.h"
 
@@ -178,7 +180,9 @@ void fill(Foreign& found, Struct* managed, const char* name) {
     for (int i = info.rank - 1; i >= 0; --i) {
         info.shape[i] = tensor.shape[i];
         info.strides[i] = tensor.strides ? tensor.strides[i] : step;
-        step *= tensor.shape[i] == 0 ? 1 : tensor.shape[i];
+        const bool fits =
+            tensor.shape[i] >= 0 && !__builtin_mul_overflow(step, std::max<int64_t>(tensor.shape[i], 1), &step);
+        STIPPLE_REQUIRE(fits, "{}: a DLPack tensor of shape {}", name, shape_text(tensor.shape, tensor.rank));
     }
     info.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
     const auto size = static_cast<uintptr_t>(size_of(info.dtype));
