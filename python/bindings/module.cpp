@@ -25,6 +25,9 @@ PYBIND11_MODULE(_stipple, module) {
     bind_process(module);
     module.def("_trace_addresses", &trace_addresses);
     module.attr("__name__") = "stipple._stipple";
+    py::module_ io = add_folder(module, "io", "Files of clouds, meshes and arrays: docs/formats.md.");
+    bind_clouds(io);
+    bind_files(io);
     py::module_ ops = add_folder(module, "ops", "Operations on points: docs/ops.md.");
     bind_search(ops);
     bind_sampling(ops);
@@ -34,4 +37,11 @@ PYBIND11_MODULE(_stipple, module) {
     bind_emd(ops);
     bind_products(ops);
     bind_training(ops);
+    py::module_ geometry = add_folder(module, "geometry", "Points, meshes and scans.");
+    bind_transforms(geometry);
+    bind_normals(geometry);
+    bind_queries(geometry);
+    bind_meshes(geometry);
+    bind_surfaces(geometry);
+    bind_registration(geometry);
 }

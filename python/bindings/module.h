@@ -17,6 +17,16 @@ void bind_emd(py::module_& ops);
 void bind_products(py::module_& ops);
 void bind_training(py::module_& ops);
 
+void bind_clouds(py::module_& io);  // io/
+void bind_files(py::module_& io);
+
+void bind_transforms(py::module_& geometry);  // geometry/
+void bind_normals(py::module_& geometry);
+void bind_queries(py::module_& geometry);
+void bind_meshes(py::module_& geometry);
+void bind_surfaces(py::module_& geometry);
+void bind_registration(py::module_& geometry);
+
 /// stipple.NAME as a module of its own within the library; functions bound in it say that they are stipple.NAME's.
 py::module_ add_folder(py::module_& module, const char* name, const char* documentation);
 

@@ -12,9 +12,9 @@ from ._stipple import (
 )
 
 #: Modules of the package, imported when they are first used.
-_FOLDERS = ("ops",)
+_FOLDERS = ("geometry", "io", "ops")
 #: Those that need a package of the same name.
-_BESIDE = ("torch",)
+_BESIDE = ("dask", "torch")
 
 __all__ = [
     "ArgumentError", "Array", "CheckFailed", "ConfigError", "CudaError", "DeviceError", "Error", "FileFormatError",
