@@ -4,13 +4,14 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
 from stipple import geometry, io
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"
 
 
-def run(script, folder):
-    done = subprocess.run([sys.executable, str(EXAMPLES / script)], cwd=folder, env=os.environ, text=True,
+def run(script, folder, *arguments):
+    done = subprocess.run([sys.executable, str(EXAMPLES / script), *arguments], cwd=folder, env=os.environ, text=True,
                           capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -29,6 +30,23 @@ def test_align_two_scans(tmp_path):
     off = float(told.split("off the truth by ")[1].split()[0])
     assert off < 2
     assert io.load_image(tmp_path / "align_two_scans" / "align_two_scans.png").width > 700
+
+
+def test_chamfer_training_loop(tmp_path):
+    pytest.importorskip("torch")
+    told = run("chamfer_training_loop.py", tmp_path, "--steps", "60", "--points", "512")
+    first, last = (float(told.split(word)[1].split()[0]) for word in ("chamfer ", "first, "))
+    assert last < 0.2 * first
+    for name in ("clouds.png", "loss.png"):
+        assert io.load_image(tmp_path / "chamfer_training_loop" / name).width > 500
+
+
+def test_folder_over_dask(tmp_path):
+    pytest.importorskip("distributed")
+    told = run("folder_over_dask.py", tmp_path)
+    assert told.count("piece") == 8
+    assert len(io.load_cloud(tmp_path / "folder_over_dask" / "dense" / "piece3.ply")) == 2000
+    assert io.load_image(tmp_path / "folder_over_dask" / "scores.png").width > 500
 
 
 def test_every_script_has_a_test():

@@ -330,6 +330,44 @@ def test_a_training_loop_lowers_its_loss(device):
     assert abs(points.detach().norm(dim=2).mean().item() - 1) < 0.05
 
 
+def test_state_dicts_are_files_of_weights(tmp_path):
+    module = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3))
+    module[0].weight.data = torch.rand(4, 3).t()  # strided
+    path = tmp_path / "w.safetensors"
+    st.save_state_dict(path, module, metadata={"stipple.trained": "true"})
+    with pytest.raises(stipple.OutputError, match="w.safetensors"):
+        st.save_state_dict(path, module)
+    tensors, metadata = st.load_state_dict(path, return_metadata=True)
+    assert metadata["stipple.trained"] == "true"
+    assert sorted(tensors) == sorted(module.state_dict())
+    other = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3))
+    other.load_state_dict(tensors)
+    for name, tensor in module.state_dict().items():
+        assert torch.equal(tensor, other.state_dict()[name]) and tensor.dtype is other.state_dict()[name].dtype
+    short = {"half": torch.rand(5).bfloat16(), "none": torch.zeros(0, 3)}
+    st.save_state_dict(path, short, overwrite=True)
+    assert all(torch.equal(tensor, short[name]) for name, tensor in st.load_state_dict(path).items())
+    with pytest.raises(TypeError, match="epoch: a int; wanted are tensors"):
+        st.save_state_dict(path, {"epoch": 3}, overwrite=True)
+
+
+def test_weights_of_stipple_are_state_dicts():
+    import os
+    root = os.path.join(os.path.dirname(__file__), "..", "..", "weights")
+    tensors, metadata = st.load_state_dict(os.path.join(root, "upsampler.safetensors"), return_metadata=True)
+    assert tensors and "stipple.model" in metadata
+    assert all(isinstance(tensor, torch.Tensor) and "." in name for name, tensor in tensors.items())
+
+
+def test_every_function_is_described():
+    import os
+    with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "python.md"), encoding="utf-8") as file:
+        page = file.read().split("\n## torch\n")[1].split("\n## ")[0]
+    for name in st.__all__:
+        assert len(getattr(st, name).__doc__) > 15, name
+        assert name in page, name
+
+
 def test_importing_stipple_does_not_import_torch():
     import subprocess
     import sys

@@ -12,9 +12,10 @@ from .distances import chamfer, chamfer_3DDist, chamfer_loss, emd, fscore, hausd
 from .interpolation import interpolate, soft_project, three_interpolate, three_weights
 from .neighbours import farthest_point_sample, gather, group, knn
 from .pointnet import linear_max, linear_norm_max
+from .weights import load_state_dict, save_state_dict
 
 __all__ = [
     "chamfer", "chamfer3D", "chamfer_3DDist", "chamfer_loss", "emd", "farthest_point_sample", "fscore", "gather", "group",
-    "hausdorff", "interpolate", "knn", "linear_max", "linear_norm_max", "nearest_pairs",
-    "sinkhorn", "soft_project", "three_interpolate", "three_weights",
+    "hausdorff", "interpolate", "knn", "linear_max", "linear_norm_max", "load_state_dict", "nearest_pairs",
+    "save_state_dict", "sinkhorn", "soft_project", "three_interpolate", "three_weights",
 ]
