@@ -56,12 +56,10 @@ MeshObject give(Mesh&& mesh) {
 }
 
 CloudArgument::CloudArgument(const py::object& object, const char* name)
-    : reading_(object_of<CloudObject>(object, name, "PointCloud").held) {
-}
+    : reading_(object_of<CloudObject>(object, name, "PointCloud").held) {}
 
 MeshArgument::MeshArgument(const py::object& object, const char* name)
-    : reading_(object_of<MeshObject>(object, name, "Mesh").held) {
-}
+    : reading_(object_of<MeshObject>(object, name, "Mesh").held) {}
 
 ShapeArgument::ShapeArgument(const py::object& object, const char* name) {
     if (py::isinstance<MeshObject>(object)) {
@@ -107,9 +105,10 @@ Array<float, 2> copied_positions(const py::object& array, const char* name) {
     const Foreign found = described_on_cpu(array, name);
     const ArrayInfo& info = found.info;
     if (info.dtype != DType::f32)
-        throw py::type_error(fmt::format("{}: an array of {}; wanted is float32: stipple.asarray({}, \"float32\") "
-                                         "converts it, and io.cloud_from_npy({}) keeps the digits in an origin",
-                                         name, name_of(info.dtype), name, name));
+        throw py::type_error(
+            fmt::format("{}: an array of {}; wanted is float32: stipple.asarray({}, \"float32\") "
+                        "converts it, and io.cloud_from_npy({}) keeps the digits in an origin",
+                        name, name_of(info.dtype), name, name));
     STIPPLE_REQUIRE(info.rank == 2 && info.shape[1] == 3, "{}: an array of shape {}; wanted is [n, 3]", name,
                     shape_of(info));
     Array<float, 2> made({info.shape[0], 3});

@@ -39,10 +39,21 @@ struct OrientationResult {
 };
 struct CheckResult {
     static constexpr auto name = py::detail::const_name("MeshCheck");
-    static constexpr const char* fields[] = {
-        "boundary_edges", "nonmanifold_edges",     "misoriented_edges", "nonmanifold_vertices", "degenerate_faces",
-        "duplicate_faces", "unreferenced_vertices", "components",        "euler",                "area",
-        "volume",          "is_closed",             "is_manifold",       "is_oriented",          "is_watertight"};
+    static constexpr const char* fields[] = {"boundary_edges",
+                                             "nonmanifold_edges",
+                                             "misoriented_edges",
+                                             "nonmanifold_vertices",
+                                             "degenerate_faces",
+                                             "duplicate_faces",
+                                             "unreferenced_vertices",
+                                             "components",
+                                             "euler",
+                                             "area",
+                                             "volume",
+                                             "is_closed",
+                                             "is_manifold",
+                                             "is_oriented",
+                                             "is_watertight"};
 };
 
 constexpr Word<geometry::Connection> kConnections[] = {{"edges", geometry::Connection::edges},
@@ -223,12 +234,13 @@ void bind_meshes(py::module_& g) {
     g.def(
         "drop_duplicate_faces",
         [](const MeshLike& mesh, bool either_direction) {
-            return part_of_mesh(mesh, [&](const Mesh& m) { return geometry::drop_duplicate_faces(m, either_direction); });
+            return part_of_mesh(mesh,
+                                [&](const Mesh& m) { return geometry::drop_duplicate_faces(m, either_direction); });
         },
         py::arg("mesh"), py::arg("either_direction") = true, doc::geometry::drop_duplicate_faces);
-    g.def("remove_small_components", &remove_small_components, py::arg("mesh"), py::kw_only(),
-          py::arg("min_faces") = 0, py::arg("min_area") = 0.0, py::arg("largest") = INT64_MAX,
-          py::arg("connection") = "edges", doc::geometry::remove_small_components);
+    g.def("remove_small_components", &remove_small_components, py::arg("mesh"), py::kw_only(), py::arg("min_faces") = 0,
+          py::arg("min_area") = 0.0, py::arg("largest") = INT64_MAX, py::arg("connection") = "edges",
+          doc::geometry::remove_small_components);
     g.def(
         "decimate",
         [](const MeshLike& mesh, int64_t faces, double max_error) {

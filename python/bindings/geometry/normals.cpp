@@ -1,5 +1,7 @@
 // stipple.geometry: normals of points and meshes, outliers, statistics, descriptors.
 
+#include "stipple/geometry/normals.h"
+
 #include <limits>
 
 #include "python/bindings/geometry/common.h"
@@ -7,7 +9,6 @@
 #include "stipple/geometry/dedupe.h"
 #include "stipple/geometry/fpfh.h"
 #include "stipple/geometry/mesh_normals.h"
-#include "stipple/geometry/normals.h"
 #include "stipple/geometry/outliers.h"
 #include "stipple/geometry/statistics.h"
 
@@ -36,8 +37,7 @@ struct UniqueResult {
 };
 struct StatisticsResult {
     static constexpr auto name = py::detail::const_name("ValueStatistics");
-    static constexpr const char* fields[] = {"count", "non_finite", "min",       "max",
-                                             "mean",  "deviation",  "percentiles"};
+    static constexpr const char* fields[] = {"count", "non_finite", "min", "max", "mean", "deviation", "percentiles"};
 };
 struct HistogramResult {
     static constexpr auto name = py::detail::const_name("Histogram");
@@ -81,11 +81,10 @@ Record<StatisticalOutliers> statistical_outliers(const ArrayLike& points_, int k
     const PointsArgument points(call, points_, "points");
     Mask keep(call, points.size());
     geometry::OutlierStatistics found;
-    call.run([&](Stream stream) {
-        found = geometry::statistical_outliers(points.view(), keep.view(), k, ratio, stream);
-    });
-    return record<StatisticalOutliers>(keep.give(call), number(found.kept), number(found.mean),
-                                       number(found.deviation), number(found.threshold));
+    call.run(
+        [&](Stream stream) { found = geometry::statistical_outliers(points.view(), keep.view(), k, ratio, stream); });
+    return record<StatisticalOutliers>(keep.give(call), number(found.kept), number(found.mean), number(found.deviation),
+                                       number(found.threshold));
 }
 
 Record<RadiusOutliers> radius_outliers(const ArrayLike& points_, float radius, int neighbours) {
@@ -147,8 +146,8 @@ Record<StatisticsResult> statistics_of(const ArrayLike& values_) {
     py::dict percentiles;
     for (size_t i = 0; i < found.percentiles.size(); ++i)
         percentiles[py::int_(geometry::ValueStatistics::kPercents[i])] = found.percentiles[i];
-    return record<StatisticsResult>(number(found.count), number(found.non_finite), number(found.min),
-                                    number(found.max), number(found.mean), number(found.deviation), percentiles);
+    return record<StatisticsResult>(number(found.count), number(found.non_finite), number(found.min), number(found.max),
+                                    number(found.mean), number(found.deviation), percentiles);
 }
 
 Record<HistogramResult> histogram_of(const ArrayLike& values_, int bins, double low, double high) {
@@ -225,8 +224,7 @@ void bind_normals(py::module_& g) {
           doc::geometry::radius_outliers);
     g.def("density_clusters", &density_clusters, py::arg("points"), py::arg("radius"), py::arg("min_points"),
           doc::geometry::density_clusters);
-    g.def("unique_points", &unique_points, py::arg("points"), py::arg("distance") = 0.f,
-          doc::geometry::unique_points);
+    g.def("unique_points", &unique_points, py::arg("points"), py::arg("distance") = 0.f, doc::geometry::unique_points);
     g.def("fpfh", &fpfh, py::arg("points"), py::arg("normals"), py::arg("radius"), doc::geometry::fpfh);
     g.def("fpfh_reversed", &fpfh_reversed, py::arg("descriptors"), doc::geometry::fpfh_reversed);
     g.def("statistics_of", &statistics_of, py::arg("values"), doc::geometry::statistics_of);

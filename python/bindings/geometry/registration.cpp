@@ -21,7 +21,7 @@ struct GlobalPoseResult {
 };
 struct GlobalResultRecord {
     static constexpr auto name = py::detail::const_name("GlobalResult");
-    static constexpr const char* fields[] = {"poses", "voxel",      "source_points", "target_points",
+    static constexpr const char* fields[] = {"poses",   "voxel",      "source_points", "target_points",
                                              "matches", "confidence", "other"};
 };
 struct LevelResult {
@@ -105,8 +105,8 @@ geometry::IcpResult icp(const CloudLike& source_, const py::object& target_, con
                         std::string_view metric, std::string_view kernel, double kernel_scale, double trim,
                         const py::object& levels, int normal_neighbours, double motion_tolerance,
                         double change_tolerance) {
-    const IcpOptions options = options_of(metric, kernel, kernel_scale, trim, levels, normal_neighbours,
-                                          motion_tolerance, change_tolerance);
+    const IcpOptions options =
+        options_of(metric, kernel, kernel_scale, trim, levels, normal_neighbours, motion_tolerance, change_tolerance);
     const CloudArgument source(source_, "source");
     const geometry::RigidTransform initial = rigid_of(initial_, "initial");
     if (py::isinstance<geometry::IcpTarget>(target_)) {
@@ -120,8 +120,8 @@ geometry::IcpResult icp(const CloudLike& source_, const py::object& target_, con
 geometry::IcpTarget make_target(const CloudLike& cloud_, std::string_view metric, std::string_view kernel,
                                 double kernel_scale, double trim, const py::object& levels, int normal_neighbours,
                                 double motion_tolerance, double change_tolerance) {
-    const IcpOptions options = options_of(metric, kernel, kernel_scale, trim, levels, normal_neighbours,
-                                          motion_tolerance, change_tolerance);
+    const IcpOptions options =
+        options_of(metric, kernel, kernel_scale, trim, levels, normal_neighbours, motion_tolerance, change_tolerance);
     const CloudArgument cloud(cloud_, "cloud");
     return without_gil([&] { return geometry::IcpTarget(cloud.cloud(), options); });
 }
@@ -172,7 +172,8 @@ void bind_results(py::module_& g) {
         .def_property_readonly(
             "transform", [](const Result& o) { return matrix_of(o.transform); },
             "[4, 4] float64, source to target, world coordinates.")
-        .def_readonly("fitness", &Result::fitness, "Share of the source's finite points (of the last level) with a pair.")
+        .def_readonly("fitness", &Result::fitness,
+                      "Share of the source's finite points (of the last level) with a pair.")
         .def_readonly("rmse", &Result::rmse, "Of the distances of these pairs; 0 without pairs.")
         .def_readonly("pairs", &Result::pairs)
         .def_readonly("iterations", &Result::iterations, "Of all levels.")
@@ -207,7 +208,8 @@ void bind_registration(py::module_& g) {
         .def(py::init(&make_target), py::arg("cloud"), py::kw_only(), py::arg("metric") = "plane",
              py::arg("kernel") = "tukey", py::arg("kernel_scale") = 0.0, py::arg("trim") = 1.0,
              py::arg("levels") = none, py::arg("normal_neighbours") = 12, py::arg("motion_tolerance") = 1e-5,
-             py::arg("change_tolerance") = 1e-6, "An io.PointCloud, indexed once for many sources, with icp's options.");
+             py::arg("change_tolerance") = 1e-6,
+             "An io.PointCloud, indexed once for many sources, with icp's options.");
     g.def("icp", &icp, py::arg("source"), py::arg("target"), py::arg("initial") = none, py::kw_only(),
           py::arg("metric") = "plane", py::arg("kernel") = "tukey", py::arg("kernel_scale") = 0.0,
           py::arg("trim") = 1.0, py::arg("levels") = none, py::arg("normal_neighbours") = 12,
@@ -218,7 +220,8 @@ void bind_registration(py::module_& g) {
             return geometry::kernel_weight(choice(kernel, "kernel", kKernels), residual, scale);
         },
         py::arg("kernel"), py::arg("residual"), py::arg("scale"),
-        "The weight of a residual by a robust kernel: \"none\", \"huber\", \"tukey\", \"cauchy\" or \"geman_mcclure\".");
+        "The weight of a residual by a robust kernel: \"none\", \"huber\", \"tukey\", \"cauchy\" or "
+        "\"geman_mcclure\".");
     g.def("automatic_levels", &automatic_levels, py::arg("radius"), doc::geometry::automatic_levels);
     g.def(
         "rms_radius", [](const CloudLike& c) { return geometry::rms_radius(CloudArgument(c, "cloud").cloud()); },

@@ -154,8 +154,8 @@ void bind_surfaces(py::module_& g) {
     g.def("voxelize_mesh", &voxelize_mesh, py::arg("mesh"), py::arg("size"), py::arg("origin") = zero,
           doc::geometry::voxelize_mesh);
     g.def("boundary_voxels", &boundary_voxels, py::arg("voxels"), doc::geometry::boundary_voxels);
-    g.def("voxel_mesh", &voxel_mesh, py::arg("voxels"), py::arg("size"), py::arg("origin") = zero,
-          py::arg("gap") = 0.0, doc::geometry::voxel_mesh);
+    g.def("voxel_mesh", &voxel_mesh, py::arg("voxels"), py::arg("size"), py::arg("origin") = zero, py::arg("gap") = 0.0,
+          doc::geometry::voxel_mesh);
     g.def("flood_fill", &flood_fill, py::arg("grid"), py::arg("start"), py::arg("value"), doc::geometry::flood_fill);
     g.def("morton_encode", &morton_encode, py::arg("cells"), doc::geometry::morton_encode);
     g.def("morton_decode", &morton_decode, py::arg("codes"), "The cells [n, 3] int32 of codes [n] uint64.");

@@ -51,8 +51,7 @@ void set_attribute(const AttributesObject& o, const std::string& name, const Arr
     if (!old) {
         o.list().push_back(std::move(made));
     } else if (old->dtype() == made.dtype() && old->components() == made.components()) {
-        if (made.rows() > 0)
-            std::memcpy(old->data(), made.data(), static_cast<size_t>(made.rows() * made.row_bytes()));
+        if (made.rows() > 0) std::memcpy(old->data(), made.data(), static_cast<size_t>(made.rows() * made.row_bytes()));
     } else {
         replace(*o.held, true, *old, std::move(made));
     }
@@ -162,8 +161,8 @@ py::object world_of(const CloudObject& o) {
 CloudObject select_points(const CloudObject& o, const ArrayLike& indices_) {
     Call call;
     const ArrayInfo info = call.any(indices_, "indices");
-    STIPPLE_REQUIRE(info.rank == 1 && info.device == Device{}, "indices: an array of shape {}; wanted is [k], on the CPU",
-                    shape_of(info));
+    STIPPLE_REQUIRE(info.rank == 1 && info.device == Device{},
+                    "indices: an array of shape {}; wanted is [k], on the CPU", shape_of(info));
     std::vector<int32_t> chosen;
     const int64_t count = info.shape[0], n = o.cloud().size();
     if (info.dtype == DType::boolean || info.dtype == DType::u8) {
@@ -182,7 +181,8 @@ CloudObject select_points(const CloudObject& o, const ArrayLike& indices_) {
     }
     const Reading reading(o.held);
     return give(without_gil([&] {
-        return select(reading.mesh().vertices, View<const int32_t, 1>(chosen.data(), {static_cast<int64_t>(chosen.size())}));
+        return select(reading.mesh().vertices,
+                      View<const int32_t, 1>(chosen.data(), {static_cast<int64_t>(chosen.size())}));
     }));
 }
 
@@ -222,11 +222,12 @@ py::object triangles_of(const MeshObject& o) {
 }
 
 void bind_attributes(py::module_& io) {
-    py::class_<AttributesObject>(io, "Attributes",
-                                 "The columns of a cloud or of the faces of a mesh, by name: a mapping of views, [n] or "
-                                 "[n, c], without a copy.\n\nWhat is assigned is copied once, of any element type; into "
-                                 "the column's own memory where type and shape are the same. A view keeps the cloud "
-                                 "alive, also when its column is gone.")
+    py::class_<AttributesObject>(
+        io, "Attributes",
+        "The columns of a cloud or of the faces of a mesh, by name: a mapping of views, [n] or "
+        "[n, c], without a copy.\n\nWhat is assigned is copied once, of any element type; into "
+        "the column's own memory where type and shape are the same. A view keeps the cloud "
+        "alive, also when its column is gone.")
         .def("__getitem__", &get_attribute, py::arg("name"))
         .def("__setitem__", &set_attribute, py::arg("name"), py::arg("array"))
         .def("__delitem__", &erase_attribute, py::arg("name"))
@@ -269,7 +270,10 @@ void bind_attributes(py::module_& io) {
 template <class Class>
 void add_column(Class& class_, const char* property, const char* name, const char* documentation) {
     class_.def_property(
-        property, [name](const CloudObject& o) { return attribute_or_none({o.held, false}, name); },
+        property,
+        [name](const CloudObject& o) {
+            return attribute_or_none({o.held, false}, name);
+        },
         [name](const CloudObject& o, const ArrayLike& array) {
             if (!array.is_none())
                 set_attribute({o.held, false}, name, array);
@@ -290,7 +294,8 @@ void bind_clouds(py::module_& io) {
     cloud
         .def(py::init(&make_cloud), py::arg("positions"), py::kw_only(), py::arg("origin") = nowhere,
              py::arg("attributes") = py::none(),
-             "positions [n, 3] float32, any strides; attributes a dict of [n] or [n, c] arrays. A cloud owns its memory: "
+             "positions [n, 3] float32, any strides; attributes a dict of [n] or [n, c] arrays. A cloud owns its "
+             "memory: "
              "all of it is copied, once. What is read from it (positions, attributes) is not. CPU.")
         .def_property("positions", &positions_of, &set_positions,
                       "[n, 3] float32 about the origin: a view that keeps the cloud alive. Assigning copies into it.")
@@ -299,13 +304,17 @@ void bind_clouds(py::module_& io) {
             [](const CloudObject& o, const NumbersLike& origin) { o.cloud().origin = numbers_of<3>(origin, "origin"); },
             "Added to every position: assigning it moves all points in the world. (move_origin keeps their places.)")
         .def_property_readonly(
-            "attributes", [](const CloudObject& o) { return AttributesObject{o.held, false}; },
+            "attributes",
+            [](const CloudObject& o) {
+                return AttributesObject{o.held, false};
+            },
             "The columns by name: cloud.attributes[\"intensity\"]. Views, without a copy.")
         .def_property_readonly(
             "facts", [](const CloudObject& o) { return facts_of(o.cloud().facts); },
             "What the file said about all points together: a dict, made anew each time.")
-        .def("forget_place", [](const CloudObject& o) { o.cloud().facts.forget_place(); },
-             "For points that were moved: drops what told their place (coordinate system, grid, viewpoint).")
+        .def(
+            "forget_place", [](const CloudObject& o) { o.cloud().facts.forget_place(); },
+            "For points that were moved: drops what told their place (coordinate system, grid, viewpoint).")
         .def("world", &world_of, "origin + positions, [n, 3] float64, a new array.")
         .def("select", &select_points, py::arg("indices"),
              "The points at indices (int32 or int64 [k]), or where a mask [n] is true, with all that they carry.")
@@ -342,24 +351,38 @@ void bind_clouds(py::module_& io) {
     add_column(cloud, "colors", "color", "attributes[\"color\"], uint8, uint16 or float32 [n, 3 or 4], or None.");
 
     py::class_<MeshObject>(io, "Mesh", "A cloud with triangles, and attributes of its faces.")
-        .def(py::init(&make_mesh), py::arg("vertices"), py::arg("triangles"), py::kw_only(), py::arg("origin") = nowhere,
-             py::arg("attributes") = py::none(), py::arg("face_attributes") = py::none(),
-             "vertices [n, 3] float32 or a PointCloud, triangles [m, 3] int32 or int64, each index in [0, n); attributes "
+        .def(py::init(&make_mesh), py::arg("vertices"), py::arg("triangles"), py::kw_only(),
+             py::arg("origin") = nowhere, py::arg("attributes") = py::none(), py::arg("face_attributes") = py::none(),
+             "vertices [n, 3] float32 or a PointCloud, triangles [m, 3] int32 or int64, each index in [0, n); "
+             "attributes "
              "as PointCloud takes them. A mesh owns its memory: all of it is copied, once. CPU.")
-        .def_property_readonly("vertices", [](const MeshObject& o) { return CloudObject{o.held}; },
-                               "The points, with their attributes and origin: a PointCloud of the same memory.")
-        .def_property_readonly("positions", [](const MeshObject& o) { return positions_of({o.held}); },
-                               "Of the vertices, [n, 3] float32: a view.")
-        .def_property_readonly("origin", [](const MeshObject& o) { return tuple_of(o.mesh().vertices.origin); },
-                               "Of the vertices.")
-        .def_property_readonly("attributes", [](const MeshObject& o) { return AttributesObject{o.held, false}; },
-                               "Of the vertices.")
+        .def_property_readonly(
+            "vertices", [](const MeshObject& o) { return CloudObject{o.held}; },
+            "The points, with their attributes and origin: a PointCloud of the same memory.")
+        .def_property_readonly(
+            "positions", [](const MeshObject& o) { return positions_of({o.held}); },
+            "Of the vertices, [n, 3] float32: a view.")
+        .def_property_readonly(
+            "origin", [](const MeshObject& o) { return tuple_of(o.mesh().vertices.origin); }, "Of the vertices.")
+        .def_property_readonly(
+            "attributes",
+            [](const MeshObject& o) {
+                return AttributesObject{o.held, false};
+            },
+            "Of the vertices.")
         .def_property_readonly("triangles", &triangles_of, "[m, 3] int32: a view that keeps the mesh alive.")
-        .def_property_readonly("face_attributes", [](const MeshObject& o) { return AttributesObject{o.held, true}; },
-                               "Of the faces, each with m rows.")
-        .def_property_readonly("faces", [](const MeshObject& o) { return o.mesh().faces(); }, "How many triangles.")
-        .def("bounds", [](const MeshObject& o) { return bounds({o.held}); }, doc::core::bounds_of)
-        .def("validate", [](const MeshObject& o) { validate(o.mesh()); }, doc::core::validate)
+        .def_property_readonly(
+            "face_attributes",
+            [](const MeshObject& o) {
+                return AttributesObject{o.held, true};
+            },
+            "Of the faces, each with m rows.")
+        .def_property_readonly(
+            "faces", [](const MeshObject& o) { return o.mesh().faces(); }, "How many triangles.")
+        .def(
+            "bounds", [](const MeshObject& o) { return bounds({o.held}); }, doc::core::bounds_of)
+        .def(
+            "validate", [](const MeshObject& o) { validate(o.mesh()); }, doc::core::validate)
         .def(
             "copy",
             [](const MeshObject& o) {

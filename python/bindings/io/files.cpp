@@ -14,16 +14,17 @@ namespace {
 
 struct NamedLimit {
     const char* name;
-    int64_t io::Limits::* member;
+    int64_t io::Limits::*member;
 };
-#define LIMIT(name) {#name, &io::Limits::name}
+#define LIMIT(name) \
+    { #name, &io::Limits::name }
 constexpr NamedLimit kLimits[] = {
-    LIMIT(max_points),       LIMIT(max_token),         LIMIT(max_line),        LIMIT(max_header),
-    LIMIT(max_properties),   LIMIT(max_polygon),       LIMIT(max_npy_header),  LIMIT(max_zip_entries),
-    LIMIT(max_inflated),     LIMIT(max_inflation),     LIMIT(max_tensor_rank), LIMIT(max_tensors),
-    LIMIT(max_tensor_header), LIMIT(max_metadata),     LIMIT(max_json_depth),  LIMIT(max_image_side),
-    LIMIT(max_image_pixels), LIMIT(max_vlrs),          LIMIT(max_las_records), LIMIT(max_record),
-    LIMIT(max_features),     LIMIT(max_transforms),    LIMIT(max_views),
+    LIMIT(max_points),        LIMIT(max_token),      LIMIT(max_line),        LIMIT(max_header),
+    LIMIT(max_properties),    LIMIT(max_polygon),    LIMIT(max_npy_header),  LIMIT(max_zip_entries),
+    LIMIT(max_inflated),      LIMIT(max_inflation),  LIMIT(max_tensor_rank), LIMIT(max_tensors),
+    LIMIT(max_tensor_header), LIMIT(max_metadata),   LIMIT(max_json_depth),  LIMIT(max_image_side),
+    LIMIT(max_image_pixels),  LIMIT(max_vlrs),       LIMIT(max_las_records), LIMIT(max_record),
+    LIMIT(max_features),      LIMIT(max_transforms), LIMIT(max_views),
 };
 #undef LIMIT
 
@@ -84,7 +85,8 @@ MeshObject parse(const py::bytes& data, const py::object& format_, int64_t item,
                           static_cast<size_t>(PyBytes_GET_SIZE(data.ptr())));
     io::Warnings warnings;
     Mesh made = without_gil([&] {
-        const io::FormatInfo& info = io::info_of(given ? *given : io::format_by_content(bytes.first(std::min<size_t>(bytes.size(), 4096))));
+        const io::FormatInfo& info =
+            io::info_of(given ? *given : io::format_by_content(bytes.first(std::min<size_t>(bytes.size(), 4096))));
         STIPPLE_REQUIRE(info.parse, "format: {} is read from files alone", info.name);
         io::MemorySource source(bytes);
         io::ByteReader reader(source, options.limits);
@@ -165,7 +167,8 @@ io::ReadOptions read_options(int64_t item, const py::object& limits, const py::o
     options.limits = limits_of(limits);
     options.item = item;
     if (!on_progress.is_none())
-        options.on_progress = [kept = keep(on_progress), function = py::handle(on_progress)](int64_t done, int64_t total) {
+        options.on_progress = [kept = keep(on_progress), function = py::handle(on_progress)](int64_t done,
+                                                                                             int64_t total) {
             const py::gil_scoped_acquire acquired;
             function(done, total);
         };
@@ -191,10 +194,11 @@ void bind_files(py::module_& io) {
            py::arg("on_progress") = none, doc::io::load_cloud);
     io.def("load_mesh", &load_mesh, py::arg("path"), py::kw_only(), py::arg("item") = -1, py::arg("limits") = none,
            py::arg("on_progress") = none, doc::io::load_mesh);
-    io.def("parse", &parse, py::arg("data"), py::kw_only(), py::arg("format") = none, py::arg("item") = -1,
-           py::arg("limits") = none,
-           "A file that lies in memory as bytes: load() for what came over a network or out of an archive. The format is "
-           "told by name or by the first bytes (PLY, PCD, OFF, LAS, NPY, NPZ).");
+    io.def(
+        "parse", &parse, py::arg("data"), py::kw_only(), py::arg("format") = none, py::arg("item") = -1,
+        py::arg("limits") = none,
+        "A file that lies in memory as bytes: load() for what came over a network or out of an archive. The format is "
+        "told by name or by the first bytes (PLY, PCD, OFF, LAS, NPY, NPZ).");
     io.def("save", &save, py::arg("path"), py::arg("mesh"), py::kw_only(), py::arg("format") = none,
            py::arg("overwrite") = false, py::arg("ascii") = false, py::arg("compressed") = false,
            py::arg("keep_16_bit") = false, py::arg("scale") = none, py::arg("offset") = none, doc::io::save);
@@ -203,17 +207,18 @@ void bind_files(py::module_& io) {
            py::arg("offset") = none, doc::io::write);
     io.def("formats", &formats, "The formats of clouds and meshes as dicts: name, extensions, holds, keeps.");
     io.def(
-        "format_by_extension", [](const PathLike& path) { return name_of_format(io::format_by_extension(path_of(path))); },
-        py::arg("path"), doc::io::format_by_extension);
+        "format_by_extension",
+        [](const PathLike& path) { return name_of_format(io::format_by_extension(path_of(path))); }, py::arg("path"),
+        doc::io::format_by_extension);
     io.def(
         "format_to_write", [](const PathLike& path) { return name_of_format(io::format_to_write(path_of(path))); },
         py::arg("path"), doc::io::format_to_write);
     io.def(
         "format_by_content",
         [](const py::bytes& head) {
-            return name_of_format(io::format_by_content(
-                {reinterpret_cast<const std::byte*>(PyBytes_AS_STRING(head.ptr())),
-                 static_cast<size_t>(PyBytes_GET_SIZE(head.ptr()))}));
+            return name_of_format(
+                io::format_by_content({reinterpret_cast<const std::byte*>(PyBytes_AS_STRING(head.ptr())),
+                                       static_cast<size_t>(PyBytes_GET_SIZE(head.ptr()))}));
         },
         py::arg("head"), doc::io::format_by_content);
     io.def(
