@@ -36,7 +36,7 @@ CountsLike = Union[int, Sequence[int]]
 
 def clean(signature):
     """pybind11's text as valid Python."""
-    text = re.sub(r"\b(?:stipple|_stipple)\.(?:_stipple\.)?(?:(?:ops|io|geometry|picture)\.)?(\w+)", r"\1", signature)
+    text = re.sub(r"\b(?:stipple|_stipple)\.(?:_stipple\.)?(?:[a-z]+\.)?(\w+)", r"\1", signature)
     text = re.sub(r"<[^<>]*>", "...", text)
     text = re.sub(r"= (?:inf|nan)\b", "= ...", text)
     text = re.sub(r": (\w+) = None", r": \1 | None = None", text)

@@ -51,4 +51,26 @@ PYBIND11_MODULE(_stipple, module) {
     bind_figures(picture);
     bind_charts(picture);
     bind_cameras(io);
+    py::module_ metrics = add_folder(module, "metrics", "Measures of clouds: docs/metrics.md.");
+    bind_metrics_points(metrics);
+    bind_metrics_surface(metrics);
+    bind_metrics_recognition(metrics);
+    bind_metrics_evaluate(metrics);
+    py::module_ network = add_folder(module, "network", "Networks as data, and their weights.");
+    bind_network(network);
+    bind_builder(network);
+    bind_network_weights(network);
+    py::module_ models = add_folder(module, "models", "Networks by name.");
+    bind_models(models);
+    py::module_ engine = add_folder(module, "engine", "Networks compiled for a device: docs/engine.md.");
+    bind_calibration(engine);
+    bind_engine(engine);
+    py::module_ radiance = add_folder(module, "radiance", "Voxel radiance fields: docs/radiance.md.");
+    bind_radiance_field(radiance);
+    bind_radiance_training(radiance);
+    py::module_ tasks = add_folder(module, "tasks", "What the program's commands do.");
+    bind_tasks_networks(tasks);
+    bind_tasks_clouds(tasks);
+    bind_tasks_registration(tasks);
+    bind_tasks_evaluation(tasks);
 }

@@ -34,6 +34,27 @@ void bind_scans(py::module_& geometry);
 void bind_figures(py::module_& picture);  // picture/
 void bind_charts(py::module_& picture);
 
+void bind_metrics_points(py::module_& metrics);  // metrics/
+void bind_metrics_surface(py::module_& metrics);
+void bind_metrics_recognition(py::module_& metrics);
+void bind_metrics_evaluate(py::module_& metrics);
+
+void bind_network(py::module_& network);  // network/
+void bind_builder(py::module_& network);
+void bind_network_weights(py::module_& network);
+void bind_models(py::module_& models);
+
+void bind_calibration(py::module_& engine);  // engine/
+void bind_engine(py::module_& engine);
+
+void bind_radiance_field(py::module_& radiance);  // radiance/
+void bind_radiance_training(py::module_& radiance);
+
+void bind_tasks_networks(py::module_& tasks);  // tasks/
+void bind_tasks_clouds(py::module_& tasks);
+void bind_tasks_registration(py::module_& tasks);
+void bind_tasks_evaluation(py::module_& tasks);
+
 /// stipple.NAME as a module of its own within the library; functions bound in it say that they are stipple.NAME's.
 py::module_ add_folder(py::module_& module, const char* name, const char* documentation);
 

@@ -12,7 +12,7 @@ from ._stipple import (
 )
 
 #: Modules of the package, imported when they are first used.
-_FOLDERS = ("geometry", "io", "ops", "picture")
+_FOLDERS = ("engine", "geometry", "io", "metrics", "models", "network", "ops", "picture", "radiance", "tasks")
 #: Those that need a package of the same name.
 _BESIDE = ("dask", "torch")
 
