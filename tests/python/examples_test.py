@@ -16,19 +16,26 @@ def run(script, folder):
     return done.stdout
 
 
+def same_size(name, folder):
+    """The picture beside the script is one that it makes; pixels may differ in their last bits between machines."""
+    shown, made = io.load_image(EXAMPLES / name).numpy(), io.load_image(folder / name).numpy()
+    assert shown.shape == made.shape, f"make examples/python/{name} again"
+    assert abs(shown.astype(int) - made).mean() < 3
+
+
 def test_scan_to_mesh(tmp_path):
     told = run("scan_to_mesh.py", tmp_path)
     assert "watertight: True" in told
     made = tmp_path / "scan_to_mesh"
     assert geometry.check_mesh(io.load_mesh(made / "mesh.ply")).is_watertight
-    assert io.load_image(made / "scan_to_mesh.png").width > 900
+    same_size("scan_to_mesh.jpg", made)
 
 
 def test_align_two_scans(tmp_path):
     told = run("align_two_scans.py", tmp_path)
     off = float(told.split("off the truth by ")[1].split()[0])
     assert off < 2
-    assert io.load_image(tmp_path / "align_two_scans" / "align_two_scans.png").width > 700
+    same_size("align_two_scans.jpg", tmp_path / "align_two_scans")
 
 
 def test_every_script_has_a_test():
