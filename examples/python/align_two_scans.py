@@ -41,6 +41,6 @@ after = geometry.merge_clouds([moved, target], missing="drop")
 figure = picture.draw_figure(
     [{"cloud": before, "caption": "as they came", "color_by": "scan"},
      {"cloud": after, "caption": "registered", "color_by": "scan"}],
-    panel_width=420, panel_height=420, shared_camera=False, legend=False, color_map="coolwarm")
-figure.image.save(output / "align_two_scans.png", overwrite=True)
+    panel_width=400, panel_height=400, shared_camera=False, legend=False, color_map="coolwarm")
+figure.image.save(output / "align_two_scans.jpg", overwrite=True)
 io.save(output / "moved.ply", moved, overwrite=True)

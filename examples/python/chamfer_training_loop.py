@@ -58,7 +58,7 @@ print(f"chamfer {losses[0]:.4f} at first, {losses[-1]:.5f} after {arguments.step
 panels = [{"cloud": io.PointCloud(np.array(cloud)), "caption": f"after step {step}"} for step, cloud in seen.items()]
 panels.append({"cloud": io.PointCloud(target.cpu().numpy()), "caption": "the scan"})
 figure = picture.draw_figure(panels, panel_width=320, panel_height=320, columns=4, legend=False)
-figure.image.save(output / "clouds.png", overwrite=True)
+figure.image.save(output / "chamfer_training_loop.jpg", overwrite=True)
 chart = picture.draw_chart([{"name": "chamfer distance", "x": list(range(1, len(losses) + 1)), "y": losses}],
                            x="step", y={"label": "chamfer distance, squared", "logarithmic": True}, title="Loss")
 chart.save(output / "loss.png", overwrite=True)

@@ -58,7 +58,7 @@ def main():
     chart = picture.draw_chart([{"name": "500 points", "values": [score["cd"] for score in before]},
                                 {"name": "2,000 points of them", "values": [score["cd"] for score in after]}],
                                groups=names, y="chamfer distance to the scan", title="Thinned, and made denser again")
-    chart.save(output / "scores.png", overwrite=True)
+    chart.save(output / "folder_over_dask.jpg", overwrite=True)
 
 
 if __name__ == "__main__":  # workers import this file

@@ -49,5 +49,5 @@ figure = picture.draw_figure(
     [{"cloud": cloud, "caption": "scan", "color_by": "stray"},
      {"cloud": clean, "caption": "clean, with normals", "color_by": "normal"},
      {"mesh": mesh, "caption": f"mesh of {mesh.faces} faces"}],
-    panel_width=360, panel_height=360, columns=3, legend=False)
-figure.image.save(output / "scan_to_mesh.png", overwrite=True)
+    panel_width=320, panel_height=280, columns=3, legend=False, color_map="coolwarm")
+figure.image.save(output / "scan_to_mesh.jpg", overwrite=True)

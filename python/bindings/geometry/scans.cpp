@@ -42,8 +42,8 @@ Record<PlanesResult> find_planes(const CloudLike& cloud_, double distance, int64
     auto found = without_gil([&] { return geometry::find_planes(cloud.cloud(), options); });
     py::list planes;
     for (const geometry::PlaneSegment& plane : found.planes)
-        planes.append(record<PlaneResult>(tuple_of(plane.normal), number(plane.offset), number(plane.points),
-                                          number(plane.rms)));
+        planes.append(
+            record<PlaneResult>(tuple_of(plane.normal), number(plane.offset), number(plane.points), number(plane.rms)));
     return record<PlanesResult>(planes, numpy_of(std::move(found.labels)));
 }
 
@@ -214,9 +214,8 @@ void bind_scans(py::module_& g) {
     const py::none none;
     g.def("find_planes", &find_planes, py::arg("cloud"), py::kw_only(), py::arg("distance"), py::arg("count") = 0,
           py::arg("min_points") = 3, py::arg("trials") = 0, py::arg("seed") = 0, doc::geometry::find_planes);
-    g.def("find_ground", &find_ground, py::arg("cloud"), py::kw_only(), py::arg("cell") = 1.0,
-          py::arg("window") = 40.0, py::arg("slope") = 0.3, py::arg("step") = 0.3, py::arg("height") = 0.25,
-          doc::geometry::find_ground);
+    g.def("find_ground", &find_ground, py::arg("cloud"), py::kw_only(), py::arg("cell") = 1.0, py::arg("window") = 40.0,
+          py::arg("slope") = 0.3, py::arg("step") = 0.3, py::arg("height") = 0.25, doc::geometry::find_ground);
     g.def("sides_of", &sides_of, py::arg("cloud"), py::kw_only(), py::arg("box") = none, py::arg("sphere") = none,
           py::arg("polygon") = none, doc::geometry::sides_of);
     g.def("parse_polygon", &parse_polygon, py::arg("text"), doc::geometry::parse_polygon);

@@ -177,9 +177,10 @@ void bind_arrays(py::module_& io) {
     add_record<TensorFileResult>(io);
     add_record<CloudSetResult>(io);
     const py::none none;
-    io.def("load_npy", &load_npy, py::arg("path"), py::kw_only(), py::arg("limits") = none,
-           "The array of a .npy file, which the numpy array owns: parse_npy_array. Nothing is evaluated, and a header is "
-           "checked before anything is allocated.");
+    io.def(
+        "load_npy", &load_npy, py::arg("path"), py::kw_only(), py::arg("limits") = none,
+        "The array of a .npy file, which the numpy array owns: parse_npy_array. Nothing is evaluated, and a header is "
+        "checked before anything is allocated.");
     io.def("load_npz", &load_npz, py::arg("path"), py::kw_only(), py::arg("limits") = none,
            "The arrays of a .npz file by name: parse_npz_arrays, with its checks of sizes and checksums.");
     io.def("save_npz", &save_npz, py::arg("path"), py::arg("arrays"), py::kw_only(), py::arg("overwrite") = false,

@@ -16,8 +16,8 @@ namespace {
 
 struct ModelResult {
     static constexpr auto name = py::detail::const_name("ColmapModel");
-    static constexpr const char* fields[] = {"cameras", "images", "ids", "positions", "colors", "errors",
-                                             "track_offsets", "track"};
+    static constexpr const char* fields[] = {"cameras", "images", "ids",           "positions",
+                                             "colors",  "errors", "track_offsets", "track"};
 };
 
 Overwrite overwriting(bool overwrite) {
@@ -67,7 +67,7 @@ Record<ModelResult> load_colmap(const PathLike& folder_, const py::object& form_
     const std::string folder = path_of(folder_, "folder");
     constexpr Word<io::ColmapForm> kForms[] = {{"text", io::ColmapForm::text}, {"binary", io::ColmapForm::binary}};
     const std::string_view found_form = form_.is_none() ? form_of(folder) : std::string_view();
-    const io::ColmapForm form = !form_.is_none() ? choice(form_.cast<std::string>(), "form", kForms)
+    const io::ColmapForm form = !form_.is_none()         ? choice(form_.cast<std::string>(), "form", kForms)
                                 : found_form == "binary" ? io::ColmapForm::binary
                                                          : io::ColmapForm::text;
     io::ColmapModel model = without_gil([&] { return io::load_colmap(folder, form); });
@@ -147,8 +147,7 @@ void bind_cameras(py::module_& io) {
     io.def(
         "has_colmap", [](const PathLike& folder) { return !form_of(path_of(folder, "folder")).empty(); },
         py::arg("folder"), doc::io::has_colmap);
-    io.def("load_colmap", &load_colmap, py::arg("folder"), py::kw_only(), py::arg("form") = none,
-           doc::io::load_colmap);
+    io.def("load_colmap", &load_colmap, py::arg("folder"), py::kw_only(), py::arg("form") = none, doc::io::load_colmap);
     io.def("load_transforms", &load_transforms, py::arg("path"), py::kw_only(), py::arg("limits") = none,
            doc::io::parse_transforms);
 }

@@ -13,10 +13,10 @@ namespace {
 
 struct SummaryResult {
     static constexpr auto name = py::detail::const_name("LasSummary");
-    static constexpr const char* fields[] = {"minor",     "point_format", "system",   "software",
-                                             "year",      "day",          "scale",    "offset",
-                                             "coordinate_system", "epsg", "has_time", "records",
-                                             "extended_records", "returns", "classes"};
+    static constexpr const char* fields[] = {
+        "minor",    "point_format", "system",           "software",          "year",
+        "day",      "scale",        "offset",           "coordinate_system", "epsg",
+        "has_time", "records",      "extended_records", "returns",           "classes"};
 };
 
 /// A reader, and what must live as long.
@@ -188,15 +188,19 @@ void bind_streams(py::module_& io) {
         .def("__iter__", [](const py::object& o) { return o; })
         .def("__next__", &next_chunk)
         .def("__len__", [](ReaderObject& o) { return o.open().points(); })
-        .def("close", [](ReaderObject& o) {
-            STIPPLE_REQUIRE(!o.is_busy, "another thread reads from it");
-            o.reader.reset();
-        }, "Closes the file.")
+        .def(
+            "close",
+            [](ReaderObject& o) {
+                STIPPLE_REQUIRE(!o.is_busy, "another thread reads from it");
+                o.reader.reset();
+            },
+            "Closes the file.")
         .def("__enter__", [](const py::object& o) { return o; })
         .def("__exit__", [](ReaderObject& o, const py::args&) { o.reader.reset(); });
-    py::class_<WriterObject>(io, "CloudWriter",
-                             "Writes a cloud chunk by chunk. Nothing appears at the path before finish().\n\nAs a "
-                             "context manager it finishes at the end of the block, and leaves nothing after an exception.")
+    py::class_<WriterObject>(
+        io, "CloudWriter",
+        "Writes a cloud chunk by chunk. Nothing appears at the path before finish().\n\nAs a "
+        "context manager it finishes at the end of the block, and leaves nothing after an exception.")
         .def(py::init(&open_writer), py::arg("path"), py::kw_only(), py::arg("format") = none,
              py::arg("overwrite") = false, py::arg("ascii") = false, py::arg("compressed") = false,
              py::arg("keep_16_bit") = false, py::arg("scale") = none, py::arg("offset") = none, "Options as of save.")
@@ -209,9 +213,8 @@ void bind_streams(py::module_& io) {
         });
     io.def("copy_cloud", &copy_cloud, py::arg("reader"), py::arg("writer"), doc::io::copy_cloud);
     io.def(
-        "is_las",
-        [](const PathLike& path, const std::string& from) { return io::is_las(path_of(path), from); }, py::arg("path"),
-        py::arg("from_format") = "", doc::io::is_las);
+        "is_las", [](const PathLike& path, const std::string& from) { return io::is_las(path_of(path), from); },
+        py::arg("path"), py::arg("from_format") = "", doc::io::is_las);
     io.def("summarise_las", &summarise_las, py::arg("cloud"), doc::io::summarise_las);
     io.def("las_class_name", &io::las_class_name, py::arg("number"), doc::io::las_class_name);
 }

@@ -135,7 +135,8 @@ void bind_charts(py::module_& p) {
           "A chart of curves, or with groups=[names] of bars: docs of stipple/picture/chart.h.\n\n"
           "series   dicts: name, x, y, right, markers, dashed, color; of bars name, values, color\n"
           "x, y, right  axes: a label, or a dict of label, unit, logarithmic, range\n"
-          "title, and of bars group_label, value_labels; width, height, dark, background, text_size, line_width, grid and\n"
+          "title, and of bars group_label, value_labels; width, height, dark, background, text_size, line_width, grid "
+          "and\n"
           "legend (\"automatic\", \"above\", \"none\") as of ChartStyle. Returns an Image.");
     p.def("training_chart", &training_chart, py::arg("losses"), py::arg("scores") = py::none(), py::arg("title") = "",
           py::arg("score_label") = "accuracy", doc::picture::training_chart);

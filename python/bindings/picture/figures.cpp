@@ -109,9 +109,8 @@ void read_inset(const py::object& given, FigureStyle& style) {
 
 /// What keywords say; the default panel is of one picture.
 FigureStyle style_of(Options& options) {
-    constexpr Word<picture::EyeDome> kDomes[] = {{"automatic", picture::EyeDome::automatic},
-                                                 {"on", picture::EyeDome::on},
-                                                 {"off", picture::EyeDome::off}};
+    constexpr Word<picture::EyeDome> kDomes[] = {
+        {"automatic", picture::EyeDome::automatic}, {"on", picture::EyeDome::on}, {"off", picture::EyeDome::off}};
     FigureStyle style;
     options.set("panel_width", style.panel_width);
     options.set("panel_height", style.panel_height);
@@ -225,20 +224,22 @@ void bind_figures(py::module_& p) {
              "Writes PNG or JPEG by the extension, atomically.")
         .def("png", &png_of, "The bytes of a PNG file.")
         .def("_repr_png_", &png_of)
-        .def_property_readonly("width", [](const ImageObject& o) { return o.image->width(); }, "Pixels.")
-        .def_property_readonly("height", [](const ImageObject& o) { return o.image->height(); }, "Pixels.")
-        .def_property_readonly("channels", [](const ImageObject& o) { return o.image->channels(); },
-                               "1 grey, 3 RGB, 4 RGBA.")
-        .def_property_readonly("__array_interface__",
-                               [](const ImageObject& o) { return py::object(pixels_of(o).attr("__array_interface__")); })
+        .def_property_readonly(
+            "width", [](const ImageObject& o) { return o.image->width(); }, "Pixels.")
+        .def_property_readonly(
+            "height", [](const ImageObject& o) { return o.image->height(); }, "Pixels.")
+        .def_property_readonly(
+            "channels", [](const ImageObject& o) { return o.image->channels(); }, "1 grey, 3 RGB, 4 RGBA.")
+        .def_property_readonly(
+            "__array_interface__",
+            [](const ImageObject& o) { return py::object(pixels_of(o).attr("__array_interface__")); })
         .def("__repr__", [](const ImageObject& o) {
             return fmt::format("stipple.picture.Image({} x {}, {} channels)", o.image->width(), o.image->height(),
                                o.image->channels());
         });
     p.def("draw_figure", &draw_figure, py::arg("panels"), doc::picture::draw_figure);
     p.def(
-        "draw_cloud",
-        [](const CloudLike& cloud, const py::kwargs& style) { return draw_one(cloud, "cloud", style); },
+        "draw_cloud", [](const CloudLike& cloud, const py::kwargs& style) { return draw_one(cloud, "cloud", style); },
         py::arg("cloud"), doc::picture::draw_cloud);
     p.def(
         "draw_mesh", [](const MeshLike& mesh, const py::kwargs& style) { return draw_one(mesh, "mesh", style); },
