@@ -13,7 +13,6 @@ there at all. An output that exists is refused before anything runs, unless `ove
 Every task is done alone and may be done again: when a worker dies, Dask gives what it had to others, and the result is
 the same. A task uses one thread, for Dask runs as many tasks as there are threads; `threads` changes that.
 """
-import copyreg as _copyreg
 import functools as _functools
 import os as _os
 
@@ -23,18 +22,6 @@ from dask.delayed import Delayed as _Delayed
 from . import _stipple, io
 
 __all__ = ["classify", "metrics", "read", "sample", "upsample"]
-
-
-def _make_cloud(positions, origin, attributes):
-    return io.PointCloud(positions, origin=origin, attributes=attributes)
-
-
-def _reduce_cloud(cloud):
-    return _make_cloud, (cloud.positions, cloud.origin, {name: cloud.attributes[name] for name in cloud.attributes})
-
-
-# Clouds travel between workers as their arrays. What a file said about all points together stays behind.
-_copyreg.pickle(io.PointCloud, _reduce_cloud)
 
 
 def _extensions():
