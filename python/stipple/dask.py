@@ -7,8 +7,9 @@
 
 Inputs are a folder (the files that stipple reads, by name; not those of folders in it), a path, or a list of paths and of
 delayed clouds, so that steps follow each other without files between them. A step gives delayed clouds, or with `output`,
-a folder that all workers see, the delayed paths of the files that it writes there: named after the inputs, whole or not
-there at all. An output that exists is refused before anything runs, unless `overwrite` allows it.
+a folder that all workers see, the delayed paths of the files that it writes there: named after the inputs, and under these
+names whole or not there at all (a worker that is killed while it writes leaves a hidden .tmp file). An output that
+exists is refused before anything runs, unless `overwrite` allows it.
 
 Every task is done alone and may be done again: when a worker dies, Dask gives what it had to others, and the result is
 the same. A task uses one thread, for Dask runs as many tasks as there are threads; `threads` changes that.
