@@ -12,9 +12,10 @@ set -euo pipefail
 build=(g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev
        zlib1g-dev libpng-dev libjpeg-dev libhdf5-dev libeigen3-dev libembree-dev)
 test=(libgtest-dev clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev python3 python3-numpy python3-h5py python3-open3d
+      pybind11-dev python3-dev python3-pytest python3-hypothesis python3-scipy python3-distributed
       jq locales libfaketime util-linux procps dpkg-dev file git)
-learn=(libtorch-dev libgloo-dev libopenblas0-openmp)  # without OpenBLAS, products run thirty times slower
-bench=(libbenchmark-dev libpcl-dev libopen3d-dev libnanoflann-dev libflann-dev libcgal-dev liblz4-dev libtbb-dev python3-scipy)
+learn=(libtorch-dev libgloo-dev libopenblas0-openmp python3-torch)  # without OpenBLAS, products run thirty times slower
+bench=(libbenchmark-dev libpcl-dev libopen3d-dev libnanoflann-dev libflann-dev libcgal-dev liblz4-dev libtbb-dev)
 
 case "${1:-build}" in
     build) packages=("${build[@]}") ;;

@@ -5,6 +5,7 @@
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/network_options.h"
 #include "stipple/cli/common/profile_report.h"
+#include "stipple/cli/common/shard.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/evaluate/class_report.h"
 #include "stipple/data/class_names.h"
@@ -18,7 +19,7 @@ namespace {
 constexpr const char* kUnlike = "unlike anything it was trained on";
 
 struct ClassifyOptions {
-    std::string model, names, picture, profile;
+    std::string model, names, picture, profile, shard;
     std::vector<std::string> inputs;
     CloudArguments clouds;
     PoseArguments pose;
@@ -170,6 +171,11 @@ Image draw(const Answers& answers, const tasks::CloudOptions& options, const dat
 
 Result run_classify(const ClassifyOptions& options, const Common& common) {
     require_one_stdin(options.inputs);
+    const Shard shard = parse_shard(options.shard);
+    std::vector<data::CloudEntry> entries = data::list_clouds(options.inputs);
+    const size_t all = entries.size();
+    keep_shard(shard, entries);
+    if (entries.empty()) return nothing_of_shard(options.shard, all);
     const tasks::CloudOptions clouds = cloud_options(options.clouds, common);
     STIPPLE_REQUIRE(options.batch >= 1 && options.batch <= 65536, "--batch must be 1 to 65536, got {}", options.batch);
     require_picture(options.picture, common);
@@ -187,7 +193,7 @@ Result run_classify(const ClassifyOptions& options, const Common& common) {
     STIPPLE_REQUIRE(options.top >= 1 && options.top <= classifier.classes(), "--top must be 1 to {}, got {}",
                     classifier.classes(), options.top);
     const tasks::ModelOrEngine& source = classifier.runner().source();
-    Answers answers{.entries = data::list_clouds(options.inputs),
+    Answers answers{.entries = std::move(entries),
                     .names = data::class_names(source.metadata(), options.names, classifier.classes()),
                     .poses = options.pose.poses(classifier.up()),
                     .up = classifier.up(),
@@ -231,6 +237,7 @@ Command add_classify(Arguments& root, Common& common) {
     add_cloud_options(app, options->clouds);
     add_precision(app, options->precision);
     app.option("--batch", options->batch, "Clouds at a time");
+    add_shard(app, options->shard);
     add_profile(app, options->profile);
     app.footer(
         "A cloud that is unlike anything the network was trained on is said to be so, where its weights tell.\n"

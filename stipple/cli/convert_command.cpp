@@ -3,6 +3,7 @@
 
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/files.h"
+#include "stipple/cli/common/shard.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/io/cloud_stream.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 struct ConvertOptions {
     std::vector<std::string> inputs;
-    std::string output, format, from;
+    std::string output, format, from, shard;
     int64_t item = -1;
     bool ascii = false, compressed = false, drop_nonfinite = false, keep_16_bit = false;
     std::vector<double> scale, offset, shift;
@@ -82,6 +83,7 @@ int64_t stream_las(const std::string& input, const ConvertOptions& options, cons
 
 Result run_convert(const ConvertOptions& options, const Common& common) {
     require_one_stdin(options.inputs);
+    const Shard shard = parse_shard(options.shard);
     // Everything about the outputs is settled before the first byte is read.
     std::vector<OutputFile> outputs;
     std::vector<io::Format> formats;
@@ -89,7 +91,10 @@ Result run_convert(const ConvertOptions& options, const Common& common) {
                shift = axes_of(options.shift, "--shift", false);
     for (const double value : scale.value_or(std::array<double, 3>{1, 1, 1}))
         STIPPLE_REQUIRE(value > 0, "--scale {} is not above 0", value);
-    for (const std::string& path : output_paths(options)) {
+    std::vector<std::string> inputs = options.inputs, paths = output_paths(options);
+    keep_shard(shard, inputs, paths);
+    if (inputs.empty()) return nothing_of_shard(options.shard, options.inputs.size());
+    for (const std::string& path : paths) {
         outputs.push_back(
             {path, options.format, options.ascii, options.compressed, scale, offset, options.keep_16_bit});
         formats.push_back(require_output(outputs.back(), common));
@@ -99,27 +104,26 @@ Result run_convert(const ConvertOptions& options, const Common& common) {
     Result result;
     result.fields["inputs"] = options.inputs;
     Table table{{"file", "format", "points", "faces", "written"}, {}};
-    for_each_input(options.inputs.size(), "files", result, [&](size_t i) {
+    for_each_input(inputs.size(), "files", result, [&](size_t i) {
         // What standard input holds is seen when it is read; a cloud of another format is gathered then.
-        const bool piped = options.inputs[i] == "-" && options.item < 0 && !options.drop_nonfinite;
-        if (formats[i] == io::Format::las && outputs[i].path != "-" &&
-            (piped || io::is_las(options.inputs[i], options.from))) {
-            const int64_t points = stream_las(options.inputs[i], options, outputs[i], common, result);
+        const bool piped = inputs[i] == "-" && options.item < 0 && !options.drop_nonfinite;
+        if (formats[i] == io::Format::las && outputs[i].path != "-" && (piped || io::is_las(inputs[i], options.from))) {
+            const int64_t points = stream_las(inputs[i], options, outputs[i], common, result);
             report_output(outputs[i], formats[i], points, 0, fmt::format("{} points", grouped(points)), common, result);
             table.rows.push_back({outputs[i].path, io::info_of(formats[i]).name, points, 0, !common.dry_run});
             return;
         }
-        Mesh mesh = load_with_progress(options.inputs[i], options.from, options.item, common, result.warnings);
+        Mesh mesh = load_with_progress(inputs[i], options.from, options.item, common, result.warnings);
         if (options.drop_nonfinite) {
             if (mesh.faces() > 0)
-                throw Error(ErrorCode::bad_argument, Place{options.inputs[i]},
+                throw Error(ErrorCode::bad_argument, Place{inputs[i]},
                             "--drop-nonfinite is for clouds, this has faces");
             const int64_t before = mesh.vertices.size();
             mesh.vertices = drop_nonfinite(mesh.vertices);
             if (mesh.vertices.size() == 0 && before > 0)
-                throw Error(ErrorCode::bad_file, Place{options.inputs[i]}, "has no finite points");
+                throw Error(ErrorCode::bad_file, Place{inputs[i]}, "has no finite points");
             if (mesh.vertices.size() < before)
-                result.warnings.push_back(fmt::format("{}: {} of {} points not finite, dropped", options.inputs[i],
+                result.warnings.push_back(fmt::format("{}: {} of {} points not finite, dropped", inputs[i],
                                                       grouped(before - mesh.vertices.size()), grouped(before)));
         }
         if (shift && formats[i] == io::Format::pcd) {  // which remembers it
@@ -154,6 +158,7 @@ Command add_convert(Arguments& root, Common& common) {
     app.option("--format", options->format, "Format of the output, when its name does not tell");
     app.option("--from", options->from, "Format of the input, when its name and content do not tell");
     app.option("--item", options->item, "Which cloud of a file that holds many, from 0").from_zero().no_default();
+    add_shard(app, options->shard);
     app.flag("--ascii", options->ascii, "Text instead of binary (PLY, PCD, STL)");
     app.flag("--compressed", options->compressed, "Compressed binary (PCD)");
     app.flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");

@@ -1,6 +1,7 @@
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/network_options.h"
+#include "stipple/cli/common/shard.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/steps.h"
 #include "stipple/core/interrupt.h"
@@ -97,15 +98,19 @@ Image draw_rebuilt(const PointCloud& before, const PointCloud& after) {
 
 struct RebuildCommand {
     std::vector<std::string> inputs;
-    std::string from, picture;
+    std::string from, picture, shard;
     OutputFile output;
     std::shared_ptr<RebuildOptions> how;
 };
 
 Result run_reconstruct(const RebuildCommand& command, const Common& common) {
     require_one_stdin(command.inputs);
-    const std::vector<data::CloudEntry> entries = data::list_clouds(command.inputs);
-    const std::vector<OutputFile> outputs = outputs_of(command.output, entries);
+    const Shard shard = parse_shard(command.shard);
+    std::vector<data::CloudEntry> entries = data::list_clouds(command.inputs);
+    std::vector<OutputFile> outputs = outputs_of(command.output, entries);
+    const size_t all = entries.size();
+    keep_shard(shard, entries, outputs);
+    if (entries.empty()) return nothing_of_shard(command.shard, all);
     std::vector<io::Format> formats;
     for (const OutputFile& output : outputs) formats.push_back(require_output(output, common));
     STIPPLE_REQUIRE(command.picture.empty() || entries.size() == 1, "--picture is for one cloud, not {}",
@@ -195,6 +200,7 @@ Command add_reconstruct(Arguments& root, Common& common) {
     app.option("--picture", command->picture, "Draw input and result side by side into this .png");
     app.option("--from", command->from, "Format of the inputs, when names do not tell");
     add_output_format(app, command->output);
+    add_shard(app, command->shard);
     app.footer(
         "A network makes a cloud of a kind of shape that it knows (airplanes, cars, chairs, tables) from\n"
         "as few as 8 points, and refuses others. stipple mesh surface makes a surface of any shape, but\n"

@@ -4,6 +4,7 @@
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/network_options.h"
+#include "stipple/cli/common/shard.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/steps.h"
 #include "stipple/core/folder.h"
@@ -178,7 +179,7 @@ struct SampleCommand {
     std::vector<std::string> inputs;
     InputFile input;  // its format
     OutputFile output;
-    std::string picture;
+    std::string picture, shard;
     std::shared_ptr<SampleOptions> how;
 };
 
@@ -221,8 +222,12 @@ Result run_samples(const SampleCommand& command, const Common& common) {
     require_one_stdin(command.inputs);
     STIPPLE_REQUIRE(command.picture.empty(), "--picture is for one cloud");
     STIPPLE_REQUIRE(command.input.item < 0, "--item is for one file");
-    const std::vector<data::CloudEntry> entries = data::list_clouds(command.inputs);
-    const std::vector<OutputFile> outputs = outputs_of(command.output, entries);
+    const Shard shard = parse_shard(command.shard);
+    std::vector<data::CloudEntry> entries = data::list_clouds(command.inputs);
+    std::vector<OutputFile> outputs = outputs_of(command.output, entries);
+    const size_t listed = entries.size();
+    keep_shard(shard, entries, outputs);
+    if (entries.empty()) return nothing_of_shard(command.shard, listed);
     std::vector<io::Format> formats;
     for (const OutputFile& output : outputs) formats.push_back(require_output(output, common));
     const Sampling sampling = sampling_of(command.how, common);
@@ -301,12 +306,13 @@ Command add_sample(Arguments& root, Common& common) {
     app.option("--picture", command->picture, "Draw input and result side by side into this .png");
     add_output_format(app, command->output);
     add_input_format(app, command->input);
+    add_shard(app, command->shard);
     app.footer(
         "Example:\n  stipple sample scan.ply -n 4096 -o few.ply --picture few.png\n"
         "  stipple sample scan.las --method voxel --voxel 0.05 -o thin.las\n"
         "  stipple sample scans/ -n 64 --method critical -o few/");
     const auto run = [command, &common] {
-        const bool is_one = command->inputs.size() == 1 && !is_folder(command->inputs[0]) &&
+        const bool is_one = command->shard.empty() && command->inputs.size() == 1 && !is_folder(command->inputs[0]) &&
                             !command->output.path.ends_with('/') && !is_folder(command->output.path);
         return is_one ? run_sample(*command, common) : run_samples(*command, common);
     };

@@ -6,6 +6,7 @@
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/network_options.h"
 #include "stipple/cli/common/profile_report.h"
+#include "stipple/cli/common/shard.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/data/class_names.h"
@@ -17,7 +18,7 @@ namespace stipple::cli {
 namespace {
 
 struct SegmentOptions {
-    std::string model, names, category, picture, profile;
+    std::string model, names, category, picture, profile, shard;
     std::vector<std::string> inputs;
     OutputFile output;
     CloudArguments clouds;
@@ -156,8 +157,12 @@ Result run_segment(const SegmentOptions& options, const Common& common) {
     require_one_stdin(options.inputs);
     tasks::CloudOptions clouds = cloud_options(options.clouds, common);
     clouds.sample_faces = false;  // the file's own points get labels
-    const std::vector<data::CloudEntry> entries = data::list_clouds(options.inputs);
-    const std::vector<OutputFile> outputs = outputs_of(options.output, entries);
+    const Shard shard = parse_shard(options.shard);
+    std::vector<data::CloudEntry> entries = data::list_clouds(options.inputs);
+    std::vector<OutputFile> outputs = outputs_of(options.output, entries);
+    const size_t all = entries.size();
+    keep_shard(shard, entries, outputs);
+    if (entries.empty()) return nothing_of_shard(options.shard, all);
     std::vector<io::Format> formats;
     for (const OutputFile& output : outputs) formats.push_back(require_output(output, common, "label"));
     STIPPLE_REQUIRE(options.picture.empty() || entries.size() == 1, "--picture is for one cloud, not {}",
@@ -222,6 +227,7 @@ Command add_segment(Arguments& root, Common& common) {
     add_cloud_options(app, options->clouds);
     add_precision(app, options->precision);
     add_output_format(app, options->output);
+    add_shard(app, options->shard);
     add_profile(app, options->profile);
     app.footer(
         "Points get a label and the colour of their part. With --points, every point gets the label of the nearest\n"

@@ -3,6 +3,7 @@
 #include "stipple/cli/common/network_options.h"
 #include "stipple/cli/common/orient.h"
 #include "stipple/cli/common/profile_report.h"
+#include "stipple/cli/common/shard.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/data/upsampling_points.h"
@@ -15,7 +16,7 @@ namespace stipple::cli {
 namespace {
 
 struct UpsampleArguments {
-    std::string model, from, picture, profile;
+    std::string model, from, picture, profile, shard;
     std::vector<std::string> inputs, settings;
     OutputFile output;
     PrecisionArgument precision;
@@ -113,8 +114,12 @@ tasks::Upsampler load_upsampler(const UpsampleArguments& arguments, const Common
 
 Result run_upsample(const UpsampleArguments& arguments, const Common& common) {
     require_one_stdin(arguments.inputs);
-    const std::vector<data::CloudEntry> entries = data::list_clouds(arguments.inputs);
-    const std::vector<OutputFile> outputs = outputs_of(arguments.output, entries);
+    const Shard shard = parse_shard(arguments.shard);
+    std::vector<data::CloudEntry> entries = data::list_clouds(arguments.inputs);
+    std::vector<OutputFile> outputs = outputs_of(arguments.output, entries);
+    const size_t all = entries.size();
+    keep_shard(shard, entries, outputs);
+    if (entries.empty()) return nothing_of_shard(arguments.shard, all);
     std::vector<io::Format> formats;
     for (const OutputFile& output : outputs) formats.push_back(require_output(output, common));
     STIPPLE_REQUIRE(arguments.picture.empty() || entries.size() == 1, "--picture is for one cloud, not {}",
@@ -179,6 +184,7 @@ Command add_upsample(Arguments& root, Common& common) {
     app.option("--from", arguments->from, "Format of the inputs, when names do not tell");
     add_precision(app, arguments->precision);
     add_output_format(app, arguments->output);
+    add_shard(app, arguments->shard);
     add_profile(app, arguments->profile);
     app.footer(
         "The count is exact. Colours, normals, intensities and labels come along. Large clouds are worked on in "

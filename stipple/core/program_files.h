@@ -17,6 +17,11 @@ bool is_file(const std::string& path);
 /// a program in a build folder of a checkout, the checkout's KIND.
 std::vector<std::string> shared_folders(const std::string& kind, const char* variable);
 
+/// For hosts that embed the library, as Python does, and are no program of it: KIND below this folder is searched after
+/// the folders of the environment variable, and, for a folder CHECKOUT/build/PRESET/python/stipple, the checkout's
+/// KIND. Call it before anything is searched.
+void add_shared_root(const std::string& folder);
+
 /// Existing paths and names with a folder stay as they are; others are searched in `folders`, with and without
 /// `extension`. What is not found comes back unchanged, for its reader to say so.
 std::string find_shared(const std::vector<std::string>& folders, const std::string& path_or_name,

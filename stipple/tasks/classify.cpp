@@ -81,17 +81,17 @@ std::vector<Assessment> assess_batch(Classifier& classifier, const Waiting& wait
     return assessments;
 }
 
-}  // namespace
-
-std::vector<Classified> classify(Classifier& classifier, const std::vector<data::CloudEntry>& entries,
-                                 const CloudOptions& options, const data::ReadClouds& how, io::Warnings& warnings,
-                                 const std::function<void()>& advance, const std::vector<Pose>& poses) {
+/// `points_of`: what the network sees of a cloud, or throws Error{bad_file}; `name_of` for messages.
+std::vector<Classified> classify_each(Classifier& classifier, size_t count,
+                                      const std::function<Array<float, 2>(size_t)>& points_of,
+                                      const std::function<std::string(size_t)>& name_of,
+                                      const std::function<void()>& advance, const std::vector<Pose>& poses) {
     STIPPLE_REQUIRE(!poses.empty(), "classify: no pose to try");
     constexpr int64_t kPoints = int64_t{1} << 20;  // of a batch, unless one cloud alone has more
     const NetworkRunner& runner = classifier.runner();
     const int64_t most = std::min(kPoints, runner.max_points());
-    std::vector<Classified> answers(entries.size());
-    std::vector<double> evidence(entries.size());
+    std::vector<Classified> answers(count);
+    std::vector<double> evidence(count);
     Waiting waiting;
     const auto flush = [&] {
         if (waiting.members.empty()) return;
@@ -107,14 +107,14 @@ std::vector<Classified> classify(Classifier& classifier, const std::vector<data:
         }
         waiting = {};
     };
-    for (size_t i = 0; i < entries.size(); ++i) {
+    for (size_t i = 0; i < count; ++i) {
         check_interrupted();
         try {
-            const Array<float, 2> points = network_points(load_points(entries[i], options, how, warnings), options);
+            const Array<float, 2> points = points_of(i);
             const int64_t n = points.size(0);
             if (n > runner.max_points())
                 throw Error(
-                    ErrorCode::bad_file, Place{entries[i].name()},
+                    ErrorCode::bad_file, Place{name_of(i)},
                     fmt::format("{} points, the engine was built for {}", grouped(n), grouped(runner.max_points())));
             answers[i].points = n;
             for (size_t pose = 0; pose < poses.size(); ++pose) {
@@ -132,6 +132,31 @@ std::vector<Classified> classify(Classifier& classifier, const std::vector<data:
     }
     flush();
     return answers;
+}
+
+}  // namespace
+
+std::vector<Classified> classify(Classifier& classifier, const std::vector<data::CloudEntry>& entries,
+                                 const CloudOptions& options, const data::ReadClouds& how, io::Warnings& warnings,
+                                 const std::function<void()>& advance, const std::vector<Pose>& poses) {
+    return classify_each(
+        classifier, entries.size(),
+        [&](size_t i) { return network_points(load_points(entries[i], options, how, warnings), options); },
+        [&](size_t i) { return entries[i].name(); }, advance, poses);
+}
+
+std::vector<Classified> classify(Classifier& classifier, std::span<const PointCloud* const> clouds,
+                                 const CloudOptions& options, const std::vector<Pose>& poses) {
+    require_valid(options);
+    const auto name_of = [](size_t i) { return fmt::format("cloud {}", i); };
+    return classify_each(
+        classifier, clouds.size(),
+        [&](size_t i) {
+            const PointCloud finite = drop_nonfinite(*clouds[i]);
+            if (finite.size() == 0) throw Error(ErrorCode::bad_file, Place{name_of(i)}, "has no finite points");
+            return network_points(finite, options);
+        },
+        name_of, {}, poses);
 }
 
 }  // namespace stipple::tasks

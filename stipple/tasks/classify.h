@@ -59,4 +59,9 @@ std::vector<Classified> classify(Classifier& classifier, const std::vector<data:
                                  const CloudOptions& options, const data::ReadClouds& how, io::Warnings& warnings,
                                  const std::function<void()>& advance = {}, const std::vector<Pose>& poses = {Pose{}});
 
+/// The same of clouds in memory; points that are not finite do not count. A cloud without any is an answer with its
+/// error.
+std::vector<Classified> classify(Classifier& classifier, std::span<const PointCloud* const> clouds,
+                                 const CloudOptions& options, const std::vector<Pose>& poses = {Pose{}});
+
 }  // namespace stipple::tasks

@@ -4,6 +4,7 @@
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/network_options.h"
 #include "stipple/cli/common/profile_report.h"
+#include "stipple/cli/common/shard.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/engine/commands.h"
 #include "stipple/core/interrupt.h"
@@ -16,7 +17,7 @@ namespace stipple::cli {
 namespace {
 
 struct EngineRunOptions {
-    std::string engine, output, profile;
+    std::string engine, output, profile, shard;
     std::vector<std::string> inputs;
     CloudArguments clouds;
 };
@@ -153,6 +154,7 @@ void report_outputs(const std::vector<Gathered>& outputs, const std::vector<data
 
 Result run_run(const EngineRunOptions& options, const Common& common) {
     require_one_stdin(options.inputs);
+    const Shard shard = parse_shard(options.shard);
     const tasks::CloudOptions clouds = cloud_options(options.clouds, common);
     if (!options.output.empty()) {
         const bool is_npz = options.output.size() > 4 && options.output.substr(options.output.size() - 4) == ".npz";
@@ -178,7 +180,10 @@ Result run_run(const EngineRunOptions& options, const Common& common) {
 
     Result result;
     result.fields["inputs"] = options.inputs;
-    const std::vector<data::CloudEntry> entries = data::list_clouds(options.inputs);
+    std::vector<data::CloudEntry> entries = data::list_clouds(options.inputs);
+    const size_t all = entries.size();
+    keep_shard(shard, entries);
+    if (entries.empty()) return nothing_of_shard(options.shard, all);
     const int64_t most = runner.options().max_batch * runner.options().max_points;
     tasks::CloudBatch batch;
     std::vector<int64_t> offsets = {0};
@@ -238,6 +243,7 @@ Command add_engine_run(Arguments& group, Common& common) {
     Option input = app.option("INPUT", options->inputs, "Clouds, meshes, folders of them, HDF5 sets");
     app.option("-o,--output", options->output, "All outputs, as arrays of this .npz");
     add_cloud_options(app, options->clouds);
+    add_shard(app, options->shard);
     add_profile(app, options->profile);
     app.footer("Example:\n  stipple engine run pointnet.engine scans/ -o logits.npz");
     return {&app, [options, &common] { return run_run(*options, common); }, {engine, input}};

@@ -4,6 +4,7 @@
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/draw_values.h"
 #include "stipple/cli/common/files.h"
+#include "stipple/cli/common/shard.h"
 #include "stipple/cli/metrics/choice.h"
 #include "stipple/cli/metrics/report.h"
 #include "stipple/core/interrupt.h"
@@ -14,7 +15,8 @@ namespace {
 constexpr size_t kMaxPanels = 24;
 
 struct MetricsOptions {
-    std::string prediction, truth, mesh, protocol = "pu-gan", chosen, fail_above, fail_below, errors, picture, up = "z";
+    std::string prediction, truth, mesh, protocol = "pu-gan", chosen, fail_above, fail_below, errors, picture, shard,
+                                         up = "z";
     double radius = 0;
     bool floor = false, list = false, drop_nonfinite = false;
 };
@@ -149,10 +151,14 @@ void keep_chosen(const MetricsChoice& choice, std::vector<metrics::Score>& score
 Result run_metrics(const MetricsOptions& options, const Common& common) {
     if (options.list) return list_metrics(common);
     const Plan plan = plan_of(options, common);
+    const Shard shard = parse_shard(options.shard);
     MetricsReport report;
     report.protocol = plan.protocol;
     report.pairs = data::pair_shapes(options.prediction, options.truth, options.mesh);
-    const std::vector<OutputFile> outputs = error_outputs(options, report.pairs);
+    std::vector<OutputFile> outputs = error_outputs(options, report.pairs);
+    const size_t all = report.pairs.size();
+    keep_shard(shard, report.pairs, outputs);
+    if (report.pairs.empty()) return nothing_of_shard(options.shard, all);
     std::vector<io::Format> formats;
     for (const OutputFile& output : outputs) formats.push_back(require_output(output, common, "error_to_truth"));
     require_picture(options.picture, common);
@@ -189,7 +195,7 @@ Result run_metrics(const MetricsOptions& options, const Common& common) {
     save_picture(
         options.picture, [&] { return draw_errors(clouds, report.pairs, options.up); }, common, result);
 
-    const bool many = report.pairs.size() > 1;
+    const bool many = all > 1;
     report.scores = many ? metrics::over_shapes(report.shapes) : report.shapes[0].scores;
     report.floor = many ? metrics::floor_over_shapes(report.shapes) : report.shapes[0].floor;
     result.failure = check_limits(plan.limits, report.scores);
@@ -234,6 +240,7 @@ Command add_metrics(Arguments& root, Common& common) {
     app.option("--picture", options->picture, "Draw the errors with a colour bar into this .png");
     add_up(app, options->up);
     app.flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
+    add_shard(app, options->shard);
     app.flag("--list", options->list, "Print all metrics with their formulas and stop");
     app.footer(
         "Example:\n  stipple metrics dense.xyz truth.xyz --mesh shape.off\n"

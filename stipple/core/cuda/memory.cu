@@ -48,4 +48,9 @@ void copy(void* to, const void* from, int64_t bytes) {
     STIPPLE_CHECK_CUDA(cudaMemcpy(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault));
 }
 
+void synchronize(int device_index, Stream stream) {
+    STIPPLE_CHECK_CUDA(cudaSetDevice(device_index));
+    STIPPLE_CHECK_CUDA(cudaStreamSynchronize(static_cast<cudaStream_t>(stream.handle)));
+}
+
 }  // namespace stipple::cuda

@@ -12,5 +12,6 @@ std::vector<DeviceInfo> list_devices();           // empty without a driver or a
 void* allocate(int64_t bytes, int device_index);  // Error{out_of_memory} names wanted and free bytes
 void release(void* memory, int device_index);     // never throws
 void copy(void* to, const void* from, int64_t bytes);
+void synchronize(int device_index, Stream stream);
 
 }  // namespace stipple::cuda

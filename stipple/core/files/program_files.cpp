@@ -15,6 +15,15 @@ std::string parent_of(const std::string& path) {
     return slash == std::string::npos || slash == 0 ? "" : path.substr(0, slash);
 }
 
+bool is_checkout(const std::string& folder) {
+    return is_file(folder + "/stipple/core/program_files.h");
+}
+
+std::vector<std::string>& roots() {
+    static std::vector<std::string> all;
+    return all;
+}
+
 }  // namespace
 
 std::string program_path() {
@@ -38,13 +47,22 @@ std::vector<std::string> shared_folders(const std::string& kind, const char* var
             begin = end + 1;
         }
     }
+    for (const std::string& root : roots()) {
+        folders.push_back(root + "/" + kind);
+        const std::string checkout = parent_of(parent_of(parent_of(parent_of(root))));
+        if (is_checkout(checkout)) folders.push_back(checkout + "/" + kind);
+    }
     const std::string prefix = parent_of(parent_of(program_path()));  // of PREFIX/bin/stipple
     if (prefix.empty()) return folders;
     folders.push_back(prefix + "/share/stipple/" + kind);
     // CHECKOUT/build/PRESET/bin/stipple
     const std::string checkout = parent_of(parent_of(prefix));
-    if (is_file(checkout + "/stipple/core/program_files.h")) folders.push_back(checkout + "/" + kind);
+    if (is_checkout(checkout)) folders.push_back(checkout + "/" + kind);
     return folders;
+}
+
+void add_shared_root(const std::string& folder) {
+    roots().push_back(folder);
 }
 
 std::string find_shared(const std::vector<std::string>& folders, const std::string& path_or_name,

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 
 #include "stipple/core/atomic_file.h"
@@ -11,6 +12,7 @@ namespace stipple {
 namespace {
 
 volatile std::sig_atomic_t g_signal = 0;
+std::atomic<void (*)()> g_poll{nullptr};
 
 void on_signal(int signal) {
     if (signal == SIGINT && g_signal == SIGINT) {
@@ -26,7 +28,13 @@ int caught_signal() {
     return g_signal;
 }
 
+void set_interrupt_poll(void (*poll)()) {
+    g_poll.store(poll, std::memory_order_relaxed);
+}
+
 void check_interrupted() {
+    if (void (*poll)() = g_poll.load(std::memory_order_relaxed)) [[unlikely]]
+        poll();
     if (g_signal == 0) [[likely]]
         return;
     if (g_signal == SIGINT) throw Error(ErrorCode::interrupted, "interrupted; no unfinished file was left");

@@ -1,0 +1,41 @@
+"""What tests of the Python module share."""
+import os
+import sys
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "examples"))
+
+
+def as_numpy(result):
+    """Every array of a result, as numpy arrays in order."""
+    if isinstance(result, (tuple, list)):
+        return [array for part in result for array in as_numpy(part)]
+    if hasattr(result, "numpy"):
+        return [result.detach().cpu().numpy() if hasattr(result, "detach") else result.numpy()]
+    if hasattr(result, "toarray"):
+        return [result.toarray()]
+    if isinstance(result, (dict, str)):
+        return []
+    return [np.asarray(result)]
+
+
+def address(array):
+    """Of the first number, for any kind of array."""
+    pointer = getattr(array, "data_ptr", None)
+    if pointer is None:
+        return array.__array_interface__["data"][0]
+    return pointer() if callable(pointer) else pointer
+
+
+def arrays_of(result):
+    """The arrays of a result as they are."""
+    if isinstance(result, (tuple, list)):
+        return [array for part in result for array in arrays_of(part)]
+    return [result] if hasattr(result, "shape") and hasattr(result, "dtype") else []
+
+
+@pytest.fixture
+def cloud():
+    return np.random.default_rng(1).random((100, 3), dtype=np.float32)
