@@ -80,6 +80,8 @@ def test_wrong_arguments_are_refused_by_name():
         geometry.orient_towards(POINTS, fixed, (0, 0, 1))
     with pytest.raises(ValueError, match="column"):
         geometry.PointFilter("z >")
+    with pytest.raises(ValueError, match="parts: part 50 of 2"):
+        geometry.members(np.array([0, 50, 1], np.int32), 2)
     empty = np.zeros((0, 3), np.float32)
     assert geometry.estimate_normals(empty).normals.shape == (0, 3)
     assert geometry.estimate_normals(np.full((5, 3), np.nan, np.float32)).normals.shape == (5, 3)

@@ -193,7 +193,10 @@ void bind_splitting(py::module_& g) {
         [](const ArrayLike& parts_, int64_t count) {
             Call call;
             const auto parts = call.array<int32_t, 1>(parts_, "parts");
-            STIPPLE_REQUIRE(count >= 0, "count: {}", count);
+            STIPPLE_REQUIRE(count >= 0 && count <= INT32_MAX, "count: {}; wanted is 0 to 2^31 - 1", count);
+            STIPPLE_REQUIRE(parts.device() == Device{}, "parts: on {}; wanted are numbers on the CPU", parts.device());
+            for (int64_t i = 0; i < parts.size(0); ++i)
+                STIPPLE_REQUIRE(parts.data()[i] < count, "parts: part {} of {}", parts.data()[i], count);
             auto found = without_gil([&] {
                 return geometry::members({parts.data(), parts.data() + parts.size(0)}, static_cast<size_t>(count));
             });
