@@ -33,6 +33,10 @@ MeshLike = Any
 CountsLike = Union[int, Sequence[int]]
 '''
 
+#: Methods of Python's own protocols that a stub shows.
+SPECIAL = ("__init__", "__len__", "__dlpack__", "__dlpack_device__", "__getitem__", "__setitem__", "__delitem__",
+           "__contains__", "__iter__", "__next__", "__enter__", "__exit__")
+
 
 def clean(signature):
     """pybind11's text as valid Python."""
@@ -70,7 +74,11 @@ def of_class(name, class_):
             found = re.search(r"-> (.*)", value.fget.__doc__ or "")
             type_ = clean("-> " + found.group(1)) if found else "-> Any"
             body += "    @property\n    def %s(self) %s: ...\n" % (key, type_)
-        elif callable(value) and (not key.startswith("__") or key in ("__init__", "__len__", "__dlpack__", "__dlpack_device__")):
+            if value.fset:
+                body += "    @%s.setter\n    def %s(self, value: Any) -> None: ...\n" % (key, key)
+        elif isinstance(value, staticmethod):
+            body += "    @staticmethod\n" + of_function(key, value.__func__, "    ")
+        elif callable(value) and (not key.startswith("__") or key in SPECIAL):
             if issubclass(class_, BaseException) or (key == "__init__" and "args" in of_function(key, value)):
                 continue
             body += of_function(key, value, "    ")

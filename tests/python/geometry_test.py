@@ -80,6 +80,8 @@ def test_wrong_arguments_are_refused_by_name():
         geometry.orient_towards(POINTS, fixed, (0, 0, 1))
     with pytest.raises(ValueError, match="column"):
         geometry.PointFilter("z >")
+    with pytest.raises(ValueError, match="parts: part 50 of 2"):
+        geometry.members(np.array([0, 50, 1], np.int32), 2)
     empty = np.zeros((0, 3), np.float32)
     assert geometry.estimate_normals(empty).normals.shape == (0, 3)
     assert geometry.estimate_normals(np.full((5, 3), np.nan, np.float32)).normals.shape == (5, 3)
@@ -224,12 +226,25 @@ def test_results_and_indices_go_without_a_leak():
         del cloud
         assert view[0, 0] == points[0, 0]
 
+    few, index, kept = points[:8], geometry.MeshIndex(SPHERE), io.PointCloud(points, attributes={"a": points})
+
+    def small_round():
+        geometry.unique_points(few)
+        geometry.face_areas(geometry.cube_mesh())
+        geometry.inverse(TURN)
+        assert kept.positions.shape == kept.attributes["a"].shape
+
     for _ in range(50):
         round_()
+        small_round()
+        geometry.closest_point(index, few)
     gc.collect()
     before = resident()
-    for _ in range(2000):
+    for _ in range(1000):
         round_()
+        geometry.closest_point(index, few)
+    for _ in range(25_000):  # four calls each
+        small_round()
     gc.collect()
     assert resident() - before < 8 << 20
 

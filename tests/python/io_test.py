@@ -176,6 +176,8 @@ def test_errors_have_their_place(tmp_path):
         io.load("a\0b")
     with pytest.raises(stipple.ArgumentError, match='limits: no "most"'):
         io.load(path, limits={"most": 3})
+    with pytest.raises(TypeError, match="limits: max_points: str is no whole number"):
+        io.load(path, limits={"max_points": "3"})
     with pytest.raises(stipple.FileFormatError):
         io.load_cloud(DATA / "knot.ply", limits={"max_points": 10})
     with pytest.raises(stipple.FileFormatError, match="faces"):

@@ -95,6 +95,8 @@ void bind_errors(py::module_& module) {
             raise(known);
         } catch (const std::bad_alloc&) {
             raise(Error(ErrorCode::out_of_memory, "out of memory"));
+        } catch (const py::cast_error&) {  // a key or a part of an argument; pybind11 says RuntimeError
+            PyErr_SetString(PyExc_TypeError, "a part of an argument is of another type than wanted");
         }
     });
 }

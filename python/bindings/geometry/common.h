@@ -70,6 +70,11 @@ py::object matrix_of(const geometry::RigidTransform& transform);
 py::object matrix_of(const std::array<std::array<double, 6>, 6>& numbers);
 std::array<std::array<double, 6>, 6> six_by_six(const py::object& matrix, const char* name);
 
+/// What Python does otherwise than the contract says, before the contract.
+inline std::string noted(const char* note, const char* contract) {
+    return std::string(note) + "\n\n" + contract;
+}
+
 inline py::object number(double value) {
     return py::float_(value);
 }

@@ -215,9 +215,9 @@ void bind_normals(py::module_& g) {
     g.def("estimate_normals", &estimate_normals, py::arg("points"), py::arg("k") = 16, py::arg("radius") = kInfinity,
           doc::geometry::estimate_normals);
     g.def("orient_towards", &orient_towards, py::arg("points"), py::arg("normals"), py::arg("viewpoint"),
-          doc::geometry::orient_towards);
+          noted("normals are changed in place.", doc::geometry::orient_towards).c_str());
     g.def("orient_consistently", &orient_consistently, py::arg("points"), py::arg("normals"), py::arg("k") = 16,
-          doc::geometry::orient_consistently);
+          noted("normals are changed in place.", doc::geometry::orient_consistently).c_str());
     g.def("statistical_outliers", &statistical_outliers, py::arg("points"), py::arg("k") = 16, py::arg("ratio") = 2.0,
           doc::geometry::statistical_outliers);
     g.def("radius_outliers", &radius_outliers, py::arg("points"), py::arg("radius"), py::arg("neighbours") = 2,

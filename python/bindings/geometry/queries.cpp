@@ -331,16 +331,20 @@ void bind_queries(py::module_& g) {
         .def_property_readonly(
             "device", [](const WindingIndexObject& o) { return to_string(o.index.device()); }, "Where it is.");
     g.def("mesh_query_engine", &geometry::mesh_query_engine, doc::geometry::mesh_query_engine);
-    g.def("closest_point", &closest_point, py::arg("index"), py::arg("queries"), doc::geometry::closest_point);
+    g.def("closest_point", &closest_point, py::arg("index"), py::arg("queries"),
+          noted("index is a MeshIndex, or the mesh itself for one call.", doc::geometry::closest_point).c_str());
     g.def("signed_distance", &signed_distance, py::arg("index"), py::arg("winding"), py::arg("queries"),
-          doc::geometry::signed_distance);
+          noted("index and winding are indices, or the mesh itself; a winding of None is of the same mesh.",
+                doc::geometry::signed_distance)
+              .c_str());
     g.def("is_inside", &is_inside, py::arg("winding"), py::arg("queries"), doc::geometry::is_inside);
     g.def("winding_number", &winding_number, py::arg("index"), py::arg("queries"), py::arg("accuracy") = 2.0f,
           doc::geometry::winding_number);
     g.def("point_areas", &point_areas, py::arg("points"), py::arg("normals") = py::none(), py::arg("k") = 16,
           doc::geometry::point_areas);
     g.def("first_hit", &first_hit, py::arg("index"), py::arg("origins"), py::arg("directions"), py::kw_only(),
-          py::arg("t_near") = 0.f, py::arg("t_far") = kFar, doc::geometry::first_hit);
+          py::arg("t_near") = 0.f, py::arg("t_far") = kFar,
+          noted("index is a MeshIndex, or the mesh itself for one call.", doc::geometry::first_hit).c_str());
     g.def("any_hit", &any_hit, py::arg("index"), py::arg("origins"), py::arg("directions"), py::kw_only(),
           py::arg("t_near") = 0.f, py::arg("t_far") = kFar, doc::geometry::any_hit);
     g.def("all_hits", &all_hits, py::arg("index"), py::arg("origins"), py::arg("directions"), py::kw_only(),

@@ -219,7 +219,11 @@ void bind_registration(py::module_& g) {
     g.def("icp", &icp, py::arg("source"), py::arg("target"), py::arg("initial") = none, py::kw_only(),
           py::arg("metric") = "plane", py::arg("kernel") = "tukey", py::arg("kernel_scale") = 0.0,
           py::arg("trim") = 1.0, py::arg("levels") = none, py::arg("normal_neighbours") = 12,
-          py::arg("motion_tolerance") = 1e-5, py::arg("change_tolerance") = 1e-6, doc::geometry::icp);
+          py::arg("motion_tolerance") = 1e-5, py::arg("change_tolerance") = 1e-6,
+          noted("target is an io.PointCloud or an IcpTarget, which has its own options; levels a list of (voxel, "
+                "max_distance, iterations, share), the last two if they are not 30 and 1.",
+                doc::geometry::icp)
+              .c_str());
     g.def(
         "kernel_weight",
         [](std::string_view kernel, double residual, double scale) {

@@ -193,7 +193,10 @@ void bind_splitting(py::module_& g) {
         [](const ArrayLike& parts_, int64_t count) {
             Call call;
             const auto parts = call.array<int32_t, 1>(parts_, "parts");
-            STIPPLE_REQUIRE(count >= 0, "count: {}", count);
+            STIPPLE_REQUIRE(count >= 0 && count <= INT32_MAX, "count: {}; wanted is 0 to 2^31 - 1", count);
+            STIPPLE_REQUIRE(parts.device() == Device{}, "parts: on {}; wanted are numbers on the CPU", parts.device());
+            for (int64_t i = 0; i < parts.size(0); ++i)
+                STIPPLE_REQUIRE(parts.data()[i] < count, "parts: part {} of {}", parts.data()[i], count);
             auto found = without_gil([&] {
                 return geometry::members({parts.data(), parts.data() + parts.size(0)}, static_cast<size_t>(count));
             });
@@ -219,7 +222,11 @@ void bind_scans(py::module_& g) {
     g.def("find_ground", &find_ground, py::arg("cloud"), py::kw_only(), py::arg("cell") = 1.0, py::arg("window") = 40.0,
           py::arg("slope") = 0.3, py::arg("step") = 0.3, py::arg("height") = 0.25, doc::geometry::find_ground);
     g.def("sides_of", &sides_of, py::arg("cloud"), py::kw_only(), py::arg("box") = none, py::arg("sphere") = none,
-          py::arg("polygon") = none, doc::geometry::sides_of);
+          py::arg("polygon") = none,
+          noted("Returns uint8 [n]: 0 outside, 1 inside, 2 nowhere. box is (min, max), sphere (centre, radius), "
+                "polygon a list of (x, y).",
+                doc::geometry::sides_of)
+              .c_str());
     g.def("parse_polygon", &parse_polygon, py::arg("text"), doc::geometry::parse_polygon);
     py::class_<geometry::PointFilter>(g, "PointFilter", doc::geometry::PointFilter)
         .def(py::init([](std::string_view expression) { return geometry::PointFilter(expression); }),
@@ -241,7 +248,8 @@ void bind_scans(py::module_& g) {
     g.def("edge_of", &edge_of, py::arg("from_scan"), py::arg("to_scan"), py::arg("found"), py::arg("radius"),
           py::arg("strength") = 1.0, doc::geometry::edge_of);
     g.def("optimise_poses", &optimise_poses, py::arg("nodes"), py::arg("edges"), py::kw_only(), py::arg("tolerance"),
-          py::arg("iterations") = 100, doc::geometry::optimise_poses);
+          py::arg("iterations") = 100,
+          noted("edges are what edge_of returns, or tuples of the same parts.", doc::geometry::optimise_poses).c_str());
 }
 
 }  // namespace stipple::python

@@ -149,14 +149,21 @@ void bind_surfaces(py::module_& g) {
           py::arg("offset") = 0.05, py::arg("project") = true, py::arg("cap_holes") = 0, py::arg("keep_inner") = false,
           py::arg("tolerance") = 0.0, py::arg("faces") = 0, doc::geometry::watertight);
     g.def("hollow_share", &hollow_share, py::arg("input"), py::arg("solid"), doc::geometry::hollow_share);
-    g.def("marching_cubes", &marching_cubes, py::arg("values"), py::arg("level"), py::kw_only(), py::arg("low") = zero,
-          py::arg("step") = 1.0, py::arg("blocks") = py::none(), doc::geometry::marching_cubes);
+    g.def(
+        "marching_cubes", &marching_cubes, py::arg("values"), py::arg("level"), py::kw_only(), py::arg("low") = zero,
+        py::arg("step") = 1.0, py::arg("blocks") = py::none(),
+        noted("values [z, y, x] of a ScalarGrid; or of a SparseGrid values [blocks, 64] with blocks [blocks, 3] int32.",
+              doc::geometry::marching_cubes)
+            .c_str());
     g.def("voxelize_mesh", &voxelize_mesh, py::arg("mesh"), py::arg("size"), py::arg("origin") = zero,
           doc::geometry::voxelize_mesh);
     g.def("boundary_voxels", &boundary_voxels, py::arg("voxels"), doc::geometry::boundary_voxels);
     g.def("voxel_mesh", &voxel_mesh, py::arg("voxels"), py::arg("size"), py::arg("origin") = zero, py::arg("gap") = 0.0,
           doc::geometry::voxel_mesh);
-    g.def("flood_fill", &flood_fill, py::arg("grid"), py::arg("start"), py::arg("value"), doc::geometry::flood_fill);
+    g.def("flood_fill", &flood_fill, py::arg("grid"), py::arg("start"), py::arg("value"),
+          noted("The grid is changed in place; start is (i, j, k) in the order of its dimensions.",
+                doc::geometry::flood_fill)
+              .c_str());
     g.def("morton_encode", &morton_encode, py::arg("cells"), doc::geometry::morton_encode);
     g.def("morton_decode", &morton_decode, py::arg("codes"), "The cells [n, 3] int32 of codes [n] uint64.");
 }

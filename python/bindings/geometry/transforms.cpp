@@ -45,10 +45,13 @@ py::object best_fit(const ArrayLike& from_, const ArrayLike& to_, const ArrayLik
 
 void bind_transforms(py::module_& g) {
     const py::tuple zero = py::make_tuple(0.0, 0.0, 0.0);
-    g.def("transformed", &transformed, py::arg("mesh"), py::arg("transform"), doc::geometry::transformed);
+    g.def("transformed", &transformed, py::arg("mesh"), py::arg("transform"),
+          noted("Of an io.PointCloud or an io.Mesh, by any matrix of 4 x 4; returns a new one of its kind.",
+                doc::geometry::transformed)
+              .c_str());
     g.def("nearest_rotation", &nearest_rotation, py::arg("matrix"), doc::geometry::nearest_rotation);
     g.def("best_fit", &best_fit, py::arg("from_points"), py::arg("to_points"), py::arg("weights") = py::none(),
-          doc::geometry::best_fit);
+          noted("Returns 4 x 4. weights are float64 [n].", doc::geometry::best_fit).c_str());
     g.def(
         "inverse", [](const py::object& t) { return matrix_of(geometry::inverse(affine_of(t, "transform"))); },
         py::arg("transform"), doc::geometry::inverse);

@@ -151,6 +151,8 @@ io::Limits limits_of(const py::object& limits) {
         bool is_known = false;
         for (const NamedLimit& limit : kLimits)
             if (key == limit.name) {
+                if (!PyLong_Check(value.ptr()))
+                    throw py::type_error(fmt::format("limits: {}: {} is no whole number", key, type_name(value)));
                 made.*limit.member = py::cast<int64_t>(value);
                 is_known = true;
             }

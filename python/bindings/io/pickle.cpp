@@ -28,9 +28,10 @@ py::object facts_state(const FileFacts& facts) {
     const py::object grid =
         facts.grid ? py::object(py::make_tuple(tuple_of(facts.grid->scale), tuple_of(facts.grid->offset))) : py::none();
     const py::object viewpoint = facts.viewpoint ? py::object(tuple_of(*facts.viewpoint)) : py::none();
-    const py::object las = facts.las ? py::object(py::make_tuple(py::bytes(facts.las->header), texts(facts.las->records),
-                                                                 py::bytes(facts.las->gap), texts(facts.las->extended)))
-                                     : py::none();
+    const py::object las = facts.las
+                               ? py::object(py::make_tuple(py::bytes(facts.las->header), texts(facts.las->records),
+                                                           py::bytes(facts.las->gap), texts(facts.las->extended)))
+                               : py::none();
     return py::make_tuple(records, grid, static_cast<int>(facts.time_type), facts.synthetic_returns, viewpoint, las);
 }
 
@@ -62,9 +63,9 @@ FileFacts facts_from(const py::tuple& state) {
 py::list attributes_state(Attributes& attributes) {
     py::list made;
     for (Attribute& a : attributes)
-        made.append(py::make_tuple(a.name(), static_cast<int>(a.dtype()), a.components(),
-                                   py::bytes(reinterpret_cast<const char*>(a.data()),
-                                             static_cast<size_t>(a.rows() * a.row_bytes()))));
+        made.append(py::make_tuple(
+            a.name(), static_cast<int>(a.dtype()), a.components(),
+            py::bytes(reinterpret_cast<const char*>(a.data()), static_cast<size_t>(a.rows() * a.row_bytes()))));
     return made;
 }
 
