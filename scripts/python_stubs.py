@@ -23,6 +23,12 @@ ArrayLike = Any
 ArrayResult = Any
 #: Whole numbers: where the clouds of a ragged batch begin.
 OffsetsLike = Union[Sequence[int], Any]
+#: A str, bytes, or a path of pathlib.
+PathLike = Any
+#: A few numbers: a tuple, a list, an array.
+NumbersLike = Any
+#: A stipple.io.Mesh, or a tuple of arrays: vertices [n, 3] float32 and triangles [m, 3] int32.
+MeshLike = Any
 #: A number for all clouds, or one for each.
 CountsLike = Union[int, Sequence[int]]
 '''
@@ -32,6 +38,7 @@ def clean(signature):
     """pybind11's text as valid Python."""
     text = re.sub(r"\b(?:stipple|_stipple)\.(?:_stipple\.)?(?:[a-z]+\.)?(\w+)", r"\1", signature)
     text = re.sub(r"<[^<>]*>", "...", text)
+    text = re.sub(r"= (?:inf|nan)\b", "= ...", text)
     text = re.sub(r": (\w+) = None", r": \1 | None = None", text)
     text = text.replace(": handle", ": Any").replace(": object", ": Any").replace("-> object", "-> Any")
     text = re.sub(r"(\w+): (ArrayObject|capsule)", r"\1: Any", text)
@@ -96,7 +103,8 @@ def stubs():
     files["__init__.pyi"] = of_module(stipple, root, HEAD + "".join("from . import %s as %s\n" % (m, m) for m in modules) + "\n" + TYPES + "\n")
     for name in modules:
         module = getattr(stipple, name)
-        head = HEAD + "from . import ArrayLike, ArrayResult, CountsLike, OffsetsLike\n\n"
+        head = HEAD + "from . import ArrayLike, ArrayResult, CountsLike, MeshLike, NumbersLike, OffsetsLike, PathLike\n"
+        head += ("from .picture import Image\n" if name == "io" else "from .io import Mesh, PointCloud\n") + "\n"
         files[name + ".pyi"] = of_module(module, sorted(module.__all__), head)
     return files
 

@@ -28,6 +28,8 @@ PYBIND11_MODULE(_stipple, module) {
     py::module_ io = add_folder(module, "io", "Files of clouds, meshes and arrays: docs/formats.md.");
     bind_clouds(io);
     bind_files(io);
+    bind_streams(io);
+    bind_arrays(io);
     py::module_ ops = add_folder(module, "ops", "Operations on points: docs/ops.md.");
     bind_search(ops);
     bind_sampling(ops);
@@ -44,6 +46,11 @@ PYBIND11_MODULE(_stipple, module) {
     bind_meshes(geometry);
     bind_surfaces(geometry);
     bind_registration(geometry);
+    bind_scans(geometry);
+    py::module_ picture = add_folder(module, "picture", "Pictures of clouds, meshes and numbers.");
+    bind_figures(picture);
+    bind_charts(picture);
+    bind_cameras(io);
     py::module_ metrics = add_folder(module, "metrics", "Measures of clouds: docs/metrics.md.");
     bind_metrics_points(metrics);
     bind_metrics_surface(metrics);

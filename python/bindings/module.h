@@ -19,6 +19,9 @@ void bind_training(py::module_& ops);
 
 void bind_clouds(py::module_& io);  // io/
 void bind_files(py::module_& io);
+void bind_streams(py::module_& io);
+void bind_arrays(py::module_& io);
+void bind_cameras(py::module_& io);
 
 void bind_transforms(py::module_& geometry);  // geometry/
 void bind_normals(py::module_& geometry);
@@ -26,6 +29,10 @@ void bind_queries(py::module_& geometry);
 void bind_meshes(py::module_& geometry);
 void bind_surfaces(py::module_& geometry);
 void bind_registration(py::module_& geometry);
+void bind_scans(py::module_& geometry);
+
+void bind_figures(py::module_& picture);  // picture/
+void bind_charts(py::module_& picture);
 
 void bind_metrics_points(py::module_& metrics);  // metrics/
 void bind_metrics_surface(py::module_& metrics);

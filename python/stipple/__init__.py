@@ -12,7 +12,7 @@ from ._stipple import (
 )
 
 #: Modules of the package, imported when they are first used.
-_FOLDERS = ("engine", "geometry", "io", "metrics", "models", "network", "ops", "radiance", "tasks")
+_FOLDERS = ("engine", "geometry", "io", "metrics", "models", "network", "ops", "picture", "radiance", "tasks")
 
 __all__ = [
     "ArgumentError", "Array", "CheckFailed", "ConfigError", "CudaError", "DeviceError", "Error", "FileFormatError",

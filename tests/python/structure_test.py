@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import stipple
+import unbound
 from stipple import ops
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -29,10 +30,14 @@ EXCLUDED = {
         "spread_bits": "a piece of kernels",
         "spread_few_bits": "a piece of kernels",
     },
+    "io": unbound.IO,
+    "geometry": unbound.GEOMETRY,
+    "picture": unbound.PICTURE,
 }
 
-#: Written in Python, on top of what is bound.
-OWN = {"ops": {"knn_graph"}}
+#: Made of several functions of C++, in Python or in a binding.
+OWN = {"ops": {"knn_graph"}, "io": {"parse", "load_npy", "load_npz", "save_npz"}, "geometry": {"merge_clouds"},
+       "picture": set()}
 
 
 def functions(folder):

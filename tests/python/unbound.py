@@ -1,0 +1,53 @@
+"""What of the public headers has no binding, and why: for structure_test.py."""
+
+
+def _because(groups):
+    return {name: reason for reason, names in groups.items() for name in names.split()}
+
+
+IO = _because({
+    "numbers and words of text formats: Python has its own":
+        "append_number append_world for_each_word is_blank lower_case next_word parse_number scan_number trimmed read_number",
+    "one format of load, save, parse and write":
+        "parse_kitti parse_las parse_npy parse_npz parse_obj parse_off parse_pcd parse_ply parse_pts parse_stl parse_xyz "
+        "parse_xyzn parse_xyzrgb write_csv write_kitti write_las write_npy write_npz write_obj write_off write_pcd write_ply "
+        "write_pts write_stl write_xyz write_xyzn write_xyzrgb load_hdf5_cloud save_hdf5_cloud",
+    "a step of load_npy, load_npz and save_npz":
+        "decode_npy npy_header parse_npy_array parse_npz_arrays read_npy_header write_npy_array write_npz_arrays "
+        "write_npz_views",
+    "a step of load_safetensors and save_safetensors":
+        "find parse_safetensors read_safetensors_header safetensors_dtype write_safetensors",
+    "a step of load_image and Image.save":
+        "load_image_as_stored parse_jpeg parse_jpeg_as_stored parse_png turned_upright write_jpeg write_png",
+    "a step of load_colmap and load_transforms":
+        "name_of parse_colmap_cameras parse_colmap_images parse_colmap_points parse_transforms path_fault pose_of",
+    "scenes are written and trained on by radiance":
+        "lens_of set_pose write_colmap_binary write_colmap_cameras write_colmap_images write_colmap_points "
+        "write_colmap_text",
+    "TensorBoard reads and writes event files in Python":
+        "event_path event_record find_event_file load_events parse_events rewind_events",
+    "data sets of TensorFlow are read by stipple's data": "parse_example read_example",
+    "formats are words in Python": "format_by_name info_of require_can_hold",
+    "shared by the writers of LAS": "grid_for have_same_records las_box",
+    "save_hdf5_arrays writes the same datasets": "save_hdf5",
+})
+
+GEOMETRY = _because({
+    "a step of register_globally, whose poses bring its numbers":
+        "evidence_of judged_scan judged_support pose_confidence support_of thin_scan",
+    "a step of merge_clouds": "fitted merge_facts plan_merge",
+    "a piece of kernels": "gather_bits",
+    "a check that others make": "require_mesh require_region",
+    "both kinds of transforms are 4 x 4 matrices": "affine_from_numbers to_affine",
+    "states are words in Python": "to_string",
+})
+
+PICTURE = _because({
+    "draws into pixels: Image.numpy() and any library of Python do":
+        "blend draw_axes draw_color_bar draw_frame draw_labels draw_line draw_polyline draw_scale_bar draw_text fill "
+        "fill_rect fit_text labels_width color_bar_width text_width",
+    "a step of draw_figure": "automatic_color axis_of choose_range direction_of fit_camera set_view",
+    "a step of draw_chart": "choose_ticks",
+    "vectors of pixels": "mix normalized smooth_step to_rgb to_vec",
+    "words are given as they are": "color_map_by_name parse_color up_axis_by_name up_axis_names view_names",
+})
