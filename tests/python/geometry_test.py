@@ -236,3 +236,16 @@ def test_results_and_indices_go_without_a_leak():
 
 def test_knn_of_a_cloud_is_asked_by_its_positions():
     assert ops.knn(CLOUD.positions, 3).indices.shape == (550, 3)
+
+
+def test_tensors_of_torch_go_in_and_come_out():
+    torch = pytest.importorskip("torch")
+    points = torch.from_numpy(POINTS)
+    found = geometry.estimate_normals(points)
+    assert isinstance(found.normals, torch.Tensor)
+    np.testing.assert_array_equal(found.normals.numpy(), geometry.estimate_normals(POINTS).normals)
+    mesh = torch.from_numpy(VERTICES), torch.from_numpy(TRIANGLES)
+    distances = geometry.closest_point(mesh, torch.from_numpy(QUERIES)).distances
+    assert isinstance(distances, torch.Tensor)
+    keep = geometry.statistical_outliers(points).keep
+    assert isinstance(keep, torch.Tensor) and keep.dtype == torch.bool and points[keep].shape[1] == 3

@@ -2,6 +2,7 @@
 import copy
 import gc
 import pathlib
+import pickle
 import sys
 import warnings
 from collections.abc import MutableMapping
@@ -268,3 +269,53 @@ def test_real_files_of_the_examples():
     knot = io.load_cloud(DATA / "knot.ply")
     assert len(knot) > 1000 and np.isfinite(knot.positions).all()
     assert geometry.check_mesh(io.load_mesh(DATA / "knot_mesh.off")).area > 0
+
+
+def test_clouds_and_meshes_are_pickled_whole(tmp_path):
+    cloud = small(40, origin=(5e5, 0, 1), attributes={"label": np.arange(40, dtype=np.uint8), "time": np.arange(40.0)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", io.FileWarning)
+        io.save(tmp_path / "a.las", cloud)
+        cloud = io.load_cloud(tmp_path / "a.las")
+    back = pickle.loads(pickle.dumps(cloud))
+    assert io.write(back, "las") == io.write(cloud, "las") and back.facts == cloud.facts and back.facts["grid"]
+    mesh = io.Mesh(MESH.vertices, np.array(MESH.triangles), face_attributes={"part": np.arange(MESH.faces, dtype=np.int16)})
+    assert io.write(pickle.loads(pickle.dumps(mesh, 2)), "npz") == io.write(mesh, "npz")
+    assert len(pickle.loads(pickle.dumps(io.PointCloud(np.zeros((0, 3), np.float32))))) == 0
+    state = list(cloud.__getstate__())
+    with pytest.raises(ValueError, match="version"):
+        io.PointCloud.__new__(io.PointCloud).__setstate__((9, *state[1:]))
+    with pytest.raises((ValueError, TypeError)):
+        state[3] = [("label", 0, 1, b"short")]
+        io.PointCloud.__new__(io.PointCloud).__setstate__(tuple(state))
+
+
+def test_memory_that_nobody_looks_at_goes():
+    def resident():
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * 4096
+
+    cloud = small(100_000)
+    columns = [np.zeros(100_000, np.float32), np.zeros(100_000, np.float64)]
+    for i in range(10):
+        cloud.attributes["a"] = columns[i % 2]
+    before = resident()
+    for i in range(300):
+        cloud.attributes["a"] = columns[i % 2]
+        cloud.attributes["b"] = columns[0]
+        del cloud.attributes["b"]
+    assert resident() - before < 30 << 20
+    with pytest.raises(ValueError, match="rows without numbers"):
+        cloud.attributes["c"] = np.zeros((100_000, 0))
+
+
+def test_points_are_chosen_by_indices_and_masks():
+    cloud = small(attributes={"label": np.arange(50)})
+    mask = cloud.positions[:, 0] > 0.5
+    for chosen in (mask, np.flatnonzero(mask), np.flatnonzero(mask).astype(np.int32), np.flatnonzero(mask).tolist()):
+        np.testing.assert_array_equal(cloud.select(chosen).attributes["label"], np.flatnonzero(mask))
+    assert len(cloud.select([])) == 0 and len(cloud.select((3, 3))) == 2
+    for wrong, error in ((np.array([50]), ValueError), ([-1], ValueError), (mask[:-1], ValueError), (mask.astype(np.uint8), TypeError),
+                         (np.zeros((2, 2), np.int32), ValueError), (np.array([0.5]), TypeError)):
+        with pytest.raises(error, match="indices"):
+            cloud.select(wrong)

@@ -8,9 +8,9 @@ namespace stipple::python {
 namespace {
 
 template <class Object>
-const Object& object_of(const py::object& object, const char* name, const char* wanted) {
+const Object& object_of(const py::object& object, const char* name, const char* wanted, const char* hint = "") {
     if (!py::isinstance<Object>(object))
-        throw py::type_error(fmt::format("{}: {}; wanted is a stipple.io.{}", name, type_name(object), wanted));
+        throw py::type_error(fmt::format("{}: {}; wanted is a stipple.io.{}{}", name, type_name(object), wanted, hint));
     return object.cast<const Object&>();
 }
 
@@ -56,7 +56,8 @@ MeshObject give(Mesh&& mesh) {
 }
 
 CloudArgument::CloudArgument(const py::object& object, const char* name)
-    : reading_(object_of<CloudObject>(object, name, "PointCloud").held) {}
+    : reading_(object_of<CloudObject>(object, name, "PointCloud", ", which stipple.io.PointCloud(points) makes").held) {
+}
 
 MeshArgument::MeshArgument(const py::object& object, const char* name)
     : reading_(object_of<MeshObject>(object, name, "Mesh").held) {}
@@ -81,7 +82,7 @@ py::object view_of(const std::shared_ptr<Held>& held, void* data, DType dtype, s
     array.info.dtype = dtype;
     array.info.set_shape(shape);
     array.info.data = data;
-    array.owner = held;
+    array.owner = std::make_shared<std::pair<std::shared_ptr<Held>, std::shared_ptr<char>>>(held, held->views);
     if (dtype == DType::bf16) return py::cast(std::move(array));
     return numpy_view(array);
 }
@@ -96,8 +97,9 @@ Attribute copied_attribute(const py::object& array, const std::string& name, int
     const ArrayInfo& info = found.info;
     STIPPLE_REQUIRE((info.rank == 1 || info.rank == 2) && info.shape[0] == rows,
                     "{}: an array of shape {}; wanted are {} rows, [n] or [n, c]", name, shape_of(info), rows);
+    STIPPLE_REQUIRE(info.rank == 1 || info.shape[1] > 0, "{}: rows without numbers", name);
     Attribute made(name, info.dtype, rows, info.rank == 2 ? info.shape[1] : 1);
-    copy_elements(info, made.data());
+    without_gil([&] { copy_elements(info, made.data()); });
     return made;
 }
 
@@ -112,7 +114,7 @@ Array<float, 2> copied_positions(const py::object& array, const char* name) {
     STIPPLE_REQUIRE(info.rank == 2 && info.shape[1] == 3, "{}: an array of shape {}; wanted is [n, 3]", name,
                     shape_of(info));
     Array<float, 2> made({info.shape[0], 3});
-    copy_elements(info, reinterpret_cast<std::byte*>(made.data()));
+    without_gil([&] { copy_elements(info, reinterpret_cast<std::byte*>(made.data())); });
     return made;
 }
 

@@ -24,8 +24,18 @@ namespace stipple::python {
 /// What the objects of one cloud or mesh share: a PointCloud and the Mesh it is the vertices of are one.
 struct Held {
     Mesh mesh;
-    int readers = 0;                             // calls that look at it without the GIL
-    std::vector<std::shared_ptr<void>> retired;  // memory that was replaced, while views may be left
+    int readers = 0;                                         // calls that look at it without the GIL
+    std::shared_ptr<char> views = std::make_shared<char>();  // shared by every view of its memory
+    std::vector<std::shared_ptr<void>> retired;              // memory that was replaced while there were views
+
+    /// Lets memory that is out of use go, or keeps it for the views that there are.
+    template <class Owned>
+    void retire(Owned&& old) {
+        if (views.use_count() > 1)
+            retired.push_back(std::make_shared<std::decay_t<Owned>>(std::forward<Owned>(old)));
+        else
+            retired.clear();
+    }
 
     /// Throws Error{bad_argument} when a call in another thread looks at it.
     void require_free(const char* what) const;
@@ -113,6 +123,10 @@ private:
     std::optional<Mesh> copy_;
     bool is_cloud_ = false;
 };
+
+/// All of a cloud or mesh as plain objects of Python, numbers as arrays, and back: for pickle.
+py::tuple state_of(const std::shared_ptr<Held>& held);
+std::shared_ptr<Held> held_of(const py::tuple& state);
 
 /// Numbers that a cloud owns, as a numpy array that keeps it alive; bfloat16 as stipple.Array.
 py::object view_of(const std::shared_ptr<Held>& held, void* data, DType dtype, std::span<const int64_t> shape);

@@ -301,7 +301,10 @@ py::object give_as(ArrayObject array, Kind kind, py::handle like) {
             static PyObject* from_dlpack = nullptr;  // torch stays loaded
             if (!from_dlpack)
                 from_dlpack = py::object(py::module_::import("torch").attr("from_dlpack")).release().ptr();
-            return py::handle(from_dlpack)(to_dlpack(array, false));
+            if (array.info.dtype != DType::boolean) return py::handle(from_dlpack)(to_dlpack(array, false));
+            array.info.dtype = DType::u8;  // torch 1.13 knows no booleans in DLPack
+            const py::object bytes = py::handle(from_dlpack)(to_dlpack(array, false));
+            return bytes.attr("view")(py::module_::import("torch").attr("bool"));
         }
         case Kind::other: {
             const py::object importer = importer_of(like);

@@ -189,23 +189,29 @@ void bind_primitives(py::module_& g) {
     g.def("surfel_glyphs", &surfel_glyphs, py::arg("points"), py::arg("normals"), py::arg("radii"),
           py::arg("segments") = 12, doc::geometry::surfel_glyphs);
     g.def(
-        "sphere_mesh", [](double radius, int n) { return give(geometry::sphere_mesh(radius, n)); },
+        "sphere_mesh",
+        [](double radius, int n) { return give(without_gil([&] { return geometry::sphere_mesh(radius, n); })); },
         py::arg("radius") = 1.0, py::arg("subdivisions") = 3, doc::geometry::sphere_mesh);
     g.def(
-        "cube_mesh", [](double x, double y, double z) { return give(geometry::cube_mesh(x, y, z)); },
+        "cube_mesh",
+        [](double x, double y, double z) { return give(without_gil([&] { return geometry::cube_mesh(x, y, z); })); },
         py::arg("x") = 1.0, py::arg("y") = 1.0, py::arg("z") = 1.0, doc::geometry::cube_mesh);
     g.def(
         "cylinder_mesh",
-        [](double radius, double height, int64_t n) { return give(geometry::cylinder_mesh(radius, height, n)); },
+        [](double radius, double height, int64_t n) {
+            return give(without_gil([&] { return geometry::cylinder_mesh(radius, height, n); }));
+        },
         py::arg("radius") = 0.5, py::arg("height") = 1.0, py::arg("segments") = 64, doc::geometry::cylinder_mesh);
     g.def(
         "cone_mesh",
-        [](double radius, double height, int64_t n) { return give(geometry::cone_mesh(radius, height, n)); },
+        [](double radius, double height, int64_t n) {
+            return give(without_gil([&] { return geometry::cone_mesh(radius, height, n); }));
+        },
         py::arg("radius") = 0.5, py::arg("height") = 1.0, py::arg("segments") = 64, doc::geometry::cone_mesh);
     g.def(
         "torus_mesh",
         [](double major, double minor, int64_t around, int64_t across) {
-            return give(geometry::torus_mesh(major, minor, around, across));
+            return give(without_gil([&] { return geometry::torus_mesh(major, minor, around, across); }));
         },
         py::arg("major") = 1.0, py::arg("minor") = 0.25, py::arg("around") = 64, py::arg("across") = 32,
         doc::geometry::torus_mesh);

@@ -158,6 +158,12 @@ Record<GlobalResultRecord> register_globally(const CloudLike& source_, const Clo
                                       number(found.other()));
 }
 
+template <class Function>
+auto of_cloud(const CloudLike& cloud_, Function&& function) {
+    const CloudArgument cloud(cloud_, "cloud");
+    return without_gil([&] { return function(cloud.cloud()); });
+}
+
 py::list automatic_levels(double radius) {
     py::list made;
     for (const geometry::IcpLevel& level : geometry::automatic_levels(radius))
@@ -224,21 +230,21 @@ void bind_registration(py::module_& g) {
         "\"geman_mcclure\".");
     g.def("automatic_levels", &automatic_levels, py::arg("radius"), doc::geometry::automatic_levels);
     g.def(
-        "rms_radius", [](const CloudLike& c) { return geometry::rms_radius(CloudArgument(c, "cloud").cloud()); },
-        py::arg("cloud"), doc::geometry::rms_radius);
+        "rms_radius", [](const CloudLike& c) { return of_cloud(c, geometry::rms_radius); }, py::arg("cloud"),
+        doc::geometry::rms_radius);
     g.def(
-        "median_spacing",
-        [](const CloudLike& c) { return geometry::median_spacing(CloudArgument(c, "cloud").cloud()); },
-        py::arg("cloud"), doc::geometry::median_spacing);
+        "median_spacing", [](const CloudLike& c) { return of_cloud(c, geometry::median_spacing); }, py::arg("cloud"),
+        doc::geometry::median_spacing);
     g.def(
         "common_voxel",
-        [](const CloudLike& a, const CloudLike& b, int64_t most) {
-            return geometry::common_voxel(CloudArgument(a, "a").cloud(), CloudArgument(b, "b").cloud(), most);
+        [](const CloudLike& a_, const CloudLike& b_, int64_t most) {
+            const CloudArgument a(a_, "a"), b(b_, "b");
+            return without_gil([&] { return geometry::common_voxel(a.cloud(), b.cloud(), most); });
         },
         py::arg("a"), py::arg("b"), py::arg("most"), doc::geometry::common_voxel);
     g.def(
-        "has_normals", [](const CloudLike& c) { return geometry::has_normals(CloudArgument(c, "cloud").cloud()); },
-        py::arg("cloud"), doc::geometry::has_normals);
+        "has_normals", [](const CloudLike& c) { return of_cloud(c, geometry::has_normals); }, py::arg("cloud"),
+        doc::geometry::has_normals);
     g.def("judge", &judge, py::arg("result"), py::kw_only(), py::arg("min_fitness") = limits.min_fitness,
           py::arg("little_fitness") = limits.little_fitness, py::arg("min_closeness") = limits.min_closeness,
           py::arg("max_across") = limits.max_across,

@@ -194,7 +194,9 @@ void bind_splitting(py::module_& g) {
             Call call;
             const auto parts = call.array<int32_t, 1>(parts_, "parts");
             STIPPLE_REQUIRE(count >= 0, "count: {}", count);
-            auto found = geometry::members({parts.data(), parts.data() + parts.size(0)}, static_cast<size_t>(count));
+            auto found = without_gil([&] {
+                return geometry::members({parts.data(), parts.data() + parts.size(0)}, static_cast<size_t>(count));
+            });
             py::list made;
             for (auto& part : found) made.append(numpy_of(std::move(part)));
             return made;

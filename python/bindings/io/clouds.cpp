@@ -16,20 +16,6 @@ struct BoundsResult {
     static constexpr const char* fields[] = {"min", "max", "finite"};
 };
 
-/// Puts new memory in the place of old, which stays while somebody may look at it.
-template <class Owned>
-void replace(Held& held, bool is_shared, Owned& old, Owned&& made) {
-    if (is_shared)
-        held.retired.push_back(std::make_shared<Owned>(std::move(old)));
-    else
-        held.retired.clear();
-    old = std::move(made);
-}
-
-bool is_shared(const std::shared_ptr<Held>& held) {
-    return held.use_count() > 1;
-}
-
 // ---- attributes
 
 void erase_attribute(const AttributesObject& o, const std::string& name) {
@@ -37,7 +23,7 @@ void erase_attribute(const AttributesObject& o, const std::string& name) {
     Attributes& list = o.list();
     for (size_t i = 0; i < list.size(); ++i)
         if (list[i].name() == name) {
-            o.held->retired.push_back(std::make_shared<Attribute>(std::move(list[i])));
+            o.held->retire(std::move(list[i]));
             list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
             return;
         }
@@ -53,7 +39,8 @@ void set_attribute(const AttributesObject& o, const std::string& name, const Arr
     } else if (old->dtype() == made.dtype() && old->components() == made.components()) {
         if (made.rows() > 0) std::memcpy(old->data(), made.data(), static_cast<size_t>(made.rows() * made.row_bytes()));
     } else {
-        replace(*o.held, true, *old, std::move(made));
+        o.held->retire(std::move(*old));
+        *old = std::move(made);
     }
 }
 
@@ -144,7 +131,8 @@ void set_positions(const CloudObject& o, const ArrayLike& positions) {
     STIPPLE_REQUIRE(cloud.attributes.empty() && o.held->mesh.faces() == 0,
                     "positions: {} rows for a cloud of {} points with attributes or faces: make a new one",
                     made.size(0), cloud.size());
-    replace(*o.held, is_shared(o.held), cloud.positions, std::move(made));
+    o.held->retire(std::move(cloud.positions));
+    cloud.positions = std::move(made);
 }
 
 py::object world_of(const CloudObject& o) {
@@ -158,31 +146,43 @@ py::object world_of(const CloudObject& o) {
     return numpy_of(std::move(world));
 }
 
-CloudObject select_points(const CloudObject& o, const ArrayLike& indices_) {
+/// The points that a mask or indices choose.
+std::vector<int32_t> chosen_points(const py::object& indices_, int64_t n) {
+    std::vector<int32_t> chosen;
+    const auto choose = [&](int64_t index) {
+        STIPPLE_REQUIRE(index >= 0 && index < n, "indices: {} of {} points", index, n);
+        chosen.push_back(static_cast<int32_t>(index));
+    };
+    if (PyList_Check(indices_.ptr()) || PyTuple_Check(indices_.ptr())) {
+        for (int64_t index : whole_numbers(indices_, "indices")) choose(index);
+        return chosen;
+    }
     Call call;
     const ArrayInfo info = call.any(indices_, "indices");
     STIPPLE_REQUIRE(info.rank == 1 && info.device == Device{},
                     "indices: an array of shape {}; wanted is [k], on the CPU", shape_of(info));
-    std::vector<int32_t> chosen;
-    const int64_t count = info.shape[0], n = o.cloud().size();
-    if (info.dtype == DType::boolean || info.dtype == DType::u8) {
+    const int64_t count = info.shape[0];
+    if (info.dtype == DType::boolean) {
         STIPPLE_REQUIRE(count == n, "indices: a mask of {} for {} points", count, n);
         for (int64_t i = 0; i < count; ++i)
-            if (static_cast<const uint8_t*>(info.data)[i] != 0) chosen.push_back(static_cast<int32_t>(i));
+            if (static_cast<const uint8_t*>(info.data)[i] != 0) choose(i);
+    } else if (info.dtype == DType::i32) {
+        for (int64_t i = 0; i < count; ++i) choose(static_cast<const int32_t*>(info.data)[i]);
     } else if (info.dtype == DType::i64) {
-        for (int64_t i = 0; i < count; ++i) {
-            const int64_t index = static_cast<const int64_t*>(info.data)[i];
-            STIPPLE_REQUIRE(index >= 0 && index < n, "indices: {} of {} points", index, n);
-            chosen.push_back(static_cast<int32_t>(index));
-        }
+        for (int64_t i = 0; i < count; ++i) choose(static_cast<const int64_t*>(info.data)[i]);
     } else {
-        const auto view = call.array<int32_t, 1>(indices_, "indices");
-        chosen.assign(view.data(), view.data() + count);
+        throw py::type_error(
+            fmt::format("indices: an array of {}; wanted is bool, int32 or int64", name_of(info.dtype)));
     }
+    return chosen;
+}
+
+CloudObject select_points(const CloudObject& o, const ArrayLike& indices) {
+    const std::vector<int32_t> chosen = chosen_points(indices, o.cloud().size());
     const Reading reading(o.held);
     return give(without_gil([&] {
-        return select(reading.mesh().vertices,
-                      View<const int32_t, 1>(chosen.data(), {static_cast<int64_t>(chosen.size())}));
+        const View<const int32_t, 1> view(chosen.data(), {static_cast<int64_t>(chosen.size())});
+        return select(reading.mesh().vertices, view);
     }));
 }
 
@@ -345,6 +345,8 @@ void bind_clouds(py::module_& io) {
             "A cloud of its own memory.")
         .def("__copy__", [](const CloudObject& o) { return give(o.cloud().clone()); })
         .def("__deepcopy__", [](const CloudObject& o, const py::object&) { return give(o.cloud().clone()); })
+        .def(py::pickle([](const CloudObject& o) { return state_of(o.held); },
+                        [](const py::tuple& state) { return CloudObject{held_of(state)}; }))
         .def("__len__", [](const CloudObject& o) { return o.cloud().size(); })
         .def("__repr__", &repr_of);
     add_column(cloud, "normals", "normal", "attributes[\"normal\"], float32 [n, 3], or None.");
@@ -392,6 +394,8 @@ void bind_clouds(py::module_& io) {
             "A mesh of its own memory.")
         .def("__copy__", [](const MeshObject& o) { return give(o.mesh().clone()); })
         .def("__deepcopy__", [](const MeshObject& o, const py::object&) { return give(o.mesh().clone()); })
+        .def(py::pickle([](const MeshObject& o) { return state_of(o.held); },
+                        [](const py::tuple& state) { return MeshObject{held_of(state)}; }))
         .def("__repr__", [](const MeshObject& o) {
             return fmt::format("stipple.io.Mesh({} vertices, {} faces, {}; of faces: {})", o.mesh().vertices.size(),
                                o.mesh().faces(), list_text({o.held, false}), list_text({o.held, true}));
