@@ -143,8 +143,7 @@ void bind_network(py::module_& module) {
     module.def(
         "validate", [](const NetworkObject& o) { network::validate(*o.network); }, network, doc::network::validate);
     module.def(
-        "to_text", [](const NetworkObject& o) { return network::to_text(*o.network); }, network,
-        doc::network::to_text);
+        "to_text", [](const NetworkObject& o) { return network::to_text(*o.network); }, network, doc::network::to_text);
     module.def(
         "totals_text", [](const NetworkObject& o) { return network::totals_text(*o.network); }, network,
         doc::network::totals_text);
