@@ -58,6 +58,23 @@ def test_folder_over_dask(tmp_path):
     same_size("folder_over_dask.jpg", tmp_path / "folder_over_dask")
 
 
+def test_metrics_of_a_paper(tmp_path):
+    told = run("metrics_of_a_paper.py", tmp_path)
+    rows = [line.split("|")[1:-1] for line in told.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) == 2 * 4 + 1
+    means = {row[0].strip(): float(row[2]) for row in rows if row[1].strip() == "mean"}
+    assert 0 < means["the surface itself"] < min(means["midpoints"], means["upsampler"])
+    same_size("metrics_of_a_paper.jpg", tmp_path / "metrics_of_a_paper")
+
+
+def test_upsample_with_attributes(tmp_path):
+    told = run("upsample_with_attributes.py", tmp_path)
+    assert float(told.split("colours differ by ")[1].split()[0]) < 5
+    made = io.load_cloud(tmp_path / "upsample_with_attributes" / "upsampled.ply")
+    assert len(made) == 6000 and {"color", "normal"} <= set(made.attributes.keys())
+    same_size("upsample_with_attributes.jpg", tmp_path / "upsample_with_attributes")
+
+
 def test_every_script_has_a_test():
     with open(__file__, encoding="utf-8") as file:
         text = file.read()

@@ -33,6 +33,12 @@ EXCLUDED = {
     "io": unbound.IO,
     "geometry": unbound.GEOMETRY,
     "picture": unbound.PICTURE,
+    "metrics": unbound.METRICS,
+    "network": unbound.NETWORK,
+    "models": unbound.MODELS,
+    "engine": unbound.ENGINE,
+    "radiance": unbound.RADIANCE,
+    "tasks": unbound.TASKS,
 }
 
 #: Made of several functions of C++, in Python or in a binding.
@@ -70,7 +76,7 @@ def test_every_public_function_is_bound(folder):
     excluded = set(EXCLUDED[folder])
     assert excluded <= public, excluded - public
     assert public - excluded - bound(folder) == set()
-    assert bound(folder) - public - OWN[folder] == set()
+    assert bound(folder) - public - OWN.get(folder, set()) == set()
     assert excluded & bound(folder) == set()
 
 

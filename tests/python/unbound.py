@@ -51,3 +51,61 @@ PICTURE = _because({
     "vectors of pixels": "mix normalized smooth_step to_rgb to_vec",
     "words are given as they are": "color_map_by_name parse_color up_axis_by_name up_axis_names view_names",
 })
+
+METRICS = _because({
+    "words are arguments in Python": "name_of extra_by_name floor_sampling_by_name protocol_by_name",
+    "the defaults of normalised_uniformity": "nuc_defaults",
+    "writes docs/metrics.md; registry() has the same as data": "registry_markdown",
+    "a check that other functions make": "require_motion",
+})
+
+NETWORK = _because({
+    "words are arguments in Python": "name_of activation_named parse_weight_storage",
+    "a check that Builder and validate make": "check_layer check_name infer_type label_of owner_of slope_range",
+    "a piece of to_text and str()": "brief_options_text grouped options_text to_string",
+})
+
+MODELS = _because({
+    "build_model makes it by its name":
+        "autoencoder flow_upsampler gumbel_subset pcrnet pointnet_classifier pointnet_part_segmenter pointnet_segmenter "
+        "puflow samplenet",
+    "options are a dict in Python":
+        "attention_normalise_names autoencoder_options context_names flow_family_names flow_upsampler_options "
+        "gumbel_subset_options interpolated_names interpolation_names neighbourhood_names pcrnet_options published_sampler "
+        "refinement_names sampler_shape_names samplenet_options",
+    "a part of flow_upsampler that tasks.Upsampler runs":
+        "flow_upsampler_decoder flow_upsampler_encoder flow_upsampler_first_step flow_upsampler_velocity",
+})
+
+ENGINE = _because({
+    "words are arguments in Python": "name_of parse_precision parse_range_method",
+    "a step of compile": "is_of_chains lifetimes lower multiply_adds plan_memory point_sets",
+    "profiles are written by the program: stipple run --profile": "profile_engine",
+})
+
+RADIANCE = _because({
+    "a step of evaluate": "composited mean_of move_cameras score_view",
+    "a word of studies: stipple study radiance": "name_of require_path step_path_by_name",
+    "scenes are written by the program": "to_colmap",
+})
+
+TASKS = _because({
+    "words are arguments in Python":
+        "all_poses kernel_by_name levels_of matrix_of method_by_name name_of parse_axis poses_about sample_method_by_name "
+        "taken_up to_string turn turn_points up_of",
+    "a step of evaluate":
+        "draws_of items_of_category known_classes match_classes match_parts require_valid scores_of seen_points",
+    "a step of classify": "assess confidence_of measure_shape ranked",
+    "a step of reconstruct": "likeness_of require_count seen_cloud unlikeness",
+    "a step of networks that are made of files": "compile device_for find_type load_model_or_engine output_type",
+    "clouds are given as arrays and objects": "load_batch load_points network_points synthetic_clouds",
+    "made when networks are trained, and stored in their weights":
+        "confidence_clouds confidence_json fit_confidence fit_likeness fit_temperature items_of_classes likeness_clouds "
+        "likeness_json parse_confidence parse_likeness set_confidence set_likeness",
+    "compares engines for stipple engine": "accuracy_of answers_of compare other_inputs",
+    "a summary for people: stipple info": "describe_file summarise",
+    "files of the command line; geometry reads transforms from text":
+        "find_pose has_scan_poses load_affine load_motion_between load_polygon load_scan_poses load_text parse_scan_poses "
+        "to_text",
+    "segment(...).labels is set by cloud.attributes[\"label\"]": "put_labels",
+})

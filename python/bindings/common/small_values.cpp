@@ -28,8 +28,8 @@ std::map<std::string, std::string> text_map_of(py::handle object, const char* na
     if (object.is_none()) return found;
     if (!PyDict_Check(object.ptr())) refuse(object, name, "a dict");
     for (const auto& [key, value] : py::reinterpret_borrow<py::dict>(object)) {
-        const std::string text = PyBool_Check(value.ptr()) ? (value.cast<bool>() ? "true" : "false")
-                                                           : std::string(py::str(value));
+        const std::string text =
+            PyBool_Check(value.ptr()) ? (value.cast<bool>() ? "true" : "false") : std::string(py::str(value));
         found.emplace(text_of(key, name), text);
     }
     return found;

@@ -15,8 +15,8 @@ struct LayerRangeRecord {
 };
 
 Calibration calibrate(const NetworkObject& network, const WeightsObject& weights, const py::object& inputs,
-                      const py::object& offsets, std::string_view precision, std::string_view method,
-                      double percentile, double max_logit_error) {
+                      const py::object& offsets, std::string_view precision, std::string_view method, double percentile,
+                      double max_logit_error) {
     const engine::CalibrationOptions options{engine::parse_precision(precision), engine::parse_range_method(method),
                                              percentile, max_logit_error};
     std::vector<NamedType> types;
@@ -58,9 +58,8 @@ void bind_calibration(py::module_& module) {
     module.def("calibration_json", &engine::calibration_json, py::arg("calibration"), doc::engine::calibration_json);
     module.def("parse_calibration", &engine::parse_calibration, py::arg("json"), doc::engine::parse_calibration);
     module.def(
-        "set_calibration",
-        [](const WeightsObject& w, const Calibration& c) { engine::set_calibration(*w.weights, c); }, weights,
-        py::arg("calibration"), doc::engine::set_calibration);
+        "set_calibration", [](const WeightsObject& w, const Calibration& c) { engine::set_calibration(*w.weights, c); },
+        weights, py::arg("calibration"), doc::engine::set_calibration);
     module.def(
         "has_calibration", [](const WeightsObject& w) { return engine::has_calibration(*w.weights); }, weights,
         doc::engine::has_calibration);

@@ -15,9 +15,9 @@ struct TimeStatisticsRecord {
 };
 struct EngineTimesRecord {
     static constexpr auto name = py::detail::const_name("EngineTimes");
-    static constexpr const char* fields[] = {"runs",           "latency",          "compute",        "enqueue",
-                                             "host_to_device", "device_to_host",   "wall_seconds",   "device_seconds",
-                                             "clouds_per_second", "device_bytes"};
+    static constexpr const char* fields[] = {
+        "runs",           "latency",      "compute",        "enqueue",           "host_to_device",
+        "device_to_host", "wall_seconds", "device_seconds", "clouds_per_second", "device_bytes"};
 };
 
 std::vector<NamedType> types_of(const engine::Program& program, const std::vector<engine::Binding>& bindings) {
@@ -34,15 +34,13 @@ py::dict types_dict(const std::vector<NamedType>& types) {
 }
 
 EngineObject compile(const py::object& source, const py::object& weights, const py::object& device,
-                     std::string_view precision, int64_t max_batch, int64_t max_points,
-                     const py::object& calibration) {
+                     std::string_view precision, int64_t max_batch, int64_t max_points, const py::object& calibration) {
     if (py::isinstance<EngineFileObject>(source)) {
         STIPPLE_REQUIRE(weights.is_none() && calibration.is_none(), "weights: an engine file has its own");
         const auto file = source.cast<EngineFileObject>().file;
         const int index = device.is_none() ? 0 : device_argument(device).index;
-        return {without_gil([&] {
-            return std::make_shared<const engine::Engine>(engine::compile(engine::EngineFile(*file), index));
-        })};
+        return {without_gil(
+            [&] { return std::make_shared<const engine::Engine>(engine::compile(engine::EngineFile(*file), index)); })};
     }
     if (!py::isinstance<NetworkObject>(source) || !py::isinstance<WeightsObject>(weights))
         throw py::type_error("network, weights: wanted are a Network and its Weights, or an EngineFile");
@@ -166,13 +164,13 @@ void bind_classes(py::module_& module) {
         .def_property_readonly(
             "inputs",
             [](const EngineObject& o) { return types_dict(types_of(o.engine->program(), o.engine->program().inputs)); })
-        .def_property_readonly(
-            "outputs",
-            [](const EngineObject& o) {
-                return types_dict(types_of(o.engine->program(), o.engine->program().outputs));
-            })
-        .def("describe", [](const EngineObject& o) { return tuple_of(o.engine->describe()); },
-             "Which kernel runs each chain, and in which precision.")
+        .def_property_readonly("outputs",
+                               [](const EngineObject& o) {
+                                   return types_dict(types_of(o.engine->program(), o.engine->program().outputs));
+                               })
+        .def(
+            "describe", [](const EngineObject& o) { return tuple_of(o.engine->describe()); },
+            "Which kernel runs each chain, and in which precision.")
         .def("__repr__", [](const EngineObject& o) {
             return fmt::format("stipple.engine.Engine({}, {} on {}, up to {} clouds of {} points)", o.engine->name(),
                                engine::name_of(o.engine->options().precision), o.engine->options().device,
@@ -196,7 +194,8 @@ void bind_classes(py::module_& module) {
         .def("run", &run, py::arg("inputs"), py::kw_only(), py::arg("offsets") = py::none(),
              py::arg("outputs") = py::none(),
              "Outputs by name, of inputs by name (or one array, where the network has one input).\n\n"
-             "Points are [n, c], [b, n, c], or [total, c] with offsets; rows of clouds [b, c]. `outputs`: names of those "
+             "Points are [n, c], [b, n, c], or [total, c] with offsets; rows of clouds [b, c]. `outputs`: names of "
+             "those "
              "that are wanted, all unless given. Arrays are on the engine's device; on CUDA work is queued on their "
              "stream. Another thread that runs the same context waits.");
 }
@@ -233,8 +232,8 @@ void bind_engine_files(py::module_& module) {
         "load_engine",
         [](const py::object& name) {
             const std::string from = path_of(name, "path");
-            return EngineFileObject{without_gil(
-                [&] { return std::make_shared<const engine::EngineFile>(engine::load_engine(from)); })};
+            return EngineFileObject{
+                without_gil([&] { return std::make_shared<const engine::EngineFile>(engine::load_engine(from)); })};
         },
         path, doc::engine::load_engine);
     module.def(

@@ -31,7 +31,7 @@ struct NamedType {
 
 /// Arrays by name as rows, and the batches that they are.
 struct RowsByName {
-    std::vector<engine::Input> inputs;  // in the order of the types
+    std::vector<engine::Input> inputs;                // in the order of the types
     std::vector<std::pair<int32_t, BatchForm>> sets;  // point sets of the caller, ascending
     int64_t clouds = 0;
     bool is_single = false;
@@ -41,9 +41,9 @@ struct RowsByName {
     std::vector<ops::Batch> batches() const;
 };
 
-/// `inputs`: a dict of arrays, or one array for a network of one input. Points are [n, c], [b, n, c], or [total, c] with
-/// offsets; several rows of a point [n, w, c] and so on; rows of clouds [b, c], or [c] beside a single cloud. `offsets`:
-/// for the first point set, or a dict of them by the names of inputs.
+/// `inputs`: a dict of arrays, or one array for a network of one input. Points are [n, c], [b, n, c], or [total, c]
+/// with offsets; several rows of a point [n, w, c] and so on; rows of clouds [b, c], or [c] beside a single cloud.
+/// `offsets`: for the first point set, or a dict of them by the names of inputs.
 RowsByName rows_by_name(Call& call, const std::vector<NamedType>& types, const py::object& inputs,
                         const py::object& offsets);
 

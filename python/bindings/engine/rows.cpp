@@ -30,8 +30,8 @@ std::pair<View<const float, 2>, BatchForm> wide_rows(Call& call, const py::objec
     if (!offsets.is_none()) {
         form.shape = BatchForm::Shape::ragged;
         form.batch = ops::Batch::ragged(whole_numbers(offsets, "offsets"));
-        STIPPLE_REQUIRE(form.rows() == info.shape[0], "{}: {} points, but its offsets end with {}", name,
-                        info.shape[0], form.rows());
+        STIPPLE_REQUIRE(form.rows() == info.shape[0], "{}: {} points, but its offsets end with {}", name, info.shape[0],
+                        form.rows());
     } else if (info.rank == 3) {
         form.batch = ops::Batch::single(info.shape[0]);
     } else {
@@ -45,8 +45,8 @@ std::pair<View<const float, 2>, BatchForm> wide_rows(Call& call, const py::objec
 }
 
 /// [b, c], or [c] of a single cloud.
-View<const float, 2> cloud_rows(Call& call, const py::object& object, const char* name,
-                                const network::TensorType& type, RowsByName& rows) {
+View<const float, 2> cloud_rows(Call& call, const py::object& object, const char* name, const network::TensorType& type,
+                                RowsByName& rows) {
     const ArrayInfo info = call.any(object, name);
     if (info.dtype != DType::f32)
         throw py::type_error(fmt::format("{}: an array of {}; wanted is float32", name, name_of(info.dtype)));

@@ -204,8 +204,7 @@ void bind_metrics_evaluate(py::module_& module) {
             const AnyMesh mesh(mesh_, "mesh");
             return give(without_gil([&] { return metrics::resampled(*mesh, n, sampling, seed); }));
         },
-        py::arg("mesh"), py::arg("n"), py::arg("sampling") = "farthest", py::arg("seed") = 1,
-        doc::metrics::resampled);
+        py::arg("mesh"), py::arg("n"), py::arg("sampling") = "farthest", py::arg("seed") = 1, doc::metrics::resampled);
     module.def(
         "halves_of",
         [](const py::object& cloud_, uint64_t seed) {

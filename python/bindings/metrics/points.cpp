@@ -62,8 +62,8 @@ struct JsdRecord {
 };
 struct DensityRecord {
     static constexpr auto name = py::detail::const_name("Density");
-    static constexpr const char* fields[] = {"points",      "spacing_mean",      "spacing_deviation",
-                                             "spacing_min", "spacing_max",       "spacing_variation",
+    static constexpr const char* fields[] = {"points",       "spacing_mean",      "spacing_deviation",
+                                             "spacing_min",  "spacing_max",       "spacing_variation",
                                              "density_mean", "density_variation", "per_point"};
 };
 
@@ -97,8 +97,7 @@ NearestObject nearest_of(const py::object& a, const py::object& b, const py::obj
 /// What was searched before, or both clouds, which are searched now.
 NearestBothObject searched(const py::object& prediction, const py::object& truth, const py::object& device) {
     if (truth.is_none() && py::isinstance<NearestBothObject>(prediction)) return prediction.cast<NearestBothObject>();
-    if (truth.is_none())
-        throw py::type_error("truth: wanted are two clouds, or what nearest_between() found of them");
+    if (truth.is_none()) throw py::type_error("truth: wanted are two clouds, or what nearest_between() found of them");
     Call call;
     const PointsPair points = points_pair(call, prediction, "prediction", truth, "truth");
     const Device on = device_or(device, call);
@@ -145,9 +144,7 @@ Record<NormalConsistencyRecord> normal_consistency(const NearestBothObject& near
     const auto normals = call.array<float, 2>(normals_, "normals");
     const auto truth_normals = call.array<float, 2>(truth_normals_, "truth_normals");
     metrics::NormalConsistency found;
-    call.run([&](Stream) {
-        found = metrics::normal_consistency(*nearest.both, normals, truth_normals, oriented);
-    });
+    call.run([&](Stream) { found = metrics::normal_consistency(*nearest.both, normals, truth_normals, oriented); });
     return record<NormalConsistencyRecord>(py::float_(found.to_truth), py::float_(found.from_truth),
                                            py::float_(found.mean), py::int_(found.used));
 }
@@ -159,8 +156,7 @@ Record<EmdRecord> earth_mover(const py::object& prediction, const py::object& tr
     Call call;
     const PointsPair points = points_pair(call, prediction, "prediction", truth, "truth");
     const Device on = device_or(device, call);
-    const metrics::Emd found =
-        without_gil([&] { return metrics::earth_mover(*points.a, *points.b, method, on); });
+    const metrics::Emd found = without_gil([&] { return metrics::earth_mover(*points.a, *points.b, method, on); });
     return record<EmdRecord>(py::float_(found.value), py::float_(found.lower_bound));
 }
 
@@ -178,11 +174,10 @@ Record<DensityRecord> density_of(const py::object& points_, int k, const py::obj
     const auto points = points_argument(call, points_, "points", {});
     const Device on = device_or(device, call);
     metrics::Density found = without_gil([&] { return metrics::density_of(*points, k, on); });
-    return record<DensityRecord>(py::int_(found.points), py::float_(found.spacing_mean),
-                                 py::float_(found.spacing_deviation), py::float_(found.spacing_min),
-                                 py::float_(found.spacing_max), py::float_(found.spacing_variation),
-                                 py::float_(found.density_mean), py::float_(found.density_variation),
-                                 numpy_of(std::move(found.per_point)));
+    return record<DensityRecord>(
+        py::int_(found.points), py::float_(found.spacing_mean), py::float_(found.spacing_deviation),
+        py::float_(found.spacing_min), py::float_(found.spacing_max), py::float_(found.spacing_variation),
+        py::float_(found.density_mean), py::float_(found.density_variation), numpy_of(std::move(found.per_point)));
 }
 
 metrics::Frame unit_sphere(const py::object& cloud_) {
@@ -232,8 +227,13 @@ void bind_classes(py::module_& module) {
             "squared", [](const NearestObject& o) { return view_numpy(o.nearest->squared.view(), owner_of(o)); },
             "[n] squared distance, +infinity for none");
     py::class_<NearestBothObject>(module, "NearestBoth", doc::metrics::nearest_between)
-        .def_property_readonly("of_a", [](const NearestBothObject& o) { return NearestObject{o.both, &o.both->of_a}; })
-        .def_property_readonly("of_b", [](const NearestBothObject& o) { return NearestObject{o.both, &o.both->of_b}; });
+        .def_property_readonly("of_a",
+                               [](const NearestBothObject& o) {
+                                   return NearestObject{o.both, &o.both->of_a};
+                               })
+        .def_property_readonly("of_b", [](const NearestBothObject& o) {
+            return NearestObject{o.both, &o.both->of_b};
+        });
     py::class_<metrics::Distances>(module, "Distances", doc::metrics::Distances)
         .def_readonly("count", &metrics::Distances::count)
         .def_readonly("mean", &metrics::Distances::mean)
@@ -241,8 +241,8 @@ void bind_classes(py::module_& module) {
         .def_readonly("max", &metrics::Distances::max)
         .def("deviation", &metrics::Distances::deviation, "Of the population: sqrt(mean_squared - mean^2).")
         .def("__repr__", [](const metrics::Distances& d) {
-            return fmt::format("Distances(count={}, mean={}, mean_squared={}, max={})", d.count, d.mean,
-                               d.mean_squared, d.max);
+            return fmt::format("Distances(count={}, mean={}, mean_squared={}, max={})", d.count, d.mean, d.mean_squared,
+                               d.max);
         });
     py::class_<metrics::CloudDistances>(module, "CloudDistances", doc::metrics::CloudDistances)
         .def_readonly("to_truth", &metrics::CloudDistances::to_truth)

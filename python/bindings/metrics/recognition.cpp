@@ -137,7 +137,8 @@ void bind_classes(py::module_& module) {
             "counts",
             [](const ConfusionObject& o) { return view_numpy(std::as_const(o.confusion->counts).view(), o.confusion); },
             "[truth, prediction]")
-        .def("total", [](const ConfusionObject& o) { return o.confusion->total(); }, "All answers.")
+        .def(
+            "total", [](const ConfusionObject& o) { return o.confusion->total(); }, "All answers.")
         .def("__str__", [](const ConfusionObject& o) { return metrics::to_text(*o.confusion); });
     module.def("confusion", &confusion, py::arg("predictions"), py::arg("truth"), py::arg("classes"),
                doc::metrics::confusion);
@@ -145,8 +146,7 @@ void bind_classes(py::module_& module) {
         "overall_accuracy", [](const ConfusionObject& o) { return metrics::overall_accuracy(*o.confusion); },
         py::arg("confusion"), doc::metrics::overall_accuracy);
     module.def(
-        "class_accuracies",
-        [](const ConfusionObject& o) { return numpy_of(metrics::class_accuracies(*o.confusion)); },
+        "class_accuracies", [](const ConfusionObject& o) { return numpy_of(metrics::class_accuracies(*o.confusion)); },
         py::arg("confusion"), doc::metrics::class_accuracies);
     module.def(
         "mean_accuracy", [](const ConfusionObject& o) { return metrics::mean_accuracy(*o.confusion); },
@@ -173,8 +173,7 @@ void bind_motions(py::module_& module) {
         py::arg("errors"), py::arg("most") = 180.0, py::arg("step") = 0.5, doc::metrics::precision_auc);
     module.def(
         "success_rate",
-        [](const py::object& rotations, const py::object& translations, double most_rotation,
-           double most_translation) {
+        [](const py::object& rotations, const py::object& translations, double most_rotation, double most_translation) {
             return metrics::success_rate(numbers_of(rotations, "rotations"), numbers_of(translations, "translations"),
                                          most_rotation, most_translation);
         },

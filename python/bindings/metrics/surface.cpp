@@ -1,7 +1,8 @@
 // stipple.metrics: clouds and meshes, and how evenly a cloud covers one.
 
-#include "python/bindings/metrics/common.h"
 #include "python/bindings/metrics/surface.h"
+
+#include "python/bindings/metrics/common.h"
 #include "stipple/metrics/uniformity.h"
 
 namespace stipple::python {
@@ -84,8 +85,8 @@ void bind_metrics_surface(py::module_& module) {
     module.def("face_to_point", &face_to_point, py::arg("mesh"), py::arg("points"), py::arg("samples"),
                py::arg("seed") = 1, py::kw_only(), py::arg("device") = py::none(), doc::metrics::face_to_point);
     module.def("disk_uniformity", &disk_uniformity, py::arg("mesh"), py::arg("points"), py::kw_only(),
-               py::arg("disks") = disks.disks, py::arg("shares") = tuple_of(disks.shares),
-               py::arg("seed") = disks.seed, doc::metrics::disk_uniformity);
+               py::arg("disks") = disks.disks, py::arg("shares") = tuple_of(disks.shares), py::arg("seed") = disks.seed,
+               doc::metrics::disk_uniformity);
     module.def("normalised_uniformity", &normalised_uniformity, py::arg("mesh"), py::arg("points"), py::kw_only(),
                py::arg("disks") = nuc.disks, py::arg("shares") = tuple_of(nuc.shares), py::arg("seed") = nuc.seed,
                doc::metrics::normalised_uniformity);

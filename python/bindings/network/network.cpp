@@ -85,14 +85,14 @@ void bind_activations(py::module_& module) {
             return a.slope == 0 ? fmt::format("{}()", network::name_of(a.kind))
                                 : fmt::format("{}({})", network::name_of(a.kind), a.slope);
         });
-    module.def("relu", &network::relu, "max(x, 0)");
+    module.def("relu", &network::relu, "The rectifier, max(x, 0).");
     module.def("leaky_relu", &network::leaky_relu, py::arg("slope"), "x, or slope * x below zero");
     module.def("tanh", &network::tanh, "The hyperbolic tangent.");
-    module.def("sigmoid", &network::sigmoid, "1 / (1 + exp(-x))");
+    module.def("sigmoid", &network::sigmoid, "The logistic function, 1 / (1 + exp(-x)).");
     module.def("elu", &network::elu, py::arg("alpha") = 1.0f, "x, or alpha * (exp(x) - 1) below zero");
     module.def("gelu", &network::gelu, "x * Phi(x), Phi the normal distribution function.");
     module.def("swish", &network::swish, "x * sigmoid(x), also called SiLU");
-    module.def("softplus", &network::softplus, "ln(1 + exp(x))");
+    module.def("softplus", &network::softplus, "A smooth rectifier, ln(1 + exp(x)).");
     module.def("log", &network::log, py::arg("least"), "ln(max(x, 0) + least)");
 }
 
@@ -143,8 +143,7 @@ void bind_network(py::module_& module) {
     module.def(
         "validate", [](const NetworkObject& o) { network::validate(*o.network); }, network, doc::network::validate);
     module.def(
-        "to_text", [](const NetworkObject& o) { return network::to_text(*o.network); }, network,
-        doc::network::to_text);
+        "to_text", [](const NetworkObject& o) { return network::to_text(*o.network); }, network, doc::network::to_text);
     module.def(
         "totals_text", [](const NetworkObject& o) { return network::totals_text(*o.network); }, network,
         doc::network::totals_text);

@@ -94,13 +94,20 @@ Card card_from(const py::dict& fields) {
     Card card;
     for (const auto& [key_, value] : fields) {
         const std::string key = text_of(key_, "card");
-        if (key == "recipe") card.recipe = text_of(value, "card.recipe");
-        else if (key == "data") card.data = text_of(value, "card.data");
-        else if (key == "commit") card.commit = text_of(value, "card.commit");
-        else if (key == "command") card.command = text_of(value, "card.command");
-        else if (key == "seed") card.seed = value.cast<int64_t>();
-        else if (key == "date") card.date = text_of(value, "card.date");
-        else if (key == "licence") card.licence = text_of(value, "card.licence");
+        if (key == "recipe")
+            card.recipe = text_of(value, "card.recipe");
+        else if (key == "data")
+            card.data = text_of(value, "card.data");
+        else if (key == "commit")
+            card.commit = text_of(value, "card.commit");
+        else if (key == "command")
+            card.command = text_of(value, "card.command");
+        else if (key == "seed")
+            card.seed = value.cast<int64_t>();
+        else if (key == "date")
+            card.date = text_of(value, "card.date");
+        else if (key == "licence")
+            card.licence = text_of(value, "card.licence");
         else if (key == "metrics")
             for (const auto& [name, number] : value.cast<py::dict>())
                 card.metrics[text_of(name, "card.metrics")] = number.cast<double>();
@@ -134,8 +141,7 @@ void save_onnx(const py::object& path_, const NetworkObject& object, const Weigh
                bool convolutions, const py::object& ranges, bool overwrite) {
     const network::OnnxOptions options{fold_norm, convolutions, ranges_of(ranges)};
     const std::string path = path_of(path_, "path");
-    without_gil(
-        [&] { network::save_onnx(path, *object.network, *weights.weights, options, overwrite_of(overwrite)); });
+    without_gil([&] { network::save_onnx(path, *object.network, *weights.weights, options, overwrite_of(overwrite)); });
 }
 
 void bind_class(py::module_& module) {
@@ -184,8 +190,9 @@ void bind_weight_files(py::module_& module) {
         },
         weights, doc::network::card_of);
     module.def(
-        "set_card", [](const WeightsObject& o, const py::dict& card) { network::set_card(*o.weights, card_from(card)); },
-        weights, py::arg("card"), doc::network::set_card);
+        "set_card",
+        [](const WeightsObject& o, const py::dict& card) { network::set_card(*o.weights, card_from(card)); }, weights,
+        py::arg("card"), doc::network::set_card);
     module.def(
         "to_json", [](const py::dict& card) { return network::to_json(card_from(card)); }, py::arg("card"),
         doc::network::to_json);
@@ -194,8 +201,7 @@ void bind_weight_files(py::module_& module) {
         doc::network::parse_card);
     const network::OnnxOptions onnx;
     const py::arg_v fold = py::arg("fold_norm") = onnx.fold_norm,
-                    convolutions = py::arg("convolutions") = onnx.convolutions,
-                    ranges = py::arg("ranges") = py::none();
+                    convolutions = py::arg("convolutions") = onnx.convolutions, ranges = py::arg("ranges") = py::none();
     module.def("ranges_for_onnx", &ranges_for_onnx, py::arg("network"), py::arg("ranges"),
                doc::network::ranges_for_onnx);
     module.def("to_onnx", &to_onnx, py::arg("network"), weights, py::kw_only(), fold, convolutions, ranges,
@@ -218,8 +224,8 @@ void bind_network_weights(py::module_& module) {
         network, py::arg("seed") = 0, doc::network::initial_weights);
     module.def(
         "check_weights",
-        [](const NetworkObject& o, const WeightsObject& w) { network::check_weights(*o.network, *w.weights); },
-        network, weights, doc::network::check_weights);
+        [](const NetworkObject& o, const WeightsObject& w) { network::check_weights(*o.network, *w.weights); }, network,
+        weights, doc::network::check_weights);
     module.def(
         "checksum", [](const WeightsObject& o) { return network::checksum(*o.weights); }, weights,
         doc::network::checksum);

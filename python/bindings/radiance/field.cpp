@@ -117,9 +117,9 @@ const std::vector<radiance::Photograph>& split_of(const SceneObject& scene, std:
 Record<ViewScoresRecord> evaluate(const RendererObject& object, const SceneObject& scene, std::string_view split,
                                   const py::object& background_, const py::object& done) {
     const auto& photographs = split_of(scene, split);
-    const radiance::Background background =
-        background_.is_none() ? object.field->background
-                              : choice(background_.cast<std::string>(), "background", kBackgrounds);
+    const radiance::Background background = background_.is_none()
+                                                ? object.field->background
+                                                : choice(background_.cast<std::string>(), "background", kBackgrounds);
     std::function<void(int64_t)> report;
     if (!done.is_none())
         report = [&](int64_t views) {
@@ -211,24 +211,22 @@ void bind_classes(py::module_& module) {
                  });
              }),
              py::arg("field"), py::kw_only(), py::arg("device") = py::none())
-        .def("render", &render, py::arg("camera"), py::kw_only(), py::arg("geometry") = false,
-             py::arg("colour") = true, "A RenderedView of one camera. `geometry`: depth and normals too.")
-        .def("seconds", [](const RendererObject& o) { return o.renderer->seconds(); },
-             "Seconds that the device took for the last view.");
+        .def("render", &render, py::arg("camera"), py::kw_only(), py::arg("geometry") = false, py::arg("colour") = true,
+             "A RenderedView of one camera. `geometry`: depth and normals too.")
+        .def(
+            "seconds", [](const RendererObject& o) { return o.renderer->seconds(); },
+            "Seconds that the device took for the last view.");
 }
 
 void bind_field_files(py::module_& module) {
     const py::arg path("path"), field("field");
     module.def(
-        "fault_of", [](const FieldObject& o) { return radiance::fault_of(*o.field); }, field,
-        doc::radiance::fault_of);
+        "fault_of", [](const FieldObject& o) { return radiance::fault_of(*o.field); }, field, doc::radiance::fault_of);
     module.def(
         "save_field",
         [](const py::object& name, const FieldObject& o, bool overwrite) {
             const std::string to = path_of(name, "path");
-            without_gil([&] {
-                radiance::save_field(to, *o.field, overwrite ? Overwrite::allow : Overwrite::refuse);
-            });
+            without_gil([&] { radiance::save_field(to, *o.field, overwrite ? Overwrite::allow : Overwrite::refuse); });
         },
         path, field, py::kw_only(), py::arg("overwrite") = false, doc::radiance::save_field);
     module.def(
@@ -304,9 +302,7 @@ void bind_radiance_field(py::module_& module) {
                py::arg("least_part") = mesh.least_part, py::arg("box") = none, doc::radiance::export_mesh);
     module.def(
         "export_density",
-        [](const FieldObject& o) {
-            return numpy_of(without_gil([&] { return radiance::export_density(*o.field); }));
-        },
+        [](const FieldObject& o) { return numpy_of(without_gil([&] { return radiance::export_density(*o.field); })); },
         field, doc::radiance::export_density);
     module.def(
         "density_of_opacity",

@@ -11,8 +11,8 @@ using radiance::TrainOptions;
 
 struct TrainStepRecord {
     static constexpr auto name = py::detail::const_name("TrainStep");
-    static constexpr const char* fields[] = {"stage",     "step",    "steps",           "psnr",
-                                             "test_psnr", "seconds", "steps_per_second", "seconds_left"};
+    static constexpr const char* fields[] = {
+        "stage", "step", "steps", "psnr", "test_psnr", "seconds", "steps_per_second", "seconds_left"};
 };
 struct TrainResultRecord {
     static constexpr auto name = py::detail::const_name("TrainResult");
@@ -28,8 +28,8 @@ SceneObject load_scene(const py::object& folder_, int reduce, int test_every, bo
             const py::gil_scoped_acquire held;
             report(str_of(line));
         };
-    return {without_gil(
-        [&] { return std::make_shared<const radiance::Scene>(radiance::load_scene(folder, options)); })};
+    return {
+        without_gil([&] { return std::make_shared<const radiance::Scene>(radiance::load_scene(folder, options)); })};
 }
 
 Record<TrainResultRecord> train(const SceneObject& scene, const TrainOptions& options, const py::object& device_,
@@ -45,8 +45,7 @@ Record<TrainResultRecord> train(const SceneObject& scene, const TrainOptions& op
         };
     radiance::TrainResult made = without_gil([&] { return radiance::train(*scene.scene, options, device, told); });
     const radiance::TrainTimes& times = made.times;
-    const double seconds =
-        times.box + times.coarse_setup + times.coarse + times.fine_setup + times.fine + times.pack;
+    const double seconds = times.box + times.coarse_setup + times.coarse + times.fine_setup + times.fine + times.pack;
     return record<TrainResultRecord>(py::cast(give(std::move(made.field))), py::float_(seconds),
                                      py::int_(times.peak_bytes), tuple_of(made.warnings));
 }

@@ -24,16 +24,24 @@ struct UpsampledRecord {
 };
 struct ReconstructedRecord {
     static constexpr auto name = py::detail::const_name("Reconstructed");
-    static constexpr const char* fields[] = {"cloud",  "points", "to_made",    "from_made", "radius",
-                                             "pose",   "turned", "unlikeness", "is_unlike"};
+    static constexpr const char* fields[] = {"cloud", "points", "to_made",    "from_made", "radius",
+                                             "pose",  "turned", "unlikeness", "is_unlike"};
 };
 
 CloudObject sample_cloud(const py::object& cloud_, const std::string& method, int64_t count, uint64_t seed,
                          int64_t start, double voxel, bool nearest, double radius, double spacing, bool progressive,
                          int k, int dimension, const py::object& device_) {
-    const tasks::SampleSettings settings{
-        tasks::sample_method_by_name(method), count, seed, start, voxel, nearest, radius, spacing, progressive, k,
-        dimension};
+    const tasks::SampleSettings settings{tasks::sample_method_by_name(method),
+                                         count,
+                                         seed,
+                                         start,
+                                         voxel,
+                                         nearest,
+                                         radius,
+                                         spacing,
+                                         progressive,
+                                         k,
+                                         dimension};
     Call call;
     const AnyCloud cloud(call, cloud_, "cloud");
     const Device device = device_.is_none() ? call.device() : device_argument(device_);
@@ -53,8 +61,8 @@ Record<NetworkSampleRecord> sample_by_network(const SamplerObject& sampler, cons
                                               uint64_t seed) {
     Call call;
     const AnyCloud cloud(call, cloud_, "cloud");
-    tasks::NetworkSample made = sampler.run(
-        [&](tasks::NetworkSampler& network) { return tasks::sample_by_network(network, *cloud, m, seed); });
+    tasks::NetworkSample made =
+        sampler.run([&](tasks::NetworkSampler& network) { return tasks::sample_by_network(network, *cloud, m, seed); });
     return record<NetworkSampleRecord>(py::cast(give(std::move(made.cloud))), numpy_of(std::move(made.indices)),
                                        py::int_(made.proposed));
 }
@@ -104,8 +112,8 @@ Record<ReconstructedRecord> reconstruct(const ReconstructorObject& reconstructor
     options.force = force;
     Call call;
     const AnyCloud cloud(call, cloud_, "cloud");
-    tasks::Reconstructed made = reconstructor.run(
-        [&](tasks::Reconstructor& network) { return tasks::reconstruct(network, *cloud, options); });
+    tasks::Reconstructed made =
+        reconstructor.run([&](tasks::Reconstructor& network) { return tasks::reconstruct(network, *cloud, options); });
     const bool is_unlike = made.is_unlike();
     return record<ReconstructedRecord>(py::cast(give(std::move(made.cloud))), py::int_(made.points),
                                        py::float_(made.gaps.to_made), py::float_(made.gaps.from_made),

@@ -16,8 +16,8 @@ struct SpreadRecord {
 };
 struct ClassScoresRecord {
     static constexpr auto name = py::detail::const_name("ClassScores");
-    static constexpr const char* fields[] = {"points", "fewest", "most", "draws", "accuracy", "class_accuracy",
-                                             "confusion"};
+    static constexpr const char* fields[] = {"points",   "fewest",         "most",     "draws",
+                                             "accuracy", "class_accuracy", "confusion"};
 };
 struct PartScoresRecord {
     static constexpr auto name = py::detail::const_name("PartScores");
@@ -102,8 +102,7 @@ void bind_tasks_evaluation(py::module_& module) {
                py::arg("normalise") = defaults.normalise, py::arg("seed") = defaults.seed,
                py::arg("advance") = py::none(), doc::tasks::evaluate);
     module.def(
-        "spread_of",
-        [](const py::object& values) { return spread(tasks::spread_of(numbers_of(values, "values"))); },
+        "spread_of", [](const py::object& values) { return spread(tasks::spread_of(numbers_of(values, "values"))); },
         py::arg("values"), "Mean of draws, and the standard deviation of a sample; 0 for one draw.");
 }
 

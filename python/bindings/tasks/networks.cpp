@@ -96,8 +96,8 @@ py::list classify(const ClassifierObject& classifier, const py::object& clouds_,
         kept.push_back(std::make_unique<AnyCloud>(call, py::reinterpret_borrow<py::object>(each), "clouds"));
         clouds.push_back(&**kept.back());
     }
-    const std::vector<tasks::Classified> answers = classifier.run(
-        [&](tasks::Classifier& network) { return tasks::classify(network, clouds, options, poses); });
+    const std::vector<tasks::Classified> answers =
+        classifier.run([&](tasks::Classifier& network) { return tasks::classify(network, clouds, options, poses); });
     const std::vector<std::string> names = names_of(*classifier.network);
     py::list made;
     for (const tasks::Classified& answer : answers) made.append(classified(answer, names));
@@ -149,21 +149,18 @@ Record<PartsViewRecord> choose_view(const SegmenterObject& segmenter, const py::
     const std::vector<tasks::Pose> poses = poses_of(poses_, segmenter.network->up());
     Call call;
     const AnyCloud cloud(call, cloud_, "cloud");
-    const tasks::PartsView view = segmenter.run([&](tasks::Segmenter& network) {
-        return tasks::choose_view(network, *cloud, options, categories, poses);
-    });
+    const tasks::PartsView view = segmenter.run(
+        [&](tasks::Segmenter& network) { return tasks::choose_view(network, *cloud, options, categories, poses); });
     return record<PartsViewRecord>(py::int_(view.category), py::int_(view.pose), py::float_(view.confidence));
 }
 
 Record<ConvertedWeightsRecord> convert_weights(const WeightsObject& weights, std::string_view storage_) {
     const network::WeightStorage storage = network::parse_weight_storage(storage_);
-    const tasks::ConvertedWeights made =
-        without_gil([&] { return tasks::convert_weights(*weights.weights, storage); });
+    const tasks::ConvertedWeights made = without_gil([&] { return tasks::convert_weights(*weights.weights, storage); });
     py::list tensors;
     for (const tasks::TensorChange& each : made.tensors)
-        tensors.append(record<TensorChangeRecord>(str_of(each.name), str_of(name_of(each.dtype)),
-                                                  py::int_(each.bytes), py::float_(each.largest_value),
-                                                  py::float_(each.largest_error)));
+        tensors.append(record<TensorChangeRecord>(str_of(each.name), str_of(name_of(each.dtype)), py::int_(each.bytes),
+                                                  py::float_(each.largest_value), py::float_(each.largest_error)));
     return record<ConvertedWeightsRecord>(bytes_of(made.file), tensors);
 }
 
@@ -201,37 +198,37 @@ void bind_networks(py::module_& module) {
                          int64_t most, const py::object& replaced) {
                  tasks::ModelOrEngine source = load_network(model, replaced);
                  const tasks::RunnerOptions runner = runner_options(where, how, clouds, most);
-                 return ClassifierObject{without_gil(
-                     [&] { return std::make_shared<tasks::Classifier>(std::move(source), runner); })};
+                 return ClassifierObject{
+                     without_gil([&] { return std::make_shared<tasks::Classifier>(std::move(source), runner); })};
              }),
              py::arg("model") = tasks::kClassifierWeights, py::kw_only(), device, precision, batch, points, options)
         .def_property_readonly("classes", [](const ClassifierObject& o) { return tuple_of(names_of(*o.network)); })
         .def_property_readonly("up", [](const ClassifierObject& o) { return tasks::name_of(o.network->up()); })
-        .def_property_readonly(
-            "device", [](const ClassifierObject& o) { return to_string(o.network->runner().device()); });
+        .def_property_readonly("device",
+                               [](const ClassifierObject& o) { return to_string(o.network->runner().device()); });
     py::class_<SegmenterObject>(module, "Segmenter", doc::tasks::Segmenter)
         .def(py::init([](const py::object& model, const std::string& where, const py::object& how, int64_t most,
                          const py::object& replaced) {
                  tasks::ModelOrEngine source = load_network(model, replaced);
                  const tasks::RunnerOptions runner = runner_options(where, how, 1, most);
-                 return SegmenterObject{without_gil(
-                     [&] { return std::make_shared<tasks::Segmenter>(std::move(source), runner); })};
+                 return SegmenterObject{
+                     without_gil([&] { return std::make_shared<tasks::Segmenter>(std::move(source), runner); })};
              }),
              py::arg("model") = tasks::kPartsWeights, py::kw_only(), device, precision, points, options)
         .def_property_readonly("parts", [](const SegmenterObject& o) { return o.network->parts(); })
-        .def_property_readonly(
-            "categories",
-            [](const SegmenterObject& o) {
-                std::vector<std::string> names;
-                for (const auto& category : o.network->categories()) names.push_back(category.name);
-                return tuple_of(names);
-            })
-        .def("parts_of",
-             [](const SegmenterObject& o, const py::object& category) {
-                 const auto parts = o.network->parts_of(category_of(*o.network, category));
-                 return py::make_tuple(parts.begin, parts.end);
-             },
-             py::arg("category"), "The first part of a category, and the one after its last.")
+        .def_property_readonly("categories",
+                               [](const SegmenterObject& o) {
+                                   std::vector<std::string> names;
+                                   for (const auto& category : o.network->categories()) names.push_back(category.name);
+                                   return tuple_of(names);
+                               })
+        .def(
+            "parts_of",
+            [](const SegmenterObject& o, const py::object& category) {
+                const auto parts = o.network->parts_of(category_of(*o.network, category));
+                return py::make_tuple(parts.begin, parts.end);
+            },
+            py::arg("category"), "The first part of a category, and the one after its last.")
         .def_property_readonly("up", [](const SegmenterObject& o) { return tasks::name_of(o.network->up()); });
 }
 

@@ -14,9 +14,9 @@ using PoseNetworkObject = Exclusive<tasks::PoseNetwork>;
 
 struct RegistrationRecord {
     static constexpr auto name = py::detail::const_name("Registration");
-    static constexpr const char* fields[] = {"transform", "state",      "reasons",    "method",      "story",
-                                             "confidence", "is_believed", "poses",     "fitness",     "rmse",
-                                             "pairs",     "iterations", "converged", "undetermined", "failure"};
+    static constexpr const char* fields[] = {"transform",  "state",       "reasons",   "method",       "story",
+                                             "confidence", "is_believed", "poses",     "fitness",      "rmse",
+                                             "pairs",      "iterations",  "converged", "undetermined", "failure"};
 };
 struct ScanPairRecord {
     static constexpr auto name = py::detail::const_name("ScanPair");
@@ -54,9 +54,8 @@ tasks::RegisterOptions options_of(const std::string& method, const std::string& 
     options.icp.kernel_scale = kernel_scale;
     options.icp.trim = trim;
     if (!max_distances.is_none())
-        options.icp.levels = tasks::levels_of(
-            numbers_of(max_distances, "max_distances"),
-            voxels.is_none() ? std::vector<double>() : numbers_of(voxels, "voxels"));
+        options.icp.levels = tasks::levels_of(numbers_of(max_distances, "max_distances"),
+                                              voxels.is_none() ? std::vector<double>() : numbers_of(voxels, "voxels"));
     options.scale = scale;
     options.iterations = iterations;
     options.require_convergence = require_convergence;
@@ -69,10 +68,9 @@ tasks::RegisterOptions options_of(const std::string& method, const std::string& 
                                                                         const PointCloud& target) {
             const std::lock_guard lock(*network.mutex);
             const tasks::PoseNetwork::Found found = network.network->find(source, target);
-            return tasks::LearnedStart{found.transform,
-                                       fmt::format("PCRNet, {} iterations on {} and {} points",
-                                                   network.network->iterations(), found.source_points,
-                                                   found.target_points)};
+            return tasks::LearnedStart{
+                found.transform, fmt::format("PCRNet, {} iterations on {} and {} points", network.network->iterations(),
+                                             found.source_points, found.target_points)};
         };
     }
     return options;
@@ -91,12 +89,12 @@ py::object register_clouds(const py::object& source_, const py::object& target_,
     return given(without_gil([&] { return tasks::register_clouds(*source, *target, options); }));
 }
 
-Record<RegisteredScansRecord> register_scans(const py::object& scans_, const std::string& method,
-                                             double min_confidence, double tolerance, const std::string& metric,
-                                             const std::string& kernel, double kernel_scale, double trim,
-                                             const py::object& max_distances, const py::object& voxels, double scale,
-                                             int iterations, bool require_convergence, double min_fitness,
-                                             const py::object& learned, const py::object& done) {
+Record<RegisteredScansRecord> register_scans(const py::object& scans_, const std::string& method, double min_confidence,
+                                             double tolerance, const std::string& metric, const std::string& kernel,
+                                             double kernel_scale, double trim, const py::object& max_distances,
+                                             const py::object& voxels, double scale, int iterations,
+                                             bool require_convergence, double min_fitness, const py::object& learned,
+                                             const py::object& done) {
     const tasks::ScansOptions options{options_of(method, metric, kernel, kernel_scale, trim, max_distances, voxels,
                                                  scale, iterations, require_convergence, min_fitness, learned),
                                       min_confidence, tolerance};
@@ -131,8 +129,8 @@ Record<PoseErrorRecord> pose_error(const py::object& found, const py::object& tr
     Call call;
     const AnyCloud cloud(call, cloud_, "cloud");
     const tasks::PoseError error = without_gil([&] { return tasks::pose_error(a, b, *cloud); });
-    return record<PoseErrorRecord>(py::float_(error.degrees), py::float_(error.doubled),
-                                   py::float_(error.translation), py::float_(error.rms));
+    return record<PoseErrorRecord>(py::float_(error.degrees), py::float_(error.doubled), py::float_(error.translation),
+                                   py::float_(error.rms));
 }
 
 py::tuple find_pose(const PoseNetworkObject& network, const py::object& source_, const py::object& target_) {

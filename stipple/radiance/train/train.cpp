@@ -374,7 +374,10 @@ TrainResult train(const Scene& scene, const TrainOptions& options, Device device
             }
             break;
     }
-    return train_on(*backend, scene, options, device, report, run);
+    TrainResult result = train_on(*backend, scene, options, device, report, run);
+    if (result.is_complete && result.field.cameras.empty())
+        for (const Photograph& photo : scene.train) result.field.cameras.push_back(photo.camera);
+    return result;
 }
 
 TrainResult train_on(Backend& backend, const Scene& scene, const TrainOptions& options, Device device,

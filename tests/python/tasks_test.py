@@ -1,0 +1,145 @@
+"""stipple.tasks: what the commands do, on objects and arrays."""
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import stipple
+from scipy.spatial import cKDTree
+from stipple import io, metrics, tasks
+from tasks_calls import CLASSIFIER, DATA, MIDPOINTS, POSE_NETWORK, RECONSTRUCTOR, SEGMENTER, SPHERE, knot
+
+
+def test_a_table_is_a_table():
+    mesh = io.load_mesh(os.path.join(DATA, "shapes", "table.off"))
+    cloud = metrics.resampled(mesh, 1024)
+    answer = tasks.classify(CLASSIFIER, [cloud, cloud.positions], poses="all")
+    assert [a.guesses[0].name for a in answer] == ["table", "table"]
+    assert answer[0].points == 1024 and sum(g.probability for g in answer[0].guesses) == pytest.approx(1)
+    assert len(CLASSIFIER.classes) == 40 and answer[0].error is None
+
+
+def test_clouds_without_points_are_answers_with_their_error():
+    bad = np.full((5, 3), np.nan, np.float32)
+    empty, good = tasks.classify(CLASSIFIER, [bad, SPHERE])
+    assert "no finite points" in empty.error and good.error is None and good.guesses
+    assert tasks.classify(CLASSIFIER, []) == []
+    with pytest.raises(TypeError, match="list of clouds"):
+        tasks.classify(CLASSIFIER, SPHERE)
+    with pytest.raises(ValueError):
+        tasks.classify(CLASSIFIER, [SPHERE], sample="best")
+
+
+def test_parts_are_those_of_the_category():
+    found = tasks.segment(SEGMENTER, SPHERE, "chair")
+    begin, end = SEGMENTER.parts_of("chair")
+    assert found.labels.shape == (400,) and found.labels.min() >= begin and found.labels.max() < end
+    assert ((found.probabilities > 0) & (found.probabilities <= 1)).all()
+    with pytest.raises(ValueError, match='category: "sofa"'):
+        tasks.segment(SEGMENTER, SPHERE, "sofa")
+
+
+def test_samples_carry_attributes():
+    cloud = knot()
+    sample = tasks.sample_cloud(cloud, method="fps", count=100)
+    assert len(sample) == 100 and list(sample.attributes) == list(cloud.attributes)
+    np.testing.assert_array_equal(cKDTree(cloud.positions).query(sample.positions)[0], 0)
+    thinned = tasks.sample_cloud(cloud, method="voxel", voxel=0.1)
+    assert 0 < len(thinned) < len(cloud)
+    with pytest.raises(ValueError, match="farthest") as caught:
+        tasks.sample_cloud(cloud, method="farthest", count=3)
+    assert "fps" in caught.value.hint
+    with pytest.raises(ValueError):
+        tasks.sample_cloud(cloud, count=len(cloud) + 1)
+
+
+@pytest.mark.parametrize("model", ["midpoints", "upsampler"])
+def test_upsampling_carries_colours(model):
+    upsampler = MIDPOINTS if model == "midpoints" else tasks.Upsampler(model, device="cpu")
+    red = (SPHERE[:, :1] > 0) * np.array([[255, 0, 0]]) + (SPHERE[:, :1] <= 0) * np.array([[0, 0, 255]])
+    cloud = io.PointCloud(SPHERE, origin=(1e6, 0, 0), attributes={"color": red.astype(np.uint8)})
+    done = []
+    made = tasks.upsample(upsampler, cloud, ratio=4, advance=done.append)
+    assert len(made.cloud) == 1600 and made.duplicates == 0 and done
+    assert made.cloud.origin == cloud.origin
+    radii = np.linalg.norm(made.cloud.positions, axis=1)
+    assert np.abs(radii - 1).mean() < 0.03
+    colours = made.cloud.attributes["color"].astype(int)
+    sure = np.abs(made.cloud.positions[:, 0]) > 0.4
+    assert (colours[sure, 0] > 200).mean() == pytest.approx((made.cloud.positions[sure, 0] > 0).mean(), abs=0.01)
+    with pytest.raises(ValueError):
+        tasks.upsample(upsampler, cloud)
+    with pytest.raises(ValueError):
+        tasks.upsample(upsampler, SPHERE[:5], ratio=2)
+
+
+def test_scans_are_laid_on_each_other():
+    front, side = (io.load_cloud(os.path.join(DATA, f"chair_{view}.ply")) for view in ("front", "side"))
+    truth = tasks.load_transform(os.path.join(DATA, "chair_truth.matrix"))
+    found = tasks.register_clouds(side, front, "auto")
+    error = tasks.pose_error(found.transform, truth, side)
+    if error.degrees > 90:  # the file may hold the motion the other way round
+        error = tasks.pose_error(found.transform, np.linalg.inv(truth), side)
+    assert found.state == "good" and found.is_believed and found.failure is None
+    assert error.degrees < 3
+    assert metrics.rotation_error(found.transform, found.transform) == 0
+    again = tasks.register_clouds(side.positions, front.positions, "icp", initial=found.transform)
+    assert tasks.pose_error(again.transform, found.transform, side).degrees < 2
+    with pytest.raises(ValueError, match="icp"):
+        tasks.register_clouds(side, front, "by hand")
+    with pytest.raises(ValueError, match="network"):
+        tasks.register_clouds(side, front, "learned")
+    with pytest.raises(TypeError, match="PoseNetwork"):
+        tasks.register_clouds(side, front, "learned", learned="pcrnet")
+
+
+def test_several_scans_and_networks_that_start_them():
+    cloud = metrics.resampled(io.load_mesh(os.path.join(DATA, "shapes", "airplane.off")), 800)
+    moved = io.PointCloud(cloud.positions + np.float32(0.01))
+    found = tasks.register_scans([cloud, moved], "icp")
+    assert found.is_placed == [True, True] and len(found.pairs) == 1
+    learned = tasks.register_clouds(cloud, moved, "learned", learned=POSE_NETWORK)
+    assert learned.method == "learned" and learned.story.startswith("PCRNet")
+
+
+def test_what_is_unlike_is_refused_unless_forced():
+    made = tasks.reconstruct(RECONSTRUCTOR, SPHERE, force=True)
+    assert len(made.cloud) == RECONSTRUCTOR.count == 128 and made.unlikeness is None
+    with pytest.raises(ValueError):
+        tasks.reconstruct(RECONSTRUCTOR, SPHERE, count=1000)
+    with pytest.raises(ValueError):
+        tasks.reconstruct(RECONSTRUCTOR, SPHERE[:3])
+
+
+def test_data_sets_are_scored(tmp_path):
+    for name in ("table", "vase"):
+        os.makedirs(tmp_path / name / "test")
+        mesh = io.load_mesh(os.path.join(DATA, "shapes", name + ".off"))
+        io.save(tmp_path / name / "test" / "a.off", mesh)
+    scores = tasks.evaluate(CLASSIFIER, tmp_path, [512], draws=2)
+    assert len(scores) == 1 and scores[0].draws == 2
+    assert scores[0].confusion.total() == 4 and 0 <= scores[0].accuracy.mean <= 1
+    with pytest.raises(TypeError, match="Classifier"):
+        tasks.evaluate("pointnet-cls", tmp_path)
+    with pytest.raises(stipple.FileFormatError):
+        tasks.evaluate(CLASSIFIER, tmp_path / "nothing")
+
+
+def test_weights_are_found_beside_the_module(tmp_path):
+    assert os.path.isfile(tasks.shipped_weights("pointnet-cls"))
+    with pytest.raises(stipple.FileFormatError, match="unheard-of"):
+        tasks.Classifier("unheard-of")
+    # As a wheel has them: the package alone, weights in it, somewhere else.
+    package = os.path.dirname(stipple.__file__)
+    target = tmp_path / "stipple"
+    os.makedirs(target / "weights")
+    for name in os.listdir(package):
+        if name.endswith((".py", ".so")):
+            os.symlink(os.path.join(package, name), target / name) if name.endswith(".py") else \
+                os.link(os.path.join(package, name), target / name)
+    (target / "weights" / "mine.safetensors").write_bytes(b"")
+    code = "from stipple import tasks; print(tasks.list_weights())"
+    out = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(tmp_path), "PATH": os.environ["PATH"]},
+                         capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "('mine',)"
