@@ -48,13 +48,13 @@ CloudObject sample_cloud(const py::object& cloud_, const std::string& method, in
     return give(without_gil([&] { return tasks::sample_cloud(*cloud, settings, device); }));
 }
 
-SamplerObject load_sampler(const std::string& method_, const py::object& model, const std::string& device,
+SamplerObject load_sampler(const std::string& method_, const py::object& model, int64_t m, const std::string& device,
                            const py::object& precision, int64_t batch, int64_t points) {
     const tasks::SampleMethod method = tasks::sample_method_by_name(method_);
     const std::string path = path_of(model, "model");
     const tasks::RunnerOptions options = runner_options(device, precision, batch, points);
     return {without_gil(
-        [&] { return std::make_shared<tasks::NetworkSampler>(tasks::load_sampler(method, path, options)); })};
+        [&] { return std::make_shared<tasks::NetworkSampler>(tasks::load_sampler(method, path, m, options)); })};
 }
 
 Record<NetworkSampleRecord> sample_by_network(const SamplerObject& sampler, const py::object& cloud_, int64_t m,
@@ -181,7 +181,7 @@ void bind_tasks_clouds(py::module_& module) {
         "has_network",
         [](const std::string& method) { return tasks::has_network(tasks::sample_method_by_name(method)); },
         py::arg("method"), "Whether a method of sampling asks a network: load_sampler() makes it.");
-    module.def("load_sampler", &load_sampler, py::arg("method"), py::arg("model") = "", py::kw_only(),
+    module.def("load_sampler", &load_sampler, py::arg("method"), py::arg("model") = "", py::kw_only(), py::arg("m") = 0,
                py::arg("device") = runner.device, py::arg("precision") = none, py::arg("batch") = runner.batch,
                py::arg("points") = runner.points, doc::tasks::load_sampler);
     module.def("sample_by_network", &sample_by_network, py::arg("sampler"), cloud, py::arg("m"), py::arg("seed") = 0,

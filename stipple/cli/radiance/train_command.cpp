@@ -153,8 +153,6 @@ Result run_radiance_train(const RadianceTrainOptions& given, const Common& commo
         return result;
     }
     radiance::Field& field = trained.field;
-    if (field.cameras.empty())
-        for (const radiance::Photograph& photograph : scene.train) field.cameras.push_back(photograph.camera);
     add_notes(field, options, plan.mode, plan.training, plan.device, last);
     const auto start = std::chrono::steady_clock::now();
     radiance::save_field(options.output, field, common.overwrite_mode());

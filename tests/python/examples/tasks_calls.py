@@ -55,7 +55,7 @@ CALLS = {
     "choose_view": lambda c: tasks.choose_view(SEGMENTER, c(SPHERE), [0, 4], None),
     "sample_cloud": lambda c: tasks.sample_cloud(c(POINTS), method="fps", count=20).positions,
     "has_network": lambda c: tasks.has_network("critical"),
-    "load_sampler": lambda c: tasks.load_sampler("critical", "pointnet-cls", device="cpu").points,
+    "load_sampler": lambda c: tasks.load_sampler("samplenet-cls", m=32, device="cpu").points,
     "sample_by_network": lambda c: tasks.sample_by_network(SAMPLER, c(LARGE), SAMPLER.count).indices,
     "upsampled_count": lambda c: tasks.upsampled_count(c(SPHERE), ratio=4),
     "upsampling_work": lambda c: tasks.upsampling_work(MIDPOINTS, c(SPHERE), 800),
