@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from stipple import _stipple
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "examples"))
 
@@ -34,6 +35,24 @@ def arrays_of(result):
     if isinstance(result, (tuple, list)):
         return [array for part in result for array in arrays_of(part)]
     return [result] if hasattr(result, "shape") and hasattr(result, "dtype") else []
+
+
+def traced(call, convert):
+    """What a call returns, the addresses of the arrays it was given, and those that C++ saw and made."""
+    given, kept, seen = set(), [], []
+
+    def give(array):
+        made = convert(array)
+        kept.append(made)
+        given.add(address(made))
+        return made
+
+    _stipple._trace_addresses(seen)
+    try:
+        result = call(give)
+    finally:
+        _stipple._trace_addresses(None)
+    return result, given, kept, {a for name, a in seen if name}, {a for name, a in seen if not name}
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 import stipple
-from conftest import address, arrays_of, as_numpy
+from conftest import address, arrays_of, as_numpy, traced
 from geometry_calls import BODY, CALLS, CLOUD, FOUND, MOVED, NORMALS, OTHERS, POINTS, QUERIES, SPHERE, TURN, TRIANGLES, VERTICES
 from scipy.spatial import cKDTree
 from stipple import _stipple, geometry, io, ops
@@ -18,23 +18,6 @@ def numbers(result):
     if isinstance(result, (tuple, list)):
         return [value for part in result for value in numbers(part)]
     return as_numpy(result)
-
-
-def traced(call, convert):
-    given, kept, seen = set(), [], []
-
-    def give(array):
-        made = convert(array)
-        kept.append(made)
-        given.add(address(made))
-        return made
-
-    _stipple._trace_addresses(seen)
-    try:
-        result = call(give)
-    finally:
-        _stipple._trace_addresses(None)
-    return result, given, kept, {a for name, a in seen if name}, {a for name, a in seen if not name}
 
 
 @pytest.mark.parametrize("kind", ["numpy", "stipple"])

@@ -2,31 +2,13 @@
 import numpy as np
 import pytest
 import stipple
-from conftest import address, arrays_of, as_numpy
+from conftest import address, arrays_of, as_numpy, traced
 from ops_calls import CALLS, OTHERS, POINTS, QUERIES
 from scipy.spatial import cKDTree
 from stipple import _stipple, ops
 
 ON_HOST = {"knn_graph", "emd_transport", "emd_transport_auction"}  # whatever goes in, scipy or numpy comes out
 WITHOUT_ARRAYS = {"registry", "can_gram_cuda", "can_linear_max_cuda", "poisson_disk_radius_of_area", "kernel_lattice"}
-
-
-def traced(call, convert):
-    """What a call returns, the addresses of the arrays it was given, and those that C++ saw and made."""
-    given, kept, seen = set(), [], []
-
-    def give(array):
-        made = convert(array)
-        kept.append(made)
-        given.add(address(made))
-        return made
-
-    _stipple._trace_addresses(seen)
-    try:
-        result = call(give)
-    finally:
-        _stipple._trace_addresses(None)
-    return result, given, kept, {a for name, a in seen if name}, {a for name, a in seen if not name}
 
 
 @pytest.mark.parametrize("kind", ["numpy", "stipple"])
