@@ -85,8 +85,11 @@ void judge_evidence(Registration& registration) {
     geometry::PoseEvidence alone = trust.evidence;
     alone.other = 0;
     const std::string doubt = fmt::format("confidence {:.2f} is below {:.2f}", trust.confidence, trust.threshold);
-    if (registration.method == RegisterMethod::icp)
-        add(geometry::RegistrationState::doubtful,
+    if (registration.method != RegisterMethod::global)
+        // ICP's start was given by somebody who may know better; a network's has nothing but this to speak for it.
+        add(registration.method == RegisterMethod::learned && trust.confidence < kEven
+                ? geometry::RegistrationState::failed
+                : geometry::RegistrationState::doubtful,
             fmt::format("{}: surfaces overlap by {:.0f} %, and {:.0f} % of what is near agrees", doubt, overlap,
                         agreement));
     else if (other > 90 && geometry::pose_confidence(alone) >= kEven)
@@ -116,10 +119,12 @@ geometry::IcpOptions icp_options(const PointCloud& target, const RegisterOptions
     return icp;
 }
 
+/// method  icp, or learned where the start is a network's
 Registration by_icp(const PointCloud& source, const PointCloud& target, const JudgedScans& scans,
-                    const RegisterOptions& options) {
+                    const RegisterOptions& options, RegisterMethod method = RegisterMethod::icp) {
     const geometry::IcpTarget prepared(target, icp_options(target, options));
     Registration registration;
+    registration.method = method;
     registration.levels = prepared.options().levels;
     registration.found = geometry::icp(source, prepared, options.initial);
     registration.trust = scans.trust(registration.found.transform, std::nullopt);
@@ -134,8 +139,7 @@ Registration by_network(const PointCloud& source, const PointCloud& target, cons
     const LearnedStart start = options.learned(source, target);
     RegisterOptions from_there = options;
     from_there.initial = start.pose;
-    Registration registration = by_icp(source, target, scans, from_there);
-    registration.method = RegisterMethod::learned;
+    Registration registration = by_icp(source, target, scans, from_there, RegisterMethod::learned);
     registration.story = start.story;
     return registration;
 }
@@ -199,8 +203,7 @@ Registration by_either(const PointCloud& source, const PointCloud& target, const
             learned.story = fmt::format("ICP from the start that was given {}; {}", ended, learned.story);
             return learned;
         }
-        if (learned.verdict.state != geometry::RegistrationState::failed)
-            wide.global.starts.push_back(learned.found.transform);
+        if (learned.found.fitness > 0) wide.global.starts.push_back(learned.found.transform);
         tried = ", and from that of a network";
     }
     // ICP's pose is judged among the others.

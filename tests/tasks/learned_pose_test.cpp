@@ -210,12 +210,20 @@ TEST(Register, GoesOnFromALearnedStart) {
     EXPECT_EQ(asked, 2);
     EXPECT_EQ(searched.method, RegisterMethod::global) << searched.story;
     EXPECT_LT(pose_error(searched.found.transform, truth, source).degrees, 0.5);
+    // Alone it fails, and says so: nothing but the evidence speaks for its pose.
+    options.method = RegisterMethod::learned;
+    const Registration wrong = register_clouds(source, target, options);
+    EXPECT_LT(wrong.trust.confidence, 0.5);
+    EXPECT_EQ(wrong.verdict.state, geometry::RegistrationState::failed) << wrong.verdict.text();
+    EXPECT_TRUE(wrong.failure);
+    EXPECT_EQ(asked, 3);
+    options.method = RegisterMethod::automatic;
     // Of scans that differ in size it is not asked.
     std::vector<int32_t> some;
     for (int32_t i = 0; i < 2000; ++i)
         if (source.positions.data()[3 * i + 2] > 4) some.push_back(i);  // a piece at one end
     register_clouds(source, select(target, {some.data(), {static_cast<int64_t>(some.size())}}), options);
-    EXPECT_EQ(asked, 2);
+    EXPECT_EQ(asked, 3);
 }
 
 // With the weights that ship: a table of other points on both sides, turned by 40 degrees.
