@@ -1,4 +1,5 @@
 """What tests of the Python module share."""
+import contextlib
 import os
 import sys
 
@@ -37,9 +38,20 @@ def arrays_of(result):
     return [result] if hasattr(result, "shape") and hasattr(result, "dtype") else []
 
 
+@contextlib.contextmanager
+def addresses_seen():
+    """A list of (argument, address) of every array that C++ is given, and of (None, address) of those that it makes."""
+    seen = []
+    _stipple._trace_addresses(seen)
+    try:
+        yield seen
+    finally:
+        _stipple._trace_addresses(None)
+
+
 def traced(call, convert):
     """What a call returns, the addresses of the arrays it was given, and those that C++ saw and made."""
-    given, kept, seen = set(), [], []
+    given, kept = set(), []
 
     def give(array):
         made = convert(array)
@@ -47,11 +59,8 @@ def traced(call, convert):
         given.add(address(made))
         return made
 
-    _stipple._trace_addresses(seen)
-    try:
+    with addresses_seen() as seen:
         result = call(give)
-    finally:
-        _stipple._trace_addresses(None)
     return result, given, kept, {a for name, a in seen if name}, {a for name, a in seen if not name}
 
 

@@ -8,8 +8,7 @@ import pytest
 import radiance_calls
 import stipple
 import tasks_calls
-from conftest import address, as_numpy
-from stipple import _stipple
+from conftest import address, addresses_seen, as_numpy
 
 CALLS = {
     "engine": engine_calls.CALLS,
@@ -25,18 +24,15 @@ READ_TWICE = {"psnr", "ssim"}  # the type decides which function it is
 
 @pytest.mark.parametrize("folder, name", ALL)
 def test_calls_run_and_take_arrays_as_they_are(folder, name):
-    given, kept, seen = set(), [], []
+    given, kept = set(), []
 
     def give(array):
         kept.append(array)
         given.add(address(array))
         return array
 
-    _stipple._trace_addresses(seen)
-    try:
+    with addresses_seen() as seen:
         expected = CALLS[folder][name](give)
-    finally:
-        _stipple._trace_addresses(None)
     if kept:
         assert {a for argument, a in seen if argument and a in given} == given
     if kept and name not in READ_TWICE:  # the same of another kind

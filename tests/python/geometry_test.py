@@ -8,7 +8,7 @@ import stipple
 from conftest import address, arrays_of, as_numpy, traced
 from geometry_calls import BODY, CALLS, CLOUD, FOUND, MOVED, NORMALS, OTHERS, POINTS, QUERIES, SPHERE, TURN, TRIANGLES, VERTICES
 from scipy.spatial import cKDTree
-from stipple import _stipple, geometry, io, ops
+from stipple import geometry, io, ops
 
 
 def numbers(result):

@@ -10,9 +10,9 @@ from collections.abc import MutableMapping
 import numpy as np
 import pytest
 import stipple
-from conftest import address
+from conftest import address, addresses_seen
 from io_calls import ARRAYS, CALLS, CLOUD, MESH
-from stipple import _stipple, geometry, io
+from stipple import geometry, io
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "examples" / "data"
 
@@ -251,12 +251,8 @@ def test_arrays_by_name(tmp_path):
 
 
 def test_writers_take_arrays_without_a_copy(tmp_path):
-    seen = []
-    _stipple._trace_addresses(seen)
-    try:
+    with addresses_seen() as seen:
         io.save_npz(tmp_path / "a.npz", ARRAYS)
-    finally:
-        _stipple._trace_addresses(None)
     assert [a for _, a in seen] == [address(ARRAYS["points"])]
 
 

@@ -5,7 +5,7 @@ import stipple
 from conftest import address, arrays_of, as_numpy, traced
 from ops_calls import CALLS, OTHERS, POINTS, QUERIES
 from scipy.spatial import cKDTree
-from stipple import _stipple, ops
+from stipple import ops
 
 ON_HOST = {"knn_graph", "emd_transport", "emd_transport_auction"}  # whatever goes in, scipy or numpy comes out
 WITHOUT_ARRAYS = {"registry", "can_gram_cuda", "can_linear_max_cuda", "poisson_disk_radius_of_area", "kernel_lattice"}

@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 import stipple
+from conftest import addresses_seen
 
 torch = pytest.importorskip("torch")
 import stipple.torch as st  # noqa: E402
@@ -287,12 +288,8 @@ def test_what_cannot_be_taken_is_refused_by_name():
 
 def test_memory_is_the_tensors_own():
     a, b = rand(20, 3), rand(20, 3, seed=1)
-    seen = []
-    stipple._stipple._trace_addresses(seen)
-    try:
+    with addresses_seen() as seen:
         st.chamfer_loss(a, b).backward()
-    finally:
-        stipple._stipple._trace_addresses(None)
     given = [address for name, address in seen if name in ("a", "b")]
     assert given == [a.data_ptr(), b.data_ptr()] * 2
 

@@ -4,7 +4,7 @@ import gc
 import numpy as np
 import pytest
 import stipple
-from conftest import address, arrays_of, as_numpy
+from conftest import address, addresses_seen, arrays_of, as_numpy
 from ops_calls import CALLS
 from stipple import ops
 
@@ -34,12 +34,8 @@ def test_tensors_in_tensors_out(name):
 
 def test_memory_is_shared_both_ways():
     points = torch.rand(50, 3)
-    seen = []
-    stipple._stipple._trace_addresses(seen)
-    try:
+    with addresses_seen() as seen:
         found = ops.knn(points, 3)
-    finally:
-        stipple._stipple._trace_addresses(None)
     assert [a for name, a in seen if name] == [points.data_ptr()]
     assert {a for name, a in seen if not name} == {part.data_ptr() for part in found}
     shared = stipple.from_dlpack(points)
