@@ -29,6 +29,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
 endif()
 # nvcc cannot evaluate fmt's consteval format strings (they are checked in the C++ sources), and fmt 9 is half constexpr under it.
 target_compile_options(stipple_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # Memory is collected from 1 GB on, which few sources reach: a twentieth of the time of the large ones.
+    target_compile_options(stipple_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=1048576>)
+endif()
 if(STIPPLE_WERROR)
     target_compile_options(stipple_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
@@ -117,8 +121,9 @@ set(STIPPLE_COMMON_HEADERS <fmt/core.h> <algorithm> <array> <atomic> <cmath> <cs
 # A square root that may set errno, or a comparison that may trap, keeps its loop from becoming vector code. The numbers
 # are the same.
 set(STIPPLE_LOOP_OPTIONS -fno-math-errno -fno-trapping-math)
-stipple_precompiled(precompiled_common HEADERS ${STIPPLE_COMMON_HEADERS})
-stipple_precompiled(precompiled_quick OPTIONS -O1 HEADERS ${STIPPLE_COMMON_HEADERS})
+# For what no loop over points is in: two thirds of the time to compile. What pointers may point to is a tenth of that.
+set(STIPPLE_QUICK_OPTIONS -O1 -fno-tree-pta)
+stipple_precompiled(precompiled_quick OPTIONS ${STIPPLE_QUICK_OPTIONS} HEADERS ${STIPPLE_COMMON_HEADERS})
 stipple_precompiled(precompiled_loops OPTIONS ${STIPPLE_LOOP_OPTIONS} HEADERS ${STIPPLE_COMMON_HEADERS})
 
 # stipple_cuda_objects(TARGET FOLDER [LINK targets...])
@@ -141,37 +146,49 @@ function(stipple_cuda_objects target folder)
     add_dependencies(cuda_objects ${target}_cuda)
 endfunction()
 
-# stipple_library(FOLDER [LOOPS | QUICK] [TOGETHER [ALONE regex...]] [PUBLIC targets...] [PRIVATE targets...])
+# stipple_quick(TARGET): nothing hot in it. Less optimisation, and many sources at a time are compiled as one, which parses
+# and instantiates once what they share.
+function(stipple_quick target)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${STIPPLE_QUICK_OPTIONS}>)
+    stipple_reuse_precompiled(${target} precompiled_quick)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ${STIPPLE_UNITY} UNITY_BUILD_BATCH_SIZE 24)
+endfunction()
+
+# stipple_library(FOLDER [QUICK regex...] [PUBLIC targets...] [PRIVATE targets...])
 # One static library of all sources below stipple/FOLDER (.cu in CUDA builds), linked to the folders and packages it may
-# use. The headers at the folder's root are public: they alone are installed. LOOPS: options for numeric loops. QUICK: nothing
-# hot, less optimisation, two thirds of the time to compile.
-# TOGETHER: eight sources at a time are compiled as one, which parses and instantiates once what they share; not those
-# whose path matches a regex, and no hot loops: what is in one file with them decides what the compiler inlines.
+# use. The headers at the folder's root are public: they alone are installed.
+# QUICK: sources whose path begins so are compiled by stipple_quick. The others are compiled alone and with all optimisation,
+# for what is in one file with a hot loop decides what the compiler inlines.
 function(stipple_library folder)
-    cmake_parse_arguments(ARG "LOOPS;QUICK;TOGETHER" "" "PUBLIC;PRIVATE;ALONE" ${ARGN})
+    cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE;QUICK" ${ARGN})
     stipple_sources(sources ${CMAKE_CURRENT_SOURCE_DIR} cpp)
-    add_library(stipple_${folder} STATIC ${sources})
+    set(quick)
+    foreach(regex ${ARG_QUICK})
+        set(found ${sources})
+        list(FILTER found INCLUDE REGEX "/${folder}/${regex}")
+        list(REMOVE_ITEM sources ${found})
+        list(APPEND quick ${found})
+    endforeach()
+    if(sources)
+        add_library(stipple_${folder} STATIC ${sources})
+    else()
+        add_library(stipple_${folder} STATIC ${PROJECT_SOURCE_DIR}/cmake/empty.cpp)
+    endif()
     add_library(stipple::${folder} ALIAS stipple_${folder})
     set_target_properties(stipple_${folder} PROPERTIES EXPORT_NAME ${folder})
     target_include_directories(stipple_${folder} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_compile_features(stipple_${folder} PUBLIC cxx_std_20)
     target_link_libraries(stipple_${folder} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:stipple_flags>)
-    if(ARG_LOOPS)
-        target_compile_options(stipple_${folder} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${STIPPLE_LOOP_OPTIONS}>)
-        stipple_reuse_precompiled(stipple_${folder} precompiled_loops)
-    elseif(ARG_QUICK)
-        target_compile_options(stipple_${folder} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
-        stipple_reuse_precompiled(stipple_${folder} precompiled_quick)
-    else()
-        stipple_reuse_precompiled(stipple_${folder} precompiled_common)
-    endif()
-    if(ARG_TOGETHER AND STIPPLE_UNITY)
-        set_target_properties(stipple_${folder} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-        foreach(regex ${ARG_ALONE})
-            set(alone ${sources})
-            list(FILTER alone INCLUDE REGEX "/${folder}/${regex}")
-            set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    target_compile_options(stipple_${folder} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${STIPPLE_LOOP_OPTIONS}>)
+    stipple_reuse_precompiled(stipple_${folder} precompiled_loops)
+    if(quick)
+        add_library(stipple_${folder}_quick OBJECT ${quick})
+        foreach(property COMPILE_DEFINITIONS INCLUDE_DIRECTORIES)  # those of the library, which takes the objects in
+            set_target_properties(stipple_${folder}_quick PROPERTIES ${property} $<TARGET_PROPERTY:stipple_${folder},${property}>)
         endforeach()
+        target_link_libraries(stipple_${folder}_quick PRIVATE stipple_flags ${ARG_PUBLIC} ${ARG_PRIVATE})
+        stipple_quick(stipple_${folder}_quick)
+        target_sources(stipple_${folder} PRIVATE $<TARGET_OBJECTS:stipple_${folder}_quick>)
     endif()
     stipple_cuda_objects(stipple_${folder} ${CMAKE_CURRENT_SOURCE_DIR})
     install(TARGETS stipple_${folder} EXPORT stipple-targets)

@@ -1,8 +1,10 @@
 #pragma once
-// Buffer: owned, uninitialised, 64-byte aligned bytes on one device. The only place that allocates array memory.
+// Buffer: bytes on one device, its own (uninitialised, 64-byte aligned) or borrowed from whoever made them. The only
+// place that allocates array memory.
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "stipple/core/device.h"
@@ -15,6 +17,10 @@ public:
 
     /// Throws Error{out_of_memory} that names the bytes wanted, Error{bad_argument} for a negative size.
     explicit Buffer(int64_t bytes, Device device = {});
+
+    /// Memory of somebody else, aligned as they left it: `owner` keeps it and is let go with the last use. Clones own
+    /// their memory.
+    static Buffer borrowed(void* data, int64_t bytes, Device device, std::shared_ptr<void> owner);
 
     Buffer(Buffer&& other) noexcept { swap(other); }
     Buffer& operator=(Buffer&& other) noexcept {
@@ -34,12 +40,14 @@ public:
         std::swap(data_, other.data_);
         std::swap(bytes_, other.bytes_);
         std::swap(device_, other.device_);
+        owner_.swap(other.owner_);
     }
 
 private:
     std::byte* data_ = nullptr;
     int64_t bytes_ = 0;
     Device device_;
+    std::shared_ptr<void> owner_;  // of borrowed memory
 };
 
 /// Copies bytes between devices; blocks until done.

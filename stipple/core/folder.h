@@ -1,6 +1,6 @@
 #pragma once
-// Folders: listing and removing; names of files. std::filesystem ends the program when memory runs out in the middle of
-// either.
+// Folders: making, listing and removing; names of files. std::filesystem ends the program when memory runs out in the
+// middle of either.
 
 #include <string>
 #include <vector>
@@ -9,6 +9,10 @@ namespace stipple {
 
 /// Names of everything in a folder, hidden entries too, sorted. Throws Error{bad_file}.
 std::vector<std::string> list_folder(const std::string& path);
+
+/// Makes a folder, where there is none. One level: a wrong path is a mistake more often than a wish. Throws
+/// Error{cannot_write}.
+void make_folder(const std::string& path);
 
 /// False where nothing is.
 bool is_folder(const std::string& path);

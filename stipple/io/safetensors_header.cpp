@@ -223,7 +223,7 @@ private:
     std::string metadata_key_;
 };
 
-[[noreturn]] void fail_at(int64_t offset, std::string message) {
+[[noreturn]] void fail_header_at(int64_t offset, std::string message) {
     throw Error(ErrorCode::bad_file, Place{{}, {}, offset}, std::move(message));
 }
 
@@ -233,7 +233,8 @@ void check_names(const TensorHeader& header) {
     for (const auto& tensor : header.tensors) names.push_back(tensor.name);
     std::sort(names.begin(), names.end());
     const auto twin = std::adjacent_find(names.begin(), names.end());
-    if (twin != names.end()) fail_at(kHeaderStart, fmt::format("two tensors are named {}", io::in_quotes(*twin)));
+    if (twin != names.end())
+        fail_header_at(kHeaderStart, fmt::format("two tensors are named {}", io::in_quotes(*twin)));
 }
 
 // Byte ranges follow from shapes, and each other without hole or overlap. Returns the bytes of all data.
@@ -244,11 +245,12 @@ int64_t check_ranges(const TensorHeader& header) {
         int64_t bytes = size_of(tensor.dtype);
         for (int64_t extent : tensor.shape)
             if (__builtin_mul_overflow(bytes, extent, &bytes))
-                fail_at(kHeaderStart,
-                        fmt::format("tensor {}: the shape overflows 64 bits", io::in_quotes(tensor.name)));
+                fail_header_at(kHeaderStart,
+                               fmt::format("tensor {}: the shape overflows 64 bits", io::in_quotes(tensor.name)));
         if (tensor.begin > tensor.end || tensor.end - tensor.begin != bytes)
-            fail_at(kHeaderStart, fmt::format("tensor {}: shape and dtype need {} bytes, data_offsets are {} to {}",
-                                              io::in_quotes(tensor.name), bytes, tensor.begin, tensor.end));
+            fail_header_at(kHeaderStart,
+                           fmt::format("tensor {}: shape and dtype need {} bytes, data_offsets are {} to {}",
+                                       io::in_quotes(tensor.name), bytes, tensor.begin, tensor.end));
         order.push_back(&tensor);
     }
     std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
@@ -257,9 +259,10 @@ int64_t check_ranges(const TensorHeader& header) {
     int64_t end = 0;
     for (const auto* tensor : order) {
         if (tensor->begin != end)
-            fail_at(kHeaderStart, fmt::format("tensor {}: data start at {}, {} the data before, which end at {}",
-                                              io::in_quotes(tensor->name), tensor->begin,
-                                              tensor->begin < end ? "overlapping" : "leaving a hole behind", end));
+            fail_header_at(kHeaderStart,
+                           fmt::format("tensor {}: data start at {}, {} the data before, which end at {}",
+                                       io::in_quotes(tensor->name), tensor->begin,
+                                       tensor->begin < end ? "overlapping" : "leaving a hole behind", end));
         end = tensor->end;
     }
     return end;
@@ -279,19 +282,20 @@ TensorHeader read_safetensors_header(ByteReader& reader) {
     const auto length = reader.read_number<uint64_t>("the header length");
     const Limits& limits = reader.limits();
     if (length > static_cast<uint64_t>(limits.max_tensor_header))
-        fail_at(start,
-                fmt::format("a header of {} bytes, more than {} are not read", length, limits.max_tensor_header));
+        fail_header_at(
+            start, fmt::format("a header of {} bytes, more than {} are not read", length, limits.max_tensor_header));
     const auto bytes = static_cast<int64_t>(length);
-    if (bytes < 2) fail_at(start, fmt::format("a header of {} bytes is too short", bytes));
+    if (bytes < 2) fail_header_at(start, fmt::format("a header of {} bytes is too short", bytes));
     reader.require_remaining(bytes, "the header");
     TensorHeader header;
     {
         const Buffer buffer = reader.read_buffer(bytes, "the header");
         const char* text = reinterpret_cast<const char*>(buffer.data());
-        if (text[0] != '{') fail_at(kHeaderStart, "the header must start with '{'");
+        if (text[0] != '{') fail_header_at(kHeaderStart, "the header must start with '{'");
         // The JSON parser takes a zero byte for the end of its input and would not look behind it.
         if (const void* zero = std::memchr(text, 0, static_cast<size_t>(bytes)))
-            fail_at(kHeaderStart + (static_cast<const char*>(zero) - text), "the header is not valid UTF-8 JSON");
+            fail_header_at(kHeaderStart + (static_cast<const char*>(zero) - text),
+                           "the header is not valid UTF-8 JSON");
         HeaderReader events(limits, header);
         parse_json({text, static_cast<size_t>(bytes)}, events);
     }
@@ -299,8 +303,8 @@ TensorHeader read_safetensors_header(ByteReader& reader) {
     header.data_offset = kHeaderStart + bytes;
     header.data_bytes = check_ranges(header);
     if (const auto left = reader.remaining(); left && *left != header.data_bytes)
-        fail_at(header.data_offset,
-                fmt::format("the header describes {} bytes of data, the file has {}", header.data_bytes, *left));
+        fail_header_at(header.data_offset,
+                       fmt::format("the header describes {} bytes of data, the file has {}", header.data_bytes, *left));
     return header;
 }
 

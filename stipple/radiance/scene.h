@@ -35,6 +35,8 @@ struct Photograph {
 /// What pixels without alpha show: a colour that the field does not have to explain. learned: photographs show all
 /// there is, and what lies behind the box is a map of colours by direction that is learned with the field.
 enum class Background { white, black, random, learned };
+/// In that order, as files and settings name them.
+inline constexpr const char* kBackgroundNames[] = {"white", "black", "random", "learned"};
 
 /// Depths between which Blender scenes lie by the published protocol [Mildenhall et al. 2020].
 inline constexpr float kBlenderNear = 2, kBlenderFar = 6;

@@ -111,6 +111,24 @@ TEST(Array, OwnsAlignedMemory) {
     EXPECT_EQ(copy.to(Device{}).view()(4, 2), 14);
 }
 
+TEST(Buffer, BorrowedMemoryStaysItsOwners) {
+    auto memory = std::make_shared<std::vector<float>>(6, 1.0f);
+    const std::weak_ptr<std::vector<float>> watched = memory;
+    float* numbers = memory->data();
+    Array<float, 2> array(Buffer::borrowed(numbers, 6 * sizeof(float), Device{}, std::move(memory)), {2, 3});
+    EXPECT_EQ(array.data(), numbers);
+    const Array<float, 2> copy = array.clone();
+    EXPECT_NE(copy.data(), numbers);
+    array.data()[5] = 7;
+    Array<float, 2> moved = std::move(array);
+    EXPECT_EQ(moved.view()(1, 2), 7);
+    EXPECT_EQ(copy.view()(1, 2), 1);
+    ASSERT_FALSE(watched.expired());
+    moved = {};
+    EXPECT_TRUE(watched.expired());
+    EXPECT_EQ(code_of([&] { Buffer::borrowed(numbers, 4, Device{}, nullptr); }), ErrorCode::bad_argument);
+}
+
 TEST(Array, EmptyOnesHaveNoMemoryAndCanBeCopied) {
     const Array<float, 2> array({0, 3});
     EXPECT_EQ(array.elements(), 0);

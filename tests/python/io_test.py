@@ -46,12 +46,39 @@ def test_arrays_of_a_cloud_are_views_that_keep_it():
     assert triangles.max() == len(vertices) - 1
 
 
-def test_a_cloud_owns_what_it_was_given():
-    points = np.zeros((4, 3), np.float32)
+def test_a_cloud_is_made_around_the_arrays_it_is_given():
+    points, label, faces = np.zeros((4, 3), np.float32), np.zeros(4, np.uint8), np.zeros((1, 3), np.int32)
+    mesh = io.Mesh(points, faces, attributes={"label": label})
+    cloud = io.PointCloud(points, attributes={"label": label})
+    assert address(cloud.positions) == address(mesh.positions) == address(points)
+    assert address(cloud.attributes["label"]) == address(mesh.vertices.attributes["label"]) == address(label)
+    assert address(mesh.triangles) == address(faces)
+    points[1] = 1
+    cloud.positions[2] = 2
+    assert cloud.positions[:, 0].tolist() == points[:, 0].tolist() == [0, 1, 2, 0]
+    view = cloud.positions
+    del points, cloud, mesh
+    gc.collect()
+    assert view[2, 0] == 2
+
+
+@pytest.mark.parametrize("change", [lambda a: np.asfortranarray(a), lambda a: np.repeat(a, 2, 0)[::2],
+                                    lambda a: np.frombuffer(a.tobytes(), np.float32).reshape(-1, 3)])
+def test_arrays_that_cannot_be_shared_are_copied_and_let_go(change):
+    points = change(np.arange(12, dtype=np.float32).reshape(4, 3))
     cloud = io.PointCloud(points)
-    points[:] = 1
-    assert (cloud.positions == 0).all()
-    assert sys.getrefcount(points) == 2
+    assert address(cloud.positions) != address(points) and cloud.positions.flags.writeable
+    assert (cloud.positions == points).all() and sys.getrefcount(points) == 2
+
+
+def test_what_is_assigned_is_copied():
+    cloud, column = small(), np.arange(50)
+    cloud.attributes["a"] = column
+    cloud.attributes["b"] = cloud.attributes["a"]  # else the column would keep its own cloud alive
+    cloud.positions = cloud.positions
+    column[:] = 0
+    cloud.attributes["b"][:] = 1
+    assert cloud.attributes["a"].sum() == 1225 and cloud.attributes["b"].sum() == 50
 
 
 def test_views_outlive_what_is_replaced():

@@ -4,6 +4,7 @@ import itertools
 import numpy as np
 import pytest
 import stipple
+from conftest import address, addresses_seen
 from metrics_calls import TRIANGLES, VERTICES, A, B
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
@@ -28,6 +29,18 @@ def test_conventions_of_chamfer_and_hausdorff():
         metrics.chamfer(A, B, kind="l2")
     with pytest.raises(TypeError, match="truth"):
         metrics.chamfer(A)
+
+
+def test_arrays_become_clouds_without_a_copy():
+    mesh = (VERTICES, TRIANGLES)
+    for call in (lambda: metrics.chamfer(A, B), lambda: metrics.hausdorff(A, B), lambda: metrics.density_of(A),
+                 lambda: metrics.in_frame(A), lambda: metrics.unit_sphere(A), lambda: metrics.point_to_face(mesh, A)):
+        with addresses_seen() as seen:
+            call()
+        assert {a for name, a in seen if name} <= {address(x) for x in (A, B, VERTICES, TRIANGLES)}
+        assert len(seen) >= 2  # what was given, and the cloud made around it
+    wide = np.concatenate([A, A], 1)
+    assert metrics.chamfer(wide[:, :3], B) == metrics.chamfer(A, B)  # rows that are apart are copied
 
 
 def test_nearest_points_are_views_that_live_on():

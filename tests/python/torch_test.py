@@ -47,6 +47,15 @@ def test_memory_is_shared_both_ways():
     assert back.shape == (50, 3) and torch.isfinite(back).all()
 
 
+def test_results_are_of_torchs_own_memory():
+    found = ops.knn(torch.rand(2, 25, 3), 3)
+    assert found.indices.shape == (2, 25, 3)
+    for part in found:
+        part.resize_(1000)  # which torch refuses for the memory of others
+    with pytest.raises(RuntimeError, match="resiz"):
+        torch.from_dlpack(ops.knn(stipple.asarray(np.zeros((25, 3), np.float32)), 3).indices).resize_(1000)
+
+
 def test_tensors_that_cannot_be_taken_are_refused_by_name():
     points = torch.rand(50, 3)
     for wrong, kind, words in ((points.double(), TypeError, "float64"), (points.t(), ValueError, "points"),
@@ -118,3 +127,37 @@ def test_arrays_of_a_gpu():
     assert isinstance(found.indices, stipple.Array) and found.indices.device == "cuda:0"
     np.testing.assert_array_equal(found.indices.to("cpu").numpy(), ops.knn(points.cpu().numpy(), 3).indices)
     assert stipple.asarray(points.double()).dtype == "float32"
+
+
+# Those that read numbers back in the middle, to know how large their results are or when to stop.
+ASKS_THE_GPU = {"radius_search", "radius_graph", "voxel_grid", "poisson_disk", "poisson_disk_radius", "inverse_density_sample",
+                "sinkhorn", "sinkhorn_backward", "emd", "emd_backward", "emd_transport_auction"}
+
+
+@needs_cuda
+@pytest.mark.parametrize("name", sorted(set(CALLS) - NO_ARRAYS - CPU_ONLY - ASKS_THE_GPU))
+def test_a_cuda_graph_holds_the_call(name):
+    given, used = [], 0
+
+    def give(array):  # the same tensors, in the order of the first call
+        nonlocal used
+        used += 1
+        if used > len(given):
+            given.append(tensor(array, "cuda"))
+        return given[used - 1]
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        expected = [t.clone() for t in arrays_of(CALLS[name](give))]
+    torch.cuda.current_stream().wait_stream(side)
+    used = 0
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = arrays_of(CALLS[name](give))
+    for result in results:
+        result.zero_()
+    graph.replay()
+    torch.cuda.synchronize()
+    for result, wanted in zip(results, expected, strict=True):
+        assert torch.equal(result, wanted) or torch.allclose(result.double(), wanted.double(), rtol=1e-5, atol=1e-6)

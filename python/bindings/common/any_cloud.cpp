@@ -7,17 +7,20 @@
 namespace stipple::python {
 namespace {
 
-/// A copy of rows [n, 3], on their device.
-PointCloud copied(const View<const float, 2>& from) {
-    PointCloud cloud(from.size(0), from.device());
-    if (from.size(0) == 0) return cloud;
+/// A cloud around rows [n, 3], which is only read and does not outlive the call that took them.
+PointCloud around(const View<const float, 2>& from) {
     constexpr int64_t kRow = 3 * sizeof(float);
-    float* to = cloud.positions.data();
-    if (from.stride(0) == 3) {
-        copy_bytes(to, from.device(), from.data(), from.device(), kRow * from.size(0));
+    PointCloud cloud;
+    if (from.stride(0) == 3 || from.size(0) <= 1) {
+        static const auto caller = std::make_shared<char>();  // who called keeps the array
+        cloud.positions = {
+            Buffer::borrowed(const_cast<float*>(from.data()), kRow * from.size(0), from.device(), caller),
+            {from.size(0), 3}};
         return cloud;
     }
     STIPPLE_REQUIRE(from.device() == Device{}, "rows of points on a GPU must follow each other");
+    cloud = PointCloud(from.size(0));
+    float* to = cloud.positions.data();
     for (int64_t i = 0; i < from.size(0); ++i) std::memcpy(to + 3 * i, from.data() + i * from.stride(0), kRow);
     return cloud;
 }
@@ -31,7 +34,8 @@ AnyCloud::AnyCloud(Call& call, const py::object& object, const char* name) {
     }
     const CloudsArgument rows = call.clouds(object, name, py::none(), 3);
     STIPPLE_REQUIRE(rows.form.is_single(), "{}: a batch; wanted is one cloud, [n, 3]", name);
-    made_ = without_gil([&] { return copied(rows.clouds.rows); });
+    made_ = around(rows.clouds.rows);
+    trace_address(name, made_.positions.data());
 }
 
 AnyMesh::AnyMesh(const py::object& object, const char* name) {
@@ -41,14 +45,15 @@ AnyMesh::AnyMesh(const py::object& object, const char* name) {
     }
     const std::string vertices_name = fmt::format("{}[0], vertices", name);
     const std::string triangles_name = fmt::format("{}[1], triangles", name);
-    Call call;
     const CloudsArgument vertices =
-        call.clouds(sequence_part(object, name, 2, 0), vertices_name.c_str(), py::none(), 3);
+        call_.clouds(sequence_part(object, name, 2, 0), vertices_name.c_str(), py::none(), 3);
     STIPPLE_REQUIRE(vertices.form.is_single(), "{}: a batch; wanted is [n, 3]", vertices_name);
-    STIPPLE_REQUIRE(call.device() == Device{}, "{}: on {}; wanted is a mesh on the CPU", name, call.device());
-    const py::object triangles = sequence_part(object, name, 2, 1);
-    made_.vertices = copied(vertices.clouds.rows);
-    made_.triangles = copied_triangles(triangles, triangles_name.c_str(), made_.vertices.size());
+    STIPPLE_REQUIRE(call_.device() == Device{}, "{}: on {}; wanted is a mesh on the CPU", name, call_.device());
+    made_.vertices = around(vertices.clouds.rows);
+    trace_address(vertices_name.c_str(), made_.vertices.positions.data());
+    made_.triangles =
+        triangles_argument(sequence_part(object, name, 2, 1), triangles_name.c_str(), made_.vertices.size());
+    trace_address(triangles_name.c_str(), made_.triangles.data());
 }
 
 }  // namespace stipple::python

@@ -1,6 +1,7 @@
 #pragma once
 // Clouds and meshes of functions that work on whole PointClouds: objects of stipple.io as they are, or plain arrays,
-// float32 [n, 3], whose numbers are copied into a cloud without attributes.
+// float32 [n, 3], which become a cloud without attributes around the same memory. Only rows that do not follow each
+// other (a column of a wider array) are copied.
 
 #include <optional>
 
@@ -27,6 +28,7 @@ public:
     const Mesh& operator*() const { return given_ ? given_->mesh() : made_; }
 
 private:
+    Call call_;  // keeps what is no numpy array
     std::optional<MeshArgument> given_;
     Mesh made_;
 };

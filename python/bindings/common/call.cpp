@@ -92,11 +92,12 @@ BatchForm form_of(const ArrayInfo& info, const char* name, const py::object& off
 
 PyObject* g_trace = nullptr;
 
-void trace(const char* name, const void* address) {
-    py::handle(g_trace).attr("append")(py::make_tuple(name, reinterpret_cast<uintptr_t>(address)));
-}
-
 }  // namespace
+
+void trace_address(const char* name, const void* address) {
+    if (g_trace) [[unlikely]]
+        py::handle(g_trace).attr("append")(py::make_tuple(name, reinterpret_cast<uintptr_t>(address)));
+}
 
 void trace_addresses(py::object list) {
     Py_XDECREF(g_trace);
@@ -115,8 +116,7 @@ std::vector<int64_t> BatchForm::clouds_shape() const {
 
 ArrayInfo Call::take(const py::object& object, const char* name) {
     Foreign found = describe(object, name);
-    if (g_trace) [[unlikely]]
-        trace(name, found.info.data);
+    trace_address(name, found.info.data);
     if (!has_first_) {
         has_first_ = true;
         first_name_ = name;
@@ -277,6 +277,18 @@ ops::MutableMatrixView Call::writable_matrix(const py::object& object, const cha
     return {info.data, info.dtype, info.shape[0], info.shape[1], info.device};
 }
 
+Buffer Call::allocate(DType dtype, std::span<const int64_t> shape) {
+    int64_t bytes = size_of(dtype);
+    for (int64_t extent : shape) bytes = checked_mul(bytes, extent);
+    if (kind_ != Kind::torch || bytes == 0) return Buffer(bytes, device_);
+    const py::gil_scoped_acquire held;  // a search knows only in its middle how much it found
+    py::object tensor = empty_tensor(dtype, shape, device_);
+    if (tensor.is_none()) return Buffer(bytes, device_);
+    void* data = tensor_data(tensor);
+    tensors_.emplace_back(data, tensor);
+    return Buffer::borrowed(data, bytes, device_, keep(std::move(tensor)));
+}
+
 ArrayResult Call::give_shaped(Shared numbers, DType dtype, const std::vector<int64_t>& leading,
                               std::span<const int64_t> rest) const {
     ArrayObject array;
@@ -284,10 +296,12 @@ ArrayResult Call::give_shaped(Shared numbers, DType dtype, const std::vector<int
     size_t rank = 0;
     for (int64_t extent : leading) shape[rank++] = extent;
     for (int64_t extent : rest) shape[rank++] = extent;
+    trace_address("", numbers.data);
+    for (const auto& [address, tensor] : tensors_)
+        if (address == numbers.data)
+            return py::reinterpret_steal<ArrayResult>(tensor_as(tensor, dtype, {shape, rank}).release());
     array.info.set_shape({shape, rank});
     array.info.data = numbers.data;
-    if (g_trace) [[unlikely]]
-        trace("", numbers.data);
     array.info.dtype = dtype;
     array.info.device = device_;
     array.owner = std::move(numbers.owner);

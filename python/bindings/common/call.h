@@ -115,10 +115,15 @@ public:
     Device device() const { return device_; }
     Kind kind() const { return kind_; }
 
+    /// Memory for a result: of torch's allocator where results are tensors, so that a CUDA graph that torch captures
+    /// may hold the call.
     template <class T, int Rank>
-    Array<T, Rank> make(std::array<int64_t, Rank> shape) const {
-        return Array<T, Rank>(shape, device_);
+    Array<T, Rank> make(std::array<int64_t, Rank> shape) {
+        if (kind_ != Kind::torch) return Array<T, Rank>(shape, device_);
+        return {allocate(dtype_of<T>, {shape.data(), shape.size()}), shape};
     }
+    /// The same for a type that is known at run time.
+    Buffer allocate(DType dtype, std::span<const int64_t> shape);
 
     /// Work that touches no Python object, with the GIL released, on the stream of the arguments.
     template <class Work>
@@ -190,12 +195,15 @@ private:
     py::handle like_;
     Device device_;
     Stream stream_;
-    std::vector<std::shared_ptr<void>> owners_;  // of DLPack tensors, for the time of the call
+    std::vector<std::shared_ptr<void>> owners_;          // of DLPack tensors, for the time of the call
+    std::vector<std::pair<void*, py::object>> tensors_;  // torch's own that hold results, by address
 };
 
 /// For tests: while a list is set, every array that a Call takes or gives appends (name, address); results are named
 /// "". None ends it.
 void trace_addresses(py::object list);
+/// Appends one, for memory that is made of what a Call took.
+void trace_address(const char* name, const void* address);
 
 /// clouds + 1 row numbers from an array or a list, as std::int64.
 std::vector<int64_t> whole_numbers(py::handle object, const char* name);

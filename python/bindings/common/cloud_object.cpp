@@ -30,6 +30,17 @@ void copy_elements(const ArrayInfo& info, std::byte* to) {
                         static_cast<size_t>(size));
 }
 
+/// The memory of an array that was described, or a copy of its numbers.
+Buffer memory_of(const py::object& array, const Foreign& found, Sharing sharing) {
+    const ArrayInfo& info = found.info;
+    const int64_t bytes = checked_mul(info.elements(), size_of(info.dtype));
+    if (sharing == Sharing::allowed && bytes > 0 && info.is_writable && info.is_contiguous())
+        return Buffer::borrowed(info.data, bytes, Device{}, found.owner ? found.owner : keep(array));
+    Buffer copy(bytes);
+    without_gil([&] { copy_elements(info, copy.data()); });
+    return copy;
+}
+
 Foreign described_on_cpu(const py::object& array, const char* name) {
     Foreign found = describe(array, name);
     STIPPLE_REQUIRE(found.info.device == Device{}, "{}: on {}; clouds and meshes are on the CPU", name,
@@ -92,18 +103,16 @@ py::object view_of(const std::shared_ptr<Held>& held, Attribute& attribute) {
     return view_of(held, attribute.data(), attribute.dtype(), {shape, attribute.components() == 1 ? size_t{1} : 2});
 }
 
-Attribute copied_attribute(const py::object& array, const std::string& name, int64_t rows) {
+Attribute attribute_argument(const py::object& array, const std::string& name, int64_t rows, Sharing sharing) {
     const Foreign found = described_on_cpu(array, name.c_str());
     const ArrayInfo& info = found.info;
     STIPPLE_REQUIRE((info.rank == 1 || info.rank == 2) && info.shape[0] == rows,
                     "{}: an array of shape {}; wanted are {} rows, [n] or [n, c]", name, shape_of(info), rows);
     STIPPLE_REQUIRE(info.rank == 1 || info.shape[1] > 0, "{}: rows without numbers", name);
-    Attribute made(name, info.dtype, rows, info.rank == 2 ? info.shape[1] : 1);
-    without_gil([&] { copy_elements(info, made.data()); });
-    return made;
+    return {name, info.dtype, rows, info.rank == 2 ? info.shape[1] : 1, memory_of(array, found, sharing)};
 }
 
-Array<float, 2> copied_positions(const py::object& array, const char* name) {
+Array<float, 2> positions_argument(const py::object& array, const char* name, Sharing sharing) {
     const Foreign found = described_on_cpu(array, name);
     const ArrayInfo& info = found.info;
     if (info.dtype != DType::f32)
@@ -113,19 +122,20 @@ Array<float, 2> copied_positions(const py::object& array, const char* name) {
                         name, name_of(info.dtype), name, name));
     STIPPLE_REQUIRE(info.rank == 2 && info.shape[1] == 3, "{}: an array of shape {}; wanted is [n, 3]", name,
                     shape_of(info));
-    Array<float, 2> made({info.shape[0], 3});
-    without_gil([&] { copy_elements(info, reinterpret_cast<std::byte*>(made.data())); });
-    return made;
+    return {memory_of(array, found, sharing), {info.shape[0], 3}};
 }
 
-Array<int32_t, 2> copied_triangles(const py::object& array, const char* name, int64_t vertices) {
+Array<int32_t, 2> triangles_argument(const py::object& array, const char* name, int64_t vertices) {
     const Foreign found = described_on_cpu(array, name);
     const ArrayInfo& info = found.info;
     if (info.dtype != DType::i32 && info.dtype != DType::i64)
         throw py::type_error(fmt::format("{}: an array of {}; wanted is int32", name, name_of(info.dtype)));
     STIPPLE_REQUIRE(info.rank == 2 && info.shape[1] == 3, "{}: an array of shape {}; wanted is [m, 3]", name,
                     shape_of(info));
-    Array<int32_t, 2> made({info.shape[0], 3});
+    const bool is_shared = info.dtype == DType::i32;
+    Array<int32_t, 2> made = is_shared
+                                 ? Array<int32_t, 2>(memory_of(array, found, Sharing::allowed), {info.shape[0], 3})
+                                 : Array<int32_t, 2>({info.shape[0], 3});
     for (int64_t i = 0; i < info.shape[0]; ++i)
         for (int64_t j = 0; j < 3; ++j) {
             const int64_t at = i * info.strides[0] + j * info.strides[1];
@@ -133,7 +143,7 @@ Array<int32_t, 2> copied_triangles(const py::object& array, const char* name, in
                                                            : static_cast<const int32_t*>(info.data)[at];
             STIPPLE_REQUIRE(index >= 0 && index < vertices, "{}: vertex {} of face {}; there are {}", name, index, i,
                             vertices);
-            made.data()[3 * i + j] = static_cast<int32_t>(index);
+            if (!is_shared) made.data()[3 * i + j] = static_cast<int32_t>(index);
         }
     return made;
 }

@@ -133,12 +133,15 @@ py::object view_of(const std::shared_ptr<Held>& held, void* data, DType dtype, s
 /// [n] for one component, else [n, c].
 py::object view_of(const std::shared_ptr<Held>& held, Attribute& attribute);
 
-/// A copy of an array as a column: [rows] or [rows, c] of any type and strides.
-Attribute copied_attribute(const py::object& array, const std::string& name, int64_t rows);
-/// A copy of [n, 3] numbers of float32.
-Array<float, 2> copied_positions(const py::object& array, const char* name);
-/// A copy of [m, 3] indices of int32 or int64, each checked against the count of vertices.
-Array<int32_t, 2> copied_triangles(const py::object& array, const char* name, int64_t vertices);
+/// Whether a cloud that is made may share the memory of the arrays it is made of: where that may be written, numbers
+/// are adjacent and the type is the one wanted. Else they are copied.
+enum class Sharing { allowed, copied };
+/// A column: [rows] or [rows, c] of any type and strides.
+Attribute attribute_argument(const py::object& array, const std::string& name, int64_t rows, Sharing sharing);
+/// [n, 3] numbers of float32.
+Array<float, 2> positions_argument(const py::object& array, const char* name, Sharing sharing);
+/// [m, 3] indices of int32, or of int64, which are copied; each checked against the count of vertices.
+Array<int32_t, 2> triangles_argument(const py::object& array, const char* name, int64_t vertices);
 
 }  // namespace stipple::python
 

@@ -316,6 +316,53 @@ py::object give_as(ArrayObject array, Kind kind, py::handle like) {
     return py::cast(std::move(array));
 }
 
+namespace {
+
+/// What torch calls a type, None for what it has none of. Kept: torch stays loaded.
+py::handle torch_dtype(DType dtype) {
+    static PyObject* known[static_cast<int>(DType::boolean) + 1] = {};
+    PyObject*& slot = known[static_cast<int>(dtype)];
+    if (!slot)
+        slot = py::object(py::getattr(py::module_::import("torch"), std::string(name_of(dtype)).c_str(), py::none()))
+                   .release()
+                   .ptr();
+    return slot;
+}
+
+py::tuple shape_tuple(std::span<const int64_t> shape) {
+    py::tuple made(shape.size());
+    for (size_t i = 0; i < shape.size(); ++i) made[i] = shape[i];
+    return made;
+}
+
+bool has_shape(py::handle tensor, const py::tuple& shape) {
+    const int same = PyObject_RichCompareBool(tensor.attr("shape").ptr(), shape.ptr(), Py_EQ);
+    if (same < 0) throw py::error_already_set();
+    return same == 1;
+}
+
+}  // namespace
+
+py::object empty_tensor(DType dtype, std::span<const int64_t> shape, Device device) {
+    static const py::handle empty = torch_function("torch", "empty");
+    const py::handle type = torch_dtype(dtype);
+    if (type.is_none()) return py::none();
+    if (device.type == DeviceType::cpu) return empty(shape_tuple(shape), py::arg("dtype") = type);
+    return empty(shape_tuple(shape), py::arg("dtype") = type, py::arg("device") = fmt::format("{}", device));
+}
+
+void* tensor_data(py::handle tensor) {
+    return reinterpret_cast<void*>(tensor.attr("data_ptr")().cast<uintptr_t>());
+}
+
+py::object tensor_as(const py::object& tensor, DType dtype, std::span<const int64_t> shape) {
+    py::object made = tensor;
+    const py::handle type = torch_dtype(dtype);
+    if (!py::object(made.attr("dtype")).is(type)) made = made.attr("view")(type);
+    const py::tuple wanted = shape_tuple(shape);
+    return has_shape(made, wanted) ? made : made.attr("view")(wanted);
+}
+
 py::object numpy_asarray(py::handle object) {
     return py::module_::import("numpy").attr("asarray")(object);
 }

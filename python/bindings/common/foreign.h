@@ -27,6 +27,12 @@ Foreign describe(py::handle object, const char* name);
 /// The array as a result of the given kind; `like` is the argument that decided it.
 py::object give_as(ArrayObject array, Kind kind, py::handle like);
 
+/// An uninitialised tensor of torch's own memory; None for a type that torch has none of.
+py::object empty_tensor(DType dtype, std::span<const int64_t> shape, Device device);
+void* tensor_data(py::handle tensor);
+/// The tensor in another shape of as many numbers; bytes as booleans where those are wanted.
+py::object tensor_as(const py::object& tensor, DType dtype, std::span<const int64_t> shape);
+
 /// "numpy.ndarray", for messages.
 std::string type_name(py::handle object);
 

@@ -64,7 +64,7 @@ struct Result {
     std::vector<int64_t> shape;
 };
 
-Result result_of(const NamedType& output, const RowsByName& rows, Device device, engine::Output& bound) {
+Result result_of(const NamedType& output, const RowsByName& rows, Call& call, engine::Output& bound) {
     const network::TensorType& type = output.type;
     int64_t count = rows.clouds;
     std::vector<int64_t> shape;
@@ -81,8 +81,9 @@ Result result_of(const NamedType& output, const RowsByName& rows, Device device,
     if (!type.is_index) count *= type.width;
     if (type.is_index || type.width > 1) shape.push_back(type.width);
     if (!type.is_index) shape.push_back(type.channels);
-    Result made{output.name, Buffer(checked_mul(checked_mul(count, columns), 4), device),
-                type.is_index ? DType::i32 : DType::f32, std::move(shape)};
+    const DType dtype = type.is_index ? DType::i32 : DType::f32;
+    Result made{output.name, call.allocate(dtype, shape), dtype, std::move(shape)};
+    const Device device = call.device();
     bound.name = output.name;
     if (type.is_index)
         bound.indices = {reinterpret_cast<int32_t*>(made.buffer.data()), {count, columns}, device};
@@ -112,8 +113,7 @@ py::dict run(const ContextObject& object, const py::object& inputs, const py::ob
     }
     std::vector<engine::Output> outputs(wanted.size());
     std::vector<Result> results;
-    const Device device = object.engine->options().device;
-    for (size_t i = 0; i < wanted.size(); ++i) results.push_back(result_of(wanted[i], rows, device, outputs[i]));
+    for (size_t i = 0; i < wanted.size(); ++i) results.push_back(result_of(wanted[i], rows, call, outputs[i]));
     const std::vector<ops::Batch> batches = rows.batches();
     call.run([&](Stream stream) {
         const std::lock_guard lock(*object.mutex);

@@ -45,7 +45,7 @@ private:
 /// [n] of 0 and 1 that a function of C++ writes as uint8 and Python sees as booleans.
 class Mask {
 public:
-    Mask(const Call& call, int64_t rows) : rows_(rows), buffer_(rows, call.device()) {}
+    Mask(Call& call, int64_t rows) : rows_(rows), buffer_(call.allocate(DType::boolean, {&rows_, 1})) {}
     View<uint8_t, 1> view() { return {reinterpret_cast<uint8_t*>(buffer_.data()), {rows_}, buffer_.device()}; }
     ArrayResult give(const Call& call) {
         const int64_t shape[] = {rows_};

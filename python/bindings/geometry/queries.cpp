@@ -84,7 +84,7 @@ struct ClosestRoom {
     Array<int32_t, 1> faces;
     Array<float, 2> barycentrics, points;
 
-    ClosestRoom(const Call& call, int64_t m)
+    ClosestRoom(Call& call, int64_t m)
         : distances({m}, call.device()),
           faces({m}, call.device()),
           barycentrics({m, 3}, call.device()),

@@ -31,7 +31,8 @@ void erase_attribute(const AttributesObject& o, const std::string& name) {
 }
 
 void set_attribute(const AttributesObject& o, const std::string& name, const ArrayLike& array) {
-    Attribute made = copied_attribute(array, name, o.rows());
+    // A copy: a column that shared the memory of another one of its cloud would keep the cloud alive for ever.
+    Attribute made = attribute_argument(array, name, o.rows(), Sharing::copied);
     o.held->require_free(name.c_str());
     Attribute* old = find(o.list(), name);
     if (!old) {
@@ -61,11 +62,18 @@ py::list names_of(const AttributesObject& o) {
     return names;
 }
 
+/// The columns of a new cloud, which share the memory of the arrays.
 void add_all(const AttributesObject& o, const py::object& attributes) {
     if (attributes.is_none()) return;
     const py::dict items(attributes);
-    for (const auto& [name, array] : items)
-        set_attribute(o, py::cast<std::string>(name), py::reinterpret_borrow<ArrayLike>(array));
+    for (const auto& [key, array] : items) {
+        const auto name = py::cast<std::string>(key);
+        if (find(o.list(), name))
+            set_attribute(o, name, py::reinterpret_borrow<ArrayLike>(array));
+        else
+            o.list().push_back(
+                attribute_argument(py::reinterpret_borrow<py::object>(array), name, o.rows(), Sharing::allowed));
+    }
 }
 
 std::string list_text(const AttributesObject& o) {
@@ -107,7 +115,7 @@ py::dict facts_of(const FileFacts& facts) {
 
 CloudObject make_cloud(const ArrayLike& positions, const NumbersLike& origin, const py::object& attributes) {
     PointCloud cloud;
-    cloud.positions = copied_positions(positions, "positions");
+    cloud.positions = positions_argument(positions, "positions", Sharing::allowed);
     cloud.origin = numbers_of<3>(origin, "origin");
     CloudObject made = give(std::move(cloud));
     add_all({made.held, false}, attributes);
@@ -121,7 +129,7 @@ py::object positions_of(const CloudObject& o) {
 
 void set_positions(const CloudObject& o, const ArrayLike& positions) {
     PointCloud& cloud = o.cloud();
-    Array<float, 2> made = copied_positions(positions, "positions");
+    Array<float, 2> made = positions_argument(positions, "positions", Sharing::copied);
     const auto bytes = static_cast<size_t>(made.elements()) * sizeof(float);
     if (made.size(0) == cloud.size()) {
         if (bytes > 0) std::memcpy(cloud.positions.data(), made.data(), bytes);
@@ -206,10 +214,10 @@ MeshObject make_mesh(const py::object& vertices, const ArrayLike& triangles, con
     if (py::isinstance<CloudObject>(vertices)) {
         mesh.vertices = vertices.cast<const CloudObject&>().cloud().clone();
     } else {
-        mesh.vertices.positions = copied_positions(vertices, "vertices");
+        mesh.vertices.positions = positions_argument(vertices, "vertices", Sharing::allowed);
         mesh.vertices.origin = numbers_of<3>(origin, "origin");
     }
-    mesh.triangles = copied_triangles(triangles, "triangles", mesh.vertices.size());
+    mesh.triangles = triangles_argument(triangles, "triangles", mesh.vertices.size());
     MeshObject made = give(std::move(mesh));
     add_all({made.held, false}, attributes);
     add_all({made.held, true}, face_attributes);
@@ -292,11 +300,12 @@ void bind_clouds(py::module_& io) {
     const py::tuple nowhere = py::make_tuple(0.0, 0.0, 0.0);
     py::class_<CloudObject> cloud(io, "PointCloud", doc::core::PointCloud);
     cloud
-        .def(py::init(&make_cloud), py::arg("positions"), py::kw_only(), py::arg("origin") = nowhere,
-             py::arg("attributes") = py::none(),
-             "positions [n, 3] float32, any strides; attributes a dict of [n] or [n, c] arrays. A cloud owns its "
-             "memory: "
-             "all of it is copied, once. What is read from it (positions, attributes) is not. CPU.")
+        .def(
+            py::init(&make_cloud), py::arg("positions"), py::kw_only(), py::arg("origin") = nowhere,
+            py::arg("attributes") = py::none(),
+            "positions [n, 3] float32, any strides; attributes a dict of [n] or [n, c] arrays. The cloud is made "
+            "around the arrays, without a copy: who changes one changes the other. Arrays that are read-only, or whose "
+            "numbers are not adjacent, are copied; copy() makes a cloud that shares nothing. CPU.")
         .def_property("positions", &positions_of, &set_positions,
                       "[n, 3] float32 about the origin: a view that keeps the cloud alive. Assigning copies into it.")
         .def_property(
@@ -357,7 +366,7 @@ void bind_clouds(py::module_& io) {
              py::arg("origin") = nowhere, py::arg("attributes") = py::none(), py::arg("face_attributes") = py::none(),
              "vertices [n, 3] float32 or a PointCloud, triangles [m, 3] int32 or int64, each index in [0, n); "
              "attributes "
-             "as PointCloud takes them. A mesh owns its memory: all of it is copied, once. CPU.")
+             "as PointCloud takes them, and shared in the same way; indices of int64 and a PointCloud are copied. CPU.")
         .def_property_readonly(
             "vertices", [](const MeshObject& o) { return CloudObject{o.held}; },
             "The points, with their attributes and origin: a PointCloud of the same memory.")

@@ -101,11 +101,11 @@ std::shared_ptr<Held> held_of(const py::tuple& state) {
     STIPPLE_REQUIRE(state.size() == 7 && py::cast<int>(state[0]) == kVersion, "a pickled cloud of another version");
     auto held = std::make_shared<Held>();
     Mesh& mesh = held->mesh;
-    mesh.vertices.positions = copied_positions(state[1], "positions");
+    mesh.vertices.positions = positions_argument(state[1], "positions", Sharing::allowed);
     mesh.vertices.origin = numbers_of<3>(state[2], "origin");
     mesh.vertices.attributes = attributes_from(state[3], mesh.vertices.size());
     mesh.vertices.facts = facts_from(py::cast<py::tuple>(state[4]));
-    mesh.triangles = copied_triangles(state[5], "triangles", mesh.vertices.size());
+    mesh.triangles = triangles_argument(state[5], "triangles", mesh.vertices.size());
     mesh.face_attributes = attributes_from(state[6], mesh.faces());
     return held;
 }

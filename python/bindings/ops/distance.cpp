@@ -31,7 +31,7 @@ struct Side {
     Array<float, 1> distances_sq, mean;
     Array<int32_t, 1> used;
 
-    Side(const Call& call, const BatchForm& form)
+    Side(Call& call, const BatchForm& form)
         : nearest(call.make<int32_t, 1>({form.rows()})),
           distances_sq(call.make<float, 1>({form.rows()})),
           mean(call.make<float, 1>({form.clouds()})),

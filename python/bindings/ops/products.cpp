@@ -35,10 +35,9 @@ struct MatrixResult {
     DType dtype;
     int64_t shape[2];
 
-    explicit MatrixResult(const ops::MatrixView& like)
-        : buffer(checked_mul(checked_mul(like.rows, like.columns), size_of(like.dtype)), like.device),
-          dtype(like.dtype),
-          shape{like.rows, like.columns} {}
+    MatrixResult(Call& call, const ops::MatrixView& like) : dtype(like.dtype), shape{like.rows, like.columns} {
+        buffer = call.allocate(dtype, shape);
+    }
     ops::MutableMatrixView view() { return {buffer.data(), dtype, shape[0], shape[1], buffer.device()}; }
     ArrayResult give(const Call& call) { return call.give(std::move(buffer), dtype, shape); }
 };
@@ -121,7 +120,7 @@ ArrayResult normalise_rows(const ArrayLike& rows_, const ArrayLike& scale_, cons
     Call call;
     const ops::MatrixView rows = call.matrix(rows_, "rows");
     const auto scale = call.array<float, 1>(scale_, "scale"), shift = call.array<float, 1>(shift_, "shift");
-    MatrixResult out(rows);
+    MatrixResult out(call, rows);
     call.run([&](Stream stream) { ops::normalise_rows(rows, scale, shift, has_relu, out.view(), stream); });
     return out.give(call);
 }
@@ -152,7 +151,7 @@ ArrayResult norm_backward_rows(const ArrayLike& dL_dout_, const ArrayLike& rows_
     const ops::MatrixView dL_dout = call.matrix(dL_dout_, "dL_dout"), rows = call.matrix(rows_, "rows");
     const ops::NormColumns columns = columns_of(call, mean, inverse, scale, shift);
     const auto sum_g = call.array<float, 1>(sum_g_, "sum_g"), sum_gx = call.array<float, 1>(sum_gx_, "sum_gx");
-    MatrixResult dL_drows(rows);
+    MatrixResult dL_drows(call, rows);
     call.run([&](Stream stream) {
         ops::norm_backward_rows(dL_dout, rows, columns, sum_g, sum_gx, count, has_relu, dL_drows.view(), stream);
     });

@@ -14,9 +14,9 @@ ArrayResult dropout(const ArrayLike& x_, float rate, uint64_t key, const ArrayLi
     const ops::MatrixView x = call.matrix(x_, "x");
     const auto step = call.array<int64_t, 1>(step_, "step");
     STIPPLE_REQUIRE(step.size(0) == 1, "step: {} numbers; wanted is one", step.size(0));
-    Buffer out(checked_mul(checked_mul(x.rows, x.columns), size_of(x.dtype)), call.device());
-    call.run([&](Stream stream) { ops::dropout(x, rate, key, step.data(), first, out.data(), stream); });
     const int64_t shape[] = {x.rows, x.columns};
+    Buffer out = call.allocate(x.dtype, shape);
+    call.run([&](Stream stream) { ops::dropout(x, rate, key, step.data(), first, out.data(), stream); });
     return call.give(std::move(out), x.dtype, shape);
 }
 

@@ -86,7 +86,7 @@ Table split_table(const SetFacts& facts) {
     return table;
 }
 
-Table class_table(const SetFacts& facts) {
+Table class_counts_table(const SetFacts& facts) {
     Table table{{"class"}, {}};
     for (const SplitFacts& split : facts.splits) table.columns.push_back(split.name);
     if (!facts.categories.empty()) table.columns.push_back("parts");
@@ -144,13 +144,14 @@ Result run_data_info(const DataArguments& data, const Common& common) {
     result.fields = {{"inputs", Json::array({data.path})}};
     result.fields.update(facts_json(facts));
     if (!common.table.empty()) {
-        result.text = format_table(facts.classes.empty() ? split_table(facts) : class_table(facts), common.table);
+        result.text =
+            format_table(facts.classes.empty() ? split_table(facts) : class_counts_table(facts), common.table);
         return result;
     }
     result.text =
         fmt::format("{}: layout {}{}\n\n{}", printable(data.path), facts.layout,
                     facts.bits > 0 ? fmt::format(", {} bits", facts.bits) : "", format_table(split_table(facts), ""));
-    if (!facts.classes.empty()) result.text += "\n" + format_table(class_table(facts), "");
+    if (!facts.classes.empty()) result.text += "\n" + format_table(class_counts_table(facts), "");
     result.text += fmt::format("\nbounds  {:.6g} {:.6g} {:.6g} to {:.6g} {:.6g} {:.6g}\n", facts.lower[0],
                                facts.lower[1], facts.lower[2], facts.upper[0], facts.upper[1], facts.upper[2]);
     return result;

@@ -1,9 +1,6 @@
 #include <sys/resource.h>
-#include <sys/stat.h>
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/pieces.h"
@@ -50,13 +47,6 @@ std::string part_extension(const SplitOptions& options) {
         for (const std::string_view known : info.extensions)
             if (known == extension) return extension;
     return "ply";
-}
-
-/// One level: a wrong path is a mistake more often than a wish.
-void make_folder(const std::string& path) {
-    if (!is_folder(path) && ::mkdir(path.c_str(), 0777) != 0)
-        throw Error(ErrorCode::cannot_write, Place{path},
-                    fmt::format("cannot make the folder: {}", std::strerror(errno)));
 }
 
 /// Parts of a LAS file are all open at once.

@@ -22,20 +22,20 @@ struct MetricsOptions {
 };
 
 /// What was asked for, checked before a file is opened.
-struct Plan {
+struct MetricsPlan {
     metrics::Protocol protocol{};
     MetricsChoice choice;
     std::vector<MetricsLimit> limits;
     metrics::EvaluateOptions evaluate;
 };
 
-Plan plan_of(const MetricsOptions& options, const Common& common) {
+MetricsPlan plan_of(const MetricsOptions& options, const Common& common) {
     for (const auto& [path, name] : {std::pair(&options.prediction, "PRED"), std::pair(&options.truth, "TRUTH")})
         if (path->empty())
             throw Error(ErrorCode::bad_argument, fmt::format("{} is missing: which file or folder?", name),
                         "see: stipple metrics --help");
     require_one_stdin({options.prediction, options.truth, options.mesh});
-    Plan plan;
+    MetricsPlan plan;
     plan.protocol = metrics::protocol_by_name(options.protocol);
     plan.choice = parse_choice("--metrics", options.chosen, plan.protocol);
     plan.limits = parse_limits("--fail-above", options.fail_above, false, plan.protocol);
@@ -95,7 +95,7 @@ PointCloud load_cloud(const std::string& path, const MetricsOptions& options, co
 }
 
 metrics::Evaluation evaluate_pair(const data::ShapePair& pair, const PointCloud& prediction, const PointCloud& truth,
-                                  const Plan& plan, const Common& common, Result& result) {
+                                  const MetricsPlan& plan, const Common& common, Result& result) {
     Mesh mesh;
     if (!pair.mesh.empty()) mesh = load_faces({pair.mesh, "", -1}, common, result);
     try {
@@ -150,7 +150,7 @@ void keep_chosen(const MetricsChoice& choice, std::vector<metrics::Score>& score
 
 Result run_metrics(const MetricsOptions& options, const Common& common) {
     if (options.list) return list_metrics(common);
-    const Plan plan = plan_of(options, common);
+    const MetricsPlan plan = plan_of(options, common);
     const Shard shard = parse_shard(options.shard);
     MetricsReport report;
     report.protocol = plan.protocol;

@@ -36,7 +36,7 @@ void add_notes(radiance::Field& field, const RadianceTrainOptions& options, cons
 }
 
 /// What is trained, new or from a run folder.
-struct Plan {
+struct TrainingPlan {
     RadianceTrainOptions options;
     Device device;
     std::string mode;
@@ -44,19 +44,19 @@ struct Plan {
     std::optional<RunFolder> folder;  // of a resumed run
 };
 
-Plan new_training(const RadianceTrainOptions& given, const Common& common) {
+TrainingPlan new_training(const RadianceTrainOptions& given, const Common& common) {
     STIPPLE_REQUIRE(given.voxels == 0 || (given.voxels >= 8 && given.voxels <= 800),
                     "--voxels must be 8 to 800, got {}", given.voxels);
     STIPPLE_REQUIRE(given.has_run() || (given.checkpoint_every == 0 && given.render_every == 0 && given.max_steps == 0),
                     "--checkpoint-every, --render-every and --max-steps are for --checkpoints and --resume");
-    Plan plan = {given, parse_device(common.device), {}, {}, {}};
+    TrainingPlan plan = {given, parse_device(common.device), {}, {}, {}};
     plan.mode = mode_of(given, plan.device);
     plan.training = train_options(given, plan.mode, common);
     radiance::require_path(plan.training.path, plan.device);
     return plan;
 }
 
-Plan resumed(const RadianceTrainOptions& given, const Common& common) {
+TrainingPlan resumed(const RadianceTrainOptions& given, const Common& common) {
     const RadianceTrainOptions defaults;
     STIPPLE_REQUIRE(given.checkpoints.empty(), "--resume goes on in its folder: --checkpoints is for new runs");
     STIPPLE_REQUIRE(given.mode == defaults.mode && given.background == defaults.background && given.settings.empty() &&
@@ -77,7 +77,7 @@ Plan resumed(const RadianceTrainOptions& given, const Common& common) {
     }
 }
 
-radiance::Scene load_training_scene(const Plan& plan, const Common& common) {
+radiance::Scene load_training_scene(const TrainingPlan& plan, const Common& common) {
     radiance::Scene scene = load_photographs(plan.options.scene, common, plan.options.render_every == 0);
     if (scene.train.empty())
         throw Error(ErrorCode::bad_file, Place{plan.options.scene.folder}, "has no pictures to train on");
@@ -86,8 +86,8 @@ radiance::Scene load_training_scene(const Plan& plan, const Common& common) {
     return scene;
 }
 
-radiance::TrainResult run_plan(const Plan& plan, const radiance::Scene& scene, RunFolder* folder, bool is_resumed,
-                               const Common& common, radiance::TrainStep& last) {
+radiance::TrainResult run_plan(const TrainingPlan& plan, const radiance::Scene& scene, RunFolder* folder,
+                               bool is_resumed, const Common& common, radiance::TrainStep& last) {
     radiance::TrainRun run;
     run.folder = folder;
     run.is_resumed = is_resumed;
@@ -113,7 +113,7 @@ radiance::TrainResult run_plan(const Plan& plan, const radiance::Scene& scene, R
 
 Result run_radiance_train(const RadianceTrainOptions& given, const Common& common) {
     const bool is_resumed = !given.resume.empty();
-    Plan plan = is_resumed ? resumed(given, common) : new_training(given, common);
+    TrainingPlan plan = is_resumed ? resumed(given, common) : new_training(given, common);
     const RadianceTrainOptions& options = plan.options;
     require_writable(options.output, common.overwrite_mode());
     Result result;

@@ -45,8 +45,18 @@ Buffer::Buffer(int64_t bytes, Device device) : bytes_(bytes), device_(device) {
         data_ = static_cast<std::byte*>(allocate_device(bytes, device.index));
 }
 
+Buffer Buffer::borrowed(void* data, int64_t bytes, Device device, std::shared_ptr<void> owner) {
+    STIPPLE_REQUIRE(bytes >= 0 && owner, "a borrowed buffer of {} bytes needs an owner", bytes);
+    Buffer buffer;
+    buffer.data_ = static_cast<std::byte*>(data);
+    buffer.bytes_ = bytes;
+    buffer.device_ = device;
+    buffer.owner_ = std::move(owner);
+    return buffer;
+}
+
 Buffer::~Buffer() {
-    if (!data_) return;
+    if (!data_ || owner_) return;
     if (device_.type == DeviceType::cpu) ::operator delete(data_, kAlignment);
 #ifdef STIPPLE_WITH_CUDA
     else

@@ -25,7 +25,7 @@ struct Failpoint {
 };
 
 std::atomic<bool> g_any{false};
-std::mutex g_mutex;
+std::mutex g_failpoint_mutex;
 std::vector<Failpoint> g_failpoints;
 
 Failpoint parse_one(std::string_view text) {
@@ -79,7 +79,7 @@ void set_failpoints(std::string_view specification) {
         points.push_back(parse_one(specification.substr(0, comma)));
         specification = comma == std::string_view::npos ? std::string_view{} : specification.substr(comma + 1);
     }
-    const std::lock_guard lock(g_mutex);
+    const std::lock_guard lock(g_failpoint_mutex);
     g_failpoints.swap(points);
     g_any.store(!g_failpoints.empty(), std::memory_order_release);
 }
@@ -88,7 +88,7 @@ void failpoint(std::string_view name) {
     static const bool loaded = read_environment();
     if (!loaded || !g_any.load(std::memory_order_acquire)) [[likely]]
         return;
-    std::unique_lock lock(g_mutex);
+    std::unique_lock lock(g_failpoint_mutex);
     for (Failpoint& point : g_failpoints) {
         if (point.name != name) continue;
         ++point.passed;

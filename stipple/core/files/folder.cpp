@@ -19,6 +19,12 @@ bool is_folder(const std::string& path) {
     return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+void make_folder(const std::string& path) {
+    if (!is_folder(path) && ::mkdir(path.c_str(), 0777) != 0 && !(errno == EEXIST && is_folder(path)))
+        throw Error(ErrorCode::cannot_write, Place{path},
+                    fmt::format("cannot make the folder: {}", std::strerror(errno)));
+}
+
 std::string stem_of(const std::string& path) {
     const size_t slash = path.rfind('/');
     const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);

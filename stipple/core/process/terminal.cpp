@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kClearLine = "\r\033[K";
 
 std::atomic<ColorMode> g_color{ColorMode::automatic};
-std::mutex g_mutex;    // of standard error
+std::mutex g_stderr_mutex;
 std::string g_status;  // what stands on the bottom line now
 
 void put(std::string_view text) {
@@ -82,7 +82,7 @@ int stdout_width() {
 }
 
 void write_line(std::string_view line) {
-    const std::lock_guard lock(g_mutex);
+    const std::lock_guard lock(g_stderr_mutex);
     // One write, so that lines of other processes on the same terminal or file do not mix with it either.
     std::string text;
     if (!g_status.empty()) text += kClearLine;
@@ -93,7 +93,7 @@ void write_line(std::string_view line) {
 }
 
 void show_status(std::string_view text) {
-    const std::lock_guard lock(g_mutex);
+    const std::lock_guard lock(g_stderr_mutex);
     if (text == g_status || !stderr_is_terminal()) return;
     std::string line(kClearLine);
     line += text;

@@ -10,7 +10,7 @@ namespace stipple::data {
 namespace {
 
 constexpr int64_t kNoOwner = -1;
-constexpr int64_t kMaxParts = 1 << 16;
+constexpr int64_t kMaxPartNumber = 1 << 16;
 
 /// Ranges, from the category of each part.
 std::vector<PartCategory> ranges_of(const std::string& path, const std::vector<CategoryLine>& categories,
@@ -108,7 +108,7 @@ std::vector<PartCategory> load_named_parts(const std::string& path, const std::v
         const int64_t owner = find_line(categories, at.substr(0, row), &CategoryLine::name);
         if (owner == kNoOwner) fail_at(path, fmt::format("{} is no category", in_quotes(at.substr(0, row))));
         part = value.integer;
-        if (part < 0 || part >= kMaxParts) fail_at(path, fmt::format("part {} is out of range", part));
+        if (part < 0 || part >= kMaxPartNumber) fail_at(path, fmt::format("part {} is out of range", part));
         if (part >= static_cast<int64_t>(owners.size())) {
             owners.resize(static_cast<size_t>(part) + 1, kNoOwner);
             part_names.resize(owners.size());
@@ -127,7 +127,7 @@ std::vector<PartCategory> load_part_counts(const std::string& path, const std::v
         const int64_t owner = find_line(categories, io::next_word(rest), &CategoryLine::name);
         int64_t count = 0;
         if (!io::parse_number(io::next_word(rest), count) || !io::next_word(rest).empty() || count < 1 ||
-            count > kMaxParts)
+            count > kMaxPartNumber)
             fail_at(path, fmt::format("expected a name and a number of parts, found {}", in_quotes(line)));
         if (owner != kNoOwner) counts[static_cast<size_t>(owner)] = count;
     }

@@ -1,12 +1,10 @@
 #include "stipple/radiance/scene/photographs.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -126,11 +124,6 @@ bool is_built_with_cuda(const std::string& program, const std::string& log) {
     const std::string help = text_of_file(help_file);
     ::unlink(help_file.c_str());
     return help.find("with CUDA") != std::string::npos;
-}
-
-void make_folder(const std::string& path) {
-    if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
-        throw Error(ErrorCode::cannot_write, Place{path, {}, {}}, std::strerror(errno));
 }
 
 }  // namespace

@@ -55,7 +55,6 @@ const TrainKey<TrainOptions> kTrainKeys[] = {{"bbox_thres", &TrainOptions::bbox_
 constexpr const char* kBackground = "background";
 constexpr const char* kSeed = "seed";
 constexpr const char* kDeterministic = "deterministic";
-constexpr const char* kBackgrounds[] = {"white", "black", "random", "learned"};
 
 [[noreturn]] void refuse(const std::string& key, const std::string& value, const char* expected) {
     throw Error(ErrorCode::bad_argument, fmt::format("{}: expected {}, got {}", key, expected, in_quotes(value)));
@@ -151,8 +150,8 @@ std::string lines_of(const TrainKey<Options> (&keys)[n], const Options& options)
 /// One of the three that have no key of their own; false where it is none of them.
 bool set_of_run(TrainOptions& options, const std::string& key, const std::string& value) {
     if (key == kBackground) {
-        for (size_t i = 0; i < std::size(kBackgrounds); ++i)
-            if (value == kBackgrounds[i]) {
+        for (size_t i = 0; i < std::size(kBackgroundNames); ++i)
+            if (value == kBackgroundNames[i]) {
                 options.background = static_cast<Background>(i);
                 return true;
             }
@@ -195,7 +194,7 @@ std::string train_keys_text() {
 
 std::string to_toml(const TrainOptions& options) {
     return fmt::format("[train]\n{} = {}\n{} = {}\n{} = {}\n{}\n[coarse]\n{}\n[fine]\n{}", kBackground,
-                       toml_string(kBackgrounds[static_cast<int>(options.background)]), kSeed, options.seed,
+                       toml_string(kBackgroundNames[static_cast<int>(options.background)]), kSeed, options.seed,
                        kDeterministic, options.deterministic, lines_of(kTrainKeys, options),
                        lines_of(kStageKeys, options.coarse), lines_of(kStageKeys, options.fine));
 }

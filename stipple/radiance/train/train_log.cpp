@@ -1,12 +1,10 @@
 #include "stipple/radiance/train/train_log.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 
+#include "stipple/core/folder.h"
 #include "stipple/core/json_writer.h"
 #include "stipple/core/log.h"
 #include "stipple/radiance/train/stopwatch.h"
@@ -18,11 +16,6 @@ namespace {
 /// JSON has no infinity, which the PSNR of two equal pictures is.
 void put(JsonWriter& json, const char* name, double value) {
     if (std::isfinite(value)) json.field(name, value);
-}
-
-void make_folder(const std::string& path) {
-    if (::mkdir(path.c_str(), 0777) == 0 || errno == EEXIST) return;
-    throw Error(ErrorCode::cannot_write, Place{path}, fmt::format("cannot make the folder: {}", std::strerror(errno)));
 }
 
 }  // namespace
