@@ -34,7 +34,7 @@ def test_conventions_of_chamfer_and_hausdorff():
 def test_arrays_become_clouds_without_a_copy():
     mesh = (VERTICES, TRIANGLES)
     for call in (lambda: metrics.chamfer(A, B), lambda: metrics.hausdorff(A, B), lambda: metrics.density_of(A),
-                 lambda: metrics.in_frame(A), lambda: metrics.unit_sphere(A), lambda: metrics.point_to_face(mesh, A)):
+                 lambda: metrics.in_frame(A), lambda: metrics.unit_sphere(A), lambda: metrics.evaluate(A, B, protocol="pu-gan", mesh=mesh)):
         with addresses_seen() as seen:
             call()
         assert {a for name, a in seen if name} <= {address(x) for x in (A, B, VERTICES, TRIANGLES)}
