@@ -1,5 +1,6 @@
 """stipple.metrics against slow formulas."""
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -159,3 +160,14 @@ def test_what_is_no_cloud_is_refused_or_nothing(bad):
         assert "prediction" in str(error)
     else:
         assert np.isnan(value)
+
+
+def test_an_indexed_mesh_keeps_its_arrays():
+    vertices, triangles = VERTICES.copy(), TRIANGLES.copy()
+    index = metrics.IndexedMesh((vertices, triangles))
+    expected = metrics.point_to_face(index, A)
+    held = sys.getrefcount(vertices)
+    del vertices, triangles
+    junk = [np.full(VERTICES.shape, 7, np.float32) for _ in range(200)]
+    np.testing.assert_array_equal(metrics.point_to_face(index, A).distance, expected.distance)
+    assert len(junk) == 200 and held > 2

@@ -7,15 +7,13 @@
 namespace stipple::python {
 namespace {
 
-/// A cloud around rows [n, 3], which is only read and does not outlive the call that took them.
-PointCloud around(const View<const float, 2>& from) {
+/// A cloud around rows [n, 3] of an array, which it keeps. It may only be read.
+PointCloud around(const View<const float, 2>& from, const py::object& array) {
     constexpr int64_t kRow = 3 * sizeof(float);
     PointCloud cloud;
     if (from.stride(0) == 3 || from.size(0) <= 1) {
-        static const auto caller = std::make_shared<char>();  // who called keeps the array
-        cloud.positions = {
-            Buffer::borrowed(const_cast<float*>(from.data()), kRow * from.size(0), from.device(), caller),
-            {from.size(0), 3}};
+        auto* data = const_cast<float*>(from.data());
+        cloud.positions = {Buffer::borrowed(data, kRow * from.size(0), from.device(), keep(array)), {from.size(0), 3}};
         return cloud;
     }
     STIPPLE_REQUIRE(from.device() == Device{}, "rows of points on a GPU must follow each other");
@@ -34,7 +32,7 @@ AnyCloud::AnyCloud(Call& call, const py::object& object, const char* name) {
     }
     const CloudsArgument rows = call.clouds(object, name, py::none(), 3);
     STIPPLE_REQUIRE(rows.form.is_single(), "{}: a batch; wanted is one cloud, [n, 3]", name);
-    made_ = around(rows.clouds.rows);
+    made_ = around(rows.clouds.rows, object);
     trace_address(name, made_.positions.data());
 }
 
@@ -45,11 +43,11 @@ AnyMesh::AnyMesh(const py::object& object, const char* name) {
     }
     const std::string vertices_name = fmt::format("{}[0], vertices", name);
     const std::string triangles_name = fmt::format("{}[1], triangles", name);
-    const CloudsArgument vertices =
-        call_.clouds(sequence_part(object, name, 2, 0), vertices_name.c_str(), py::none(), 3);
+    const py::object rows = sequence_part(object, name, 2, 0);
+    const CloudsArgument vertices = call_.clouds(rows, vertices_name.c_str(), py::none(), 3);
     STIPPLE_REQUIRE(vertices.form.is_single(), "{}: a batch; wanted is [n, 3]", vertices_name);
     STIPPLE_REQUIRE(call_.device() == Device{}, "{}: on {}; wanted is a mesh on the CPU", name, call_.device());
-    made_.vertices = around(vertices.clouds.rows);
+    made_.vertices = around(vertices.clouds.rows, rows);
     trace_address(vertices_name.c_str(), made_.vertices.positions.data());
     made_.triangles =
         triangles_argument(sequence_part(object, name, 2, 1), triangles_name.c_str(), made_.vertices.size());
