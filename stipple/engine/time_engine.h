@@ -53,7 +53,8 @@ void profile_engine(const Engine& engine, const ops::Batch& batch, const std::ve
 
 /// The most that a GPU's products do: operations per second, two for each multiply-add, of a product of 8192 x 8192 x
 /// 8192 with random factors by cuBLASLt, the best of several runs; 0 when cuBLASLt is not installed or has none in this
-/// precision on this GPU. Takes some tenths of a second. Throws Error{no_device} without CUDA in the build.
+/// precision on this GPU. Takes some tenths of a second. Throws Error{no_device} for a device that is no GPU, and
+/// without CUDA in the build.
 double gemm_peak(Device device, Precision precision);
 
 }  // namespace stipple::engine

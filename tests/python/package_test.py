@@ -60,7 +60,7 @@ def test_a_wheel_of_it_is_small(installed, tmp_path):
                 wheel.write(path, names[-1])
     size = os.path.getsize(tmp_path / "wheel.zip") / 1e6
     print(f"{len(names)} files, {size:.1f} MB compressed")
-    assert size < 15
+    assert size < (25 if stipple.has_cuda else 15)  # kernels are 6 MB
     assert all(name.startswith("stipple/") for name in names)
     for name in ("LICENSE", "__init__.pyi", "ops.pyi", "py.typed", "torch/__init__.py", "weights/upsampler.safetensors"):
         assert "stipple/" + name in names

@@ -130,7 +130,7 @@ def test_arrays_of_a_gpu():
 
 
 # Those that read numbers back in the middle, to know how large their results are or when to stop.
-ASKS_THE_GPU = {"radius_search", "radius_graph", "voxel_grid", "poisson_disk", "poisson_disk_radius", "inverse_density_sample",
+ASKS_THE_GPU = {"radius_search", "radius_offsets", "radius_graph", "voxel_grid", "poisson_disk", "poisson_disk_radius", "inverse_density_sample",
                 "sinkhorn", "sinkhorn_backward", "emd", "emd_backward", "emd_transport_auction"}
 
 
@@ -155,9 +155,12 @@ def test_a_cuda_graph_holds_the_call(name):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         results = arrays_of(CALLS[name](give))
+    in_place = {t.data_ptr() for t in given}  # of an update, which a replay goes on with
     for result in results:
-        result.zero_()
+        if result.data_ptr() not in in_place:
+            result.zero_()
     graph.replay()
     torch.cuda.synchronize()
     for result, wanted in zip(results, expected, strict=True):
-        assert torch.equal(result, wanted) or torch.allclose(result.double(), wanted.double(), rtol=1e-5, atol=1e-6)
+        if result.data_ptr() not in in_place:
+            torch.testing.assert_close(result, wanted, rtol=1e-5, atol=1e-6)

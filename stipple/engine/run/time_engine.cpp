@@ -197,7 +197,9 @@ void profile_engine(const Engine& engine, const ops::Batch& batch, const std::ve
     }
 }
 
-double gemm_peak([[maybe_unused]] Device device, [[maybe_unused]] Precision precision) {
+double gemm_peak(Device device, [[maybe_unused]] Precision precision) {
+    if (device.type != DeviceType::cuda)
+        throw Error(ErrorCode::no_device, fmt::format("{}: products of a GPU are measured", device));
 #ifdef STIPPLE_WITH_CUDA
     return cuda::gemm_peak(device, precision);
 #else

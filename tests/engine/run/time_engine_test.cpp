@@ -66,5 +66,14 @@ TEST_P(EngineTimesOn, OutputsMayBeIndices) {
     EXPECT_GE(time_engine(engine, ops::Batch::dense(2, 32), {{"points", points.view()}}, {0, 3, 0.001}).runs, 3);
 }
 
+TEST(EngineGemmPeak, IsOfAGpuAlone) {
+    try {
+        gemm_peak(Device{}, Precision::fp32);
+        FAIL() << "no error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::no_device);
+    }
+}
+
 }  // namespace
 }  // namespace stipple::engine
