@@ -8,6 +8,7 @@
 
 #include "python/bindings/common/array_object.h"
 #include "stipple/core/array.h"
+#include "stipple/core/atomic_file.h"
 
 namespace stipple::python {
 
@@ -87,6 +88,10 @@ py::tuple tuple_of(const std::array<double, N>& numbers) {
     py::tuple made(N);
     for (size_t i = 0; i < N; ++i) made[i] = py::float_(numbers[i]);
     return made;
+}
+
+inline Overwrite overwrite_of(bool overwrite) {
+    return overwrite ? Overwrite::allow : Overwrite::refuse;
 }
 
 }  // namespace stipple::python

@@ -23,10 +23,6 @@ struct CloudSetResult {
     static constexpr const char* fields[] = {"points", "labels", "parts", "normals", "names"};
 };
 
-Overwrite overwriting(bool overwrite) {
-    return overwrite ? Overwrite::allow : Overwrite::refuse;
-}
-
 /// Numbers of a file as a numpy array that owns them; bfloat16 as stipple.Array.
 py::object given(Buffer&& data, DType dtype, const std::vector<int64_t>& shape) {
     ArrayObject array = make_array(std::move(data), dtype, shape);
@@ -82,7 +78,7 @@ void save_npz(const PathLike& path_, const py::dict& arrays, bool overwrite) {
         views.push_back({name, {info.shape, info.shape + info.rank}, info.dtype, info.data});
     }
     without_gil([&] {
-        AtomicFile file(path, overwriting(overwrite));
+        AtomicFile file(path, overwrite_of(overwrite));
         io::write_npz_views(views, file);
         file.commit();
     });
@@ -127,7 +123,7 @@ void save_safetensors(const PathLike& path_, const py::dict& tensors, const py::
     if (!metadata.is_none())
         for (const auto& [key, value] : py::dict(metadata))
             file.metadata[py::cast<std::string>(key)] = py::cast<std::string>(value);
-    without_gil([&] { io::save_safetensors(path, file, overwriting(overwrite)); });
+    without_gil([&] { io::save_safetensors(path, file, overwrite_of(overwrite)); });
 }
 
 py::list list_hdf5(const PathLike& path_) {
@@ -168,7 +164,7 @@ void save_hdf5_arrays(const PathLike& path_, const py::dict& arrays_, bool overw
         std::copy_n(view.data(), view.elements(), made.data());
         arrays.push_back({name, std::move(made)});
     }
-    without_gil([&] { io::save_hdf5_arrays(path, arrays, overwriting(overwrite)); });
+    without_gil([&] { io::save_hdf5_arrays(path, arrays, overwrite_of(overwrite)); });
 }
 
 }  // namespace

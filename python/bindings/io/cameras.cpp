@@ -20,10 +20,6 @@ struct ModelResult {
                                              "colors",  "errors", "track_offsets", "track"};
 };
 
-Overwrite overwriting(bool overwrite) {
-    return overwrite ? Overwrite::allow : Overwrite::refuse;
-}
-
 py::dict lens_dict(const io::Lens& lens) {
     py::dict made;
     made["width"] = lens.width;
@@ -133,14 +129,14 @@ void bind_cameras(py::module_& io) {
         "save_png",
         [](const PathLike& path_, const ImageObject& image, bool overwrite) {
             const std::string path = path_of(path_);
-            without_gil([&] { io::save_png(path, *image.image, overwriting(overwrite)); });
+            without_gil([&] { io::save_png(path, *image.image, overwrite_of(overwrite)); });
         },
         py::arg("path"), py::arg("image"), py::kw_only(), py::arg("overwrite") = false, doc::io::save_png);
     io.def(
         "save_jpeg",
         [](const PathLike& path_, const ImageObject& image, bool overwrite, int quality) {
             const std::string path = path_of(path_);
-            without_gil([&] { io::save_jpeg(path, *image.image, overwriting(overwrite), quality); });
+            without_gil([&] { io::save_jpeg(path, *image.image, overwrite_of(overwrite), quality); });
         },
         py::arg("path"), py::arg("image"), py::kw_only(), py::arg("overwrite") = false, py::arg("quality") = 92,
         "Writes a picture of 1 or 3 channels as JPEG, atomically; quality 1 to 100.");

@@ -103,10 +103,8 @@ void save(const PathLike& path_, const py::object& shape_, const py::object& for
     const ShapeArgument shape(shape_, "mesh");
     const io::WriteOptions options = write_options(ascii, compressed, keep_16_bit, scale, offset);
     io::Warnings warnings;
-    without_gil([&] {
-        io::save(path, shape.mesh(), overwrite ? Overwrite::allow : Overwrite::refuse, options, warnings,
-                 format ? &*format : nullptr);
-    });
+    without_gil(
+        [&] { io::save(path, shape.mesh(), overwrite_of(overwrite), options, warnings, format ? &*format : nullptr); });
     warn(warnings);
 }
 

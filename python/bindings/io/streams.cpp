@@ -110,8 +110,8 @@ std::unique_ptr<WriterObject> open_writer(const PathLike& path_, const py::objec
     std::optional<io::Format> format;
     if (!format_.is_none()) format = io::format_by_name(format_.cast<std::string>());
     without_gil([&] {
-        made->writer = io::CloudWriter::open(path, overwrite ? Overwrite::allow : Overwrite::refuse, options,
-                                             made->warnings, format ? &*format : nullptr);
+        made->writer =
+            io::CloudWriter::open(path, overwrite_of(overwrite), options, made->warnings, format ? &*format : nullptr);
     });
     return made;
 }

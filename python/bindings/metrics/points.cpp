@@ -201,7 +201,7 @@ std::shared_ptr<void> owner_of(const NearestObject& object) {
     return std::const_pointer_cast<void>(object.owner);
 }
 
-void bind_classes(py::module_& module) {
+void bind_point_classes(py::module_& module) {
     py::class_<metrics::Frame>(module, "Frame", doc::metrics::Frame)
         .def(py::init([](const py::object& origin, double scale) {
                  return metrics::Frame{numbers_of<3>(origin, "origin"), scale};
@@ -252,7 +252,7 @@ void bind_classes(py::module_& module) {
 }  // namespace
 
 void bind_metrics_points(py::module_& module) {
-    bind_classes(module);
+    bind_point_classes(module);
     add_record<FScoreRecord>(module);
     add_record<NormalConsistencyRecord>(module);
     add_record<EmdRecord>(module);

@@ -130,7 +130,7 @@ double ssim(const ArrayLike& a, const ArrayLike& b, const py::object& range) {
     return image_measure(a, b, range, [](const auto&... given) { return metrics::ssim(given...); });
 }
 
-void bind_classes(py::module_& module) {
+void bind_recognition_classes(py::module_& module) {
     py::class_<ConfusionObject>(module, "Confusion", doc::metrics::confusion)
         .def_property_readonly("classes", [](const ConfusionObject& o) { return tuple_of(o.confusion->classes); })
         .def_property_readonly(
@@ -185,7 +185,7 @@ void bind_motions(py::module_& module) {
 
 void bind_metrics_recognition(py::module_& module) {
     add_record<PartIouRecord>(module);
-    bind_classes(module);
+    bind_recognition_classes(module);
     bind_motions(module);
     module.def("part_iou", &part_iou, py::arg("shapes"), py::arg("categories"), py::kw_only(),
                py::arg("absent") = "counts_one", doc::metrics::part_iou);

@@ -32,10 +32,6 @@ struct ModelRecord {
     static constexpr const char* fields[] = {"network", "weights"};
 };
 
-inline Overwrite overwrite_of(bool overwrite) {
-    return overwrite ? Overwrite::allow : Overwrite::refuse;
-}
-
 inline py::bytes bytes_of(const std::vector<std::byte>& data) {
     return {reinterpret_cast<const char*>(data.data()), data.size()};
 }

@@ -56,7 +56,7 @@ void save_image(const ImageObject& o, const PathLike& path_, bool overwrite, int
     std::string end = path.substr(std::min(path.size(), path.find_last_of('.') + 1));
     std::transform(end.begin(), end.end(), end.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
     STIPPLE_REQUIRE(end == "png" || end == "jpg" || end == "jpeg", "path: \"{}\"; wanted is .png, .jpg or .jpeg", path);
-    const Overwrite rule = overwrite ? Overwrite::allow : Overwrite::refuse;
+    const Overwrite rule = overwrite_of(overwrite);
     without_gil([&] {
         if (end == "png")
             io::save_png(path, *o.image, rule);

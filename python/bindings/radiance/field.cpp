@@ -226,7 +226,7 @@ void bind_field_files(py::module_& module) {
         "save_field",
         [](const py::object& name, const FieldObject& o, bool overwrite) {
             const std::string to = path_of(name, "path");
-            without_gil([&] { radiance::save_field(to, *o.field, overwrite ? Overwrite::allow : Overwrite::refuse); });
+            without_gil([&] { radiance::save_field(to, *o.field, overwrite_of(overwrite)); });
         },
         path, field, py::kw_only(), py::arg("overwrite") = false, doc::radiance::save_field);
     module.def(
