@@ -121,8 +121,11 @@ set(STIPPLE_COMMON_HEADERS <fmt/core.h> <algorithm> <array> <atomic> <cmath> <cs
 # A square root that may set errno, or a comparison that may trap, keeps its loop from becoming vector code. The numbers
 # are the same.
 set(STIPPLE_LOOP_OPTIONS -fno-math-errno -fno-trapping-math)
-# For what no loop over points is in: two thirds of the time to compile. What pointers may point to is a tenth of that.
-set(STIPPLE_QUICK_OPTIONS -O1 -fno-tree-pta)
+# For what no loop over points is in: two thirds of the time to compile.
+set(STIPPLE_QUICK_OPTIONS -O1)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    list(APPEND STIPPLE_QUICK_OPTIONS -fno-tree-pta)  # what pointers may point to: a tenth of the time that is left
+endif()
 stipple_precompiled(precompiled_quick OPTIONS ${STIPPLE_QUICK_OPTIONS} HEADERS ${STIPPLE_COMMON_HEADERS})
 stipple_precompiled(precompiled_loops OPTIONS ${STIPPLE_LOOP_OPTIONS} HEADERS ${STIPPLE_COMMON_HEADERS})
 
