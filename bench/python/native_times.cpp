@@ -12,6 +12,8 @@
 #include "stipple/geometry/icp.h"
 #include "stipple/geometry/normals.h"
 #include "stipple/io/format.h"
+#include "stipple/ops/chamfer.h"
+#include "stipple/ops/farthest_point_sample.h"
 #include "stipple/ops/knn.h"
 
 namespace {
@@ -29,6 +31,14 @@ void measure(const char* name, int repeat, Work&& work) {
     fmt::print("{} {:.6f}\n", name, 1e3 * best);
 }
 
+/// Memory for one direction of the chamfer distance.
+struct Side {
+    Array<int32_t, 1> nearest, used;
+    Array<float, 1> distances_sq, mean;
+    explicit Side(int64_t n) : nearest({n}), used({1}), distances_sq({n}), mean({1}) {}
+    ops::ChamferSide view() { return {nearest.view(), distances_sq.view(), mean.view(), used.view()}; }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -43,6 +53,16 @@ int main(int argc, char** argv) {
         Array<float, 2> distances_sq({n, 16});
         const ops::Clouds clouds(points);
         ops::knn(clouds, clouds, indices.view(), distances_sq.view());
+    });
+    measure("fps", repeat, [&] {
+        Array<int32_t, 1> indices({n / 8});
+        Array<float, 1> distances_sq({n / 8});
+        ops::farthest_point_sample(ops::Clouds(points), ops::Batch::single(n / 8), indices.view(), distances_sq.view());
+    });
+    measure("chamfer", repeat, [&] {
+        Side a_to_b(source.size()), b_to_a(n);
+        ops::chamfer(ops::Clouds(source.positions.view()), ops::Clouds(points), ops::DistanceNorm::squared,
+                     a_to_b.view(), b_to_a.view());
     });
     measure("normals", repeat, [&] {
         Array<float, 2> normals({n, 3});
