@@ -119,7 +119,6 @@ public:
     /// may hold the call.
     template <class T, int Rank>
     Array<T, Rank> make(std::array<int64_t, Rank> shape) {
-        if (kind_ != Kind::torch) return Array<T, Rank>(shape, device_);
         return {allocate(dtype_of<T>, {shape.data(), shape.size()}), shape};
     }
     /// The same for a type that is known at run time.

@@ -25,7 +25,7 @@ Vector3 times(const Matrix3& m, const Vector3& v) {
             m[2][0] * v[0] + m[2][1] * v[1] + m[2][2] * v[2]};
 }
 
-double length_of(const Vector3& v) {
+double norm(const Vector3& v) {
     return std::hypot(v[0], v[1], v[2]);
 }
 
@@ -47,7 +47,7 @@ void turn_rows(Attribute& attribute, const Matrix3& matrix, const Vector3& shift
         for (T* v = rows + 3 * begin; v < rows + 3 * end; v += 3) {
             const Vector3 before = {double{v[0]}, double{v[1]}, double{v[2]}};
             Vector3 after = times(matrix, before);
-            const double scale = keep_length && length_of(after) > 0 ? length_of(before) / length_of(after) : 1;
+            const double scale = keep_length && norm(after) > 0 ? norm(before) / norm(after) : 1;
             for (int axis = 0; axis < 3; ++axis) v[axis] = static_cast<T>(after[axis] * scale + shift[axis]);
         }
     });
