@@ -199,7 +199,7 @@ void profile_engine(const Engine& engine, const ops::Batch& batch, const std::ve
 
 double gemm_peak(Device device, [[maybe_unused]] Precision precision) {
     if (device.type != DeviceType::cuda)
-        throw Error(ErrorCode::no_device, fmt::format("{}: products of a GPU are measured", device));
+        throw Error(ErrorCode::no_device, fmt::format("{} is no GPU, and gemm_peak measures GPUs", device));
 #ifdef STIPPLE_WITH_CUDA
     return cuda::gemm_peak(device, precision);
 #else
