@@ -6,14 +6,14 @@
 namespace stipple::engine::cuda {
 namespace {
 
-constexpr int kWarp = 32;
-constexpr int kWarps = kThreads / kWarp;
-constexpr int kOfWarp = 4;                  // queries of a warp
-constexpr int kQueries = kWarps * kOfWarp;  // of a block
+constexpr int kAttendWarp = 32;
+constexpr int kAttendWarps = kThreads / kAttendWarp;
+constexpr int kOfWarp = 4;                        // queries of a warp
+constexpr int kQueries = kAttendWarps * kOfWarp;  // of a block
 constexpr int kBlocksOfTile = kTileRows / kQueries;
 constexpr int kChunk = 64;  // channels of keys that are there at a time
 constexpr int kMost = network::kMostAttendChannels;
-constexpr int kColumns = kMost / kWarp;  // of a lane
+constexpr int kAttendColumns = kMost / kAttendWarp;  // of a lane
 constexpr float kLowest = -3e38f;
 
 struct AttendArguments {
@@ -27,16 +27,16 @@ struct AttendArguments {
 
 struct AttendShared {
     float query[kQueries][kMost];
-    float key[kWarp][kChunk + 1];  // a lane reads a row of its own: rows begin in different banks
+    float key[kAttendWarp][kChunk + 1];  // a lane reads a row of its own: rows begin in different banks
 };
 
 __device__ float sum_of_warp(float x) {
-    for (int step = kWarp / 2; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
+    for (int step = kAttendWarp / 2; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
     return x;
 }
 
 __device__ float max_of_warp(float x) {
-    for (int step = kWarp / 2; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, step));
+    for (int step = kAttendWarp / 2; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, step));
     return x;
 }
 
@@ -46,9 +46,9 @@ __device__ void read_queries(const AttendArguments& a, const Tile& tile, int fir
         const bool is_there = first + q < tile.rows;
         const float* from = a.queries.data + (tile.row + (is_there ? first + q : 0)) * a.queries.stride;
         float square = 0;
-        for (int c = lane; c < a.queries.channels; c += kWarp) square += from[c] * from[c];
+        for (int c = lane; c < a.queries.channels; c += kAttendWarp) square += from[c] * from[c];
         const float factor = a.unit ? a.factor * rsqrtf(sum_of_warp(square) + network::kUnitGuard) : a.factor;
-        for (int c = lane; c < a.queries.channels; c += kWarp) query[q][c] = is_there ? factor * from[c] : 0.0f;
+        for (int c = lane; c < a.queries.channels; c += kAttendWarp) query[q][c] = is_there ? factor * from[c] : 0.0f;
     }
 }
 
@@ -59,23 +59,23 @@ __global__ void __launch_bounds__(kThreads) attend_to_points(const __grid_consta
     const Tile tile = tile_of(a.span, blockIdx.x / kBlocksOfTile);
     const int begin = blockIdx.x % kBlocksOfTile * kQueries;
     if (begin >= tile.rows) return;
-    const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, first = begin + warp * kOfWarp;
+    const int warp = threadIdx.x / kAttendWarp, lane = threadIdx.x % kAttendWarp, first = begin + warp * kOfWarp;
     float(*query)[kMost] = shared.query + warp * kOfWarp;
     read_queries(a, tile, first, query, lane);
     const int64_t key_begin = a.of_keys.begin(tile.cloud);
     const int keys = static_cast<int>(a.of_keys.end(tile.cloud) - key_begin);
 
-    float gathered[kOfWarp][kColumns] = {}, most[kOfWarp], sum[kOfWarp];
+    float gathered[kOfWarp][kAttendColumns] = {}, most[kOfWarp], sum[kOfWarp];
     for (int q = 0; q < kOfWarp; ++q) {
         most[q] = kLowest;
         sum[q] = 0;
     }
-    for (int k0 = 0; k0 < keys; k0 += kWarp) {
+    for (int k0 = 0; k0 < keys; k0 += kAttendWarp) {
         float weight[kOfWarp] = {}, square = network::kUnitGuard;
         for (int c0 = 0; c0 < a.keys.channels; c0 += kChunk) {
             const int channels = min(kChunk, a.keys.channels - c0);
             __syncthreads();
-            for (int i = threadIdx.x; i < kWarp * kChunk; i += kThreads) {
+            for (int i = threadIdx.x; i < kAttendWarp * kChunk; i += kThreads) {
                 const int k = i / kChunk, c = i % kChunk;
                 if (c < channels)
                     shared.key[k][c] =
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(kThreads) attend_to_points(const __grid_consta
                 for (int q = 0; q < kOfWarp; ++q) weight[q] += query[q][c0 + c] * key;
             }
         }
-        const int here = min(kWarp, keys - k0);
+        const int here = min(kAttendWarp, keys - k0);
 #pragma unroll
         for (int q = 0; q < kOfWarp; ++q) {
             const bool is_hidden = lane >= here || (a.skips_self && tile.row_in_cloud + first + q == k0 + lane);
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kThreads) attend_to_points(const __grid_consta
                 sum[q] = sum[q] * shrink + sum_of_warp(weight[q]);
                 most[q] = largest;
 #pragma unroll
-                for (int t = 0; t < kColumns; ++t) gathered[q][t] *= shrink;
+                for (int t = 0; t < kAttendColumns; ++t) gathered[q][t] *= shrink;
             } else if (is_hidden) {
                 weight[q] = 0;
             }
@@ -112,8 +112,8 @@ __global__ void __launch_bounds__(kThreads) attend_to_points(const __grid_consta
 #pragma unroll
             for (int q = 0; q < kOfWarp; ++q) of_key[q] = __shfl_sync(~0u, weight[q], k);
 #pragma unroll
-            for (int t = 0; t < kColumns; ++t) {
-                const int c = t * kWarp + lane;
+            for (int t = 0; t < kAttendColumns; ++t) {
+                const int c = t * kAttendWarp + lane;
                 if (c >= a.values.channels) break;
                 const float v = value[c];
 #pragma unroll
@@ -126,8 +126,8 @@ __global__ void __launch_bounds__(kThreads) attend_to_points(const __grid_consta
         const float factor = !a.is_softmax ? 1 / static_cast<float>(keys) : sum[q] > 0 ? 1 / sum[q] : 0.0f;
         float* to = a.out.data + (tile.row + first + q) * a.out.stride;
 #pragma unroll
-        for (int t = 0; t < kColumns; ++t)
-            if (t * kWarp + lane < a.values.channels) to[t * kWarp + lane] = gathered[q][t] * factor;
+        for (int t = 0; t < kAttendColumns; ++t)
+            if (t * kAttendWarp + lane < a.values.channels) to[t * kAttendWarp + lane] = gathered[q][t] * factor;
         if (a.log_sum && lane == 0) to[a.values.channels] = sum[q] > 0 ? most[q] + logf(sum[q]) : kLowest;
     }
 }

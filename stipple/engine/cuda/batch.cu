@@ -6,12 +6,13 @@
 namespace stipple::engine::cuda {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kBatchThreads = 128;
 
 /// A block a cloud: where each of its tiles begins.
 __global__ void fill_table(const int32_t* first_tiles, int2* table) {
     const int32_t cloud = static_cast<int32_t>(blockIdx.x), first = first_tiles[cloud], end = first_tiles[cloud + 1];
-    for (int32_t i = threadIdx.x; first + i < end; i += kThreads) table[first + i] = make_int2(cloud, i * kTileRows);
+    for (int32_t i = threadIdx.x; first + i < end; i += kBatchThreads)
+        table[first + i] = make_int2(cloud, i * kTileRows);
 }
 
 int64_t tiles_of(int64_t rows) {
@@ -89,8 +90,8 @@ void DeviceBatch::set(const ops::Batch& batch, cudaStream_t stream) {
     STIPPLE_CHECK_CUDA(cudaEventRecord(staged_, stream));
     for (size_t i = 0; i < widths_.size() && clouds > 0; ++i) {
         const int32_t* first = lists + (i + 1) * (clouds + 1);
-        fill_table<<<static_cast<unsigned>(clouds), kThreads, 0, stream>>>(first,
-                                                                           const_cast<int2*>(span(widths_[i]).table));
+        fill_table<<<static_cast<unsigned>(clouds), kBatchThreads, 0, stream>>>(
+            first, const_cast<int2*>(span(widths_[i]).table));
         STIPPLE_CHECK_LAUNCH(fill_table);
     }
     is_uploaded_ = true;

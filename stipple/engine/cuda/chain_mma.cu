@@ -9,13 +9,13 @@
 namespace stipple::engine::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-[[maybe_unused]] constexpr int kWarps = kThreads / 32;
+constexpr int kChainMmaThreads = 256;
+[[maybe_unused]] constexpr int kWarps = kChainMmaThreads / 32;
 constexpr int kPoints = kChainMmaPoints;
 [[maybe_unused]] constexpr int kRowBytes = 128;
 
 template <Precision P>
-struct Layout {
+struct ChainMmaLayout {
     static constexpr int kHidden = kPoints * kChainFirst * Factor<kMiddlePrecision<P>>::kBytes;
     static constexpr int kWide = kPoints * kChainLast * Factor<P>::kBytes;
     static constexpr int kBytes = 2 * kHidden + kWide;  // the middle layers go back and forth
@@ -111,14 +111,14 @@ __device__ inline void store_sums(const float (&d)[4], uint32_t rows, int slice,
 #endif
 
 template <Precision P>
-__global__ void __launch_bounds__(kThreads) chain_kernel(ChainArguments arguments) {
+__global__ void __launch_bounds__(kChainMmaThreads) chain_kernel(ChainArguments arguments) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     constexpr Precision kMiddle = kMiddlePrecision<P>;
     using Sum = typename Factor<P>::Sum;
     extern __shared__ __align__(1024) char shared_memory[];
     const auto base = static_cast<uint32_t>(__cvta_generic_to_shared(shared_memory));
-    uint32_t from = base, to = base + Layout<P>::kHidden;
-    const uint32_t wide = base + 2 * Layout<P>::kHidden;
+    uint32_t from = base, to = base + ChainMmaLayout<P>::kHidden;
+    const uint32_t wide = base + 2 * ChainMmaLayout<P>::kHidden;
 
     const int tiles = (arguments.points + kPoints - 1) / kPoints;
     const int cloud = blockIdx.x / tiles, tile = blockIdx.x % tiles;
@@ -235,8 +235,10 @@ void launch(int multiprocessors, const ChainArguments& arguments, cudaStream_t s
     int shares = 1;
     while (blocks * shares * 2 <= multiprocessors && arguments.out / (shares * 2) % kChainOutStep == 0) shares *= 2;
     STIPPLE_CHECK_CUDA(
-        cudaFuncSetAttribute(chain_kernel<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, Layout<P>::kBytes));
-    chain_kernel<P><<<dim3(static_cast<unsigned>(blocks), shares), kThreads, Layout<P>::kBytes, stream>>>(arguments);
+        cudaFuncSetAttribute(chain_kernel<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, ChainMmaLayout<P>::kBytes));
+    chain_kernel<P>
+        <<<dim3(static_cast<unsigned>(blocks), shares), kChainMmaThreads, ChainMmaLayout<P>::kBytes, stream>>>(
+            arguments);
     STIPPLE_CHECK_CUDA(cudaGetLastError());
 }
 
@@ -244,10 +246,10 @@ void launch(int multiprocessors, const ChainArguments& arguments, cudaStream_t s
 
 int chain_mma_shared_bytes(Precision precision) {
     switch (precision) {
-        case Precision::tf32: return Layout<Precision::tf32>::kBytes;
+        case Precision::tf32: return ChainMmaLayout<Precision::tf32>::kBytes;
         case Precision::int8:
-        case Precision::fp8: return Layout<Precision::int8>::kBytes;
-        default: return Layout<Precision::fp16>::kBytes;
+        case Precision::fp8: return ChainMmaLayout<Precision::int8>::kBytes;
+        default: return ChainMmaLayout<Precision::fp16>::kBytes;
     }
 }
 

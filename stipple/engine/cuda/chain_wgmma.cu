@@ -14,7 +14,7 @@
 namespace stipple::engine::cuda {
 namespace {
 
-constexpr int kThreads = 256;                    // two warpgroups
+constexpr int kChainWgmmaThreads = 256;          // two warpgroups
 [[maybe_unused]] constexpr int kColumns = 128;   // points of one product
 [[maybe_unused]] constexpr int kRowBytes = 128;  // of a slab: as many channels as fit
 
@@ -183,7 +183,7 @@ __device__ inline void publish_to_products() {
 #endif
 
 template <Precision P, int kPoints>
-__global__ void __launch_bounds__(kThreads, 1) chain_kernel(ChainArguments arguments) {
+__global__ void __launch_bounds__(kChainWgmmaThreads, 1) chain_kernel(ChainArguments arguments) {
 #if STIPPLE_HAS_WGMMA
     constexpr Precision kMiddle = kMiddlePrecision<P>;
     constexpr int kHalf = kPoints / 2;  // of a warpgroup, until the last layer
@@ -433,7 +433,8 @@ void launch(int multiprocessors, const ChainArguments& arguments, cudaStream_t s
     STIPPLE_CHECK_CUDA(cudaFuncSetAttribute(chain_kernel<P, kPoints>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             Layout<P, kPoints>::kBytes));
     chain_kernel<P, kPoints>
-        <<<dim3(static_cast<unsigned>(blocks), shares), kThreads, Layout<P, kPoints>::kBytes, stream>>>(arguments);
+        <<<dim3(static_cast<unsigned>(blocks), shares), kChainWgmmaThreads, Layout<P, kPoints>::kBytes, stream>>>(
+            arguments);
     STIPPLE_CHECK_CUDA(cudaGetLastError());
 }
 

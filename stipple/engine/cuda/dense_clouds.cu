@@ -11,7 +11,7 @@
 namespace stipple::engine::cuda {
 namespace {
 
-constexpr int kRows = 64, kDepth = 64;
+constexpr int kDenseCloudsRows = 64, kDepth = 64;
 // 32 and 16 bytes more than a row: the rows that a warp reads at a time then lie in different banks.
 constexpr int kXPitch = kDepth * 4 + 32, kWPitch = kDepth * 2 + 16;
 
@@ -19,10 +19,10 @@ template <int kColumns>
 struct Shape {
     static constexpr int kThreads = kColumns * 2;           // a warp makes 32 x 32
     static constexpr int kStages = kColumns == 64 ? 4 : 3;  // as many as let two blocks share a multiprocessor
-    static constexpr int kStageBytes = kRows * kXPitch + kColumns * kWPitch;
+    static constexpr int kStageBytes = kDenseCloudsRows * kXPitch + kColumns * kWPitch;
     static constexpr int kBytes = kStages * kStageBytes;
     static constexpr int kProductPitch = kColumns + 4;
-    static_assert(kRows * kProductPitch * 4 <= kBytes);
+    static_assert(kDenseCloudsRows * kProductPitch * 4 <= kBytes);
 };
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -51,7 +51,7 @@ __device__ inline void add_products(float* product, int first_row) {
     const auto cluster = cooperative_groups::this_cluster();
     cluster.sync();
     constexpr int kVectors = kColumns / 4;
-    for (int i = threadIdx.x; i < kRows / kSplit * kVectors; i += Shape<kColumns>::kThreads) {
+    for (int i = threadIdx.x; i < kDenseCloudsRows / kSplit * kVectors; i += Shape<kColumns>::kThreads) {
         float* at = product + (first_row + i / kVectors) * Shape<kColumns>::kProductPitch + i % kVectors * 4;
         float4 sum = *reinterpret_cast<const float4*>(cluster.map_shared_rank(at, 0));
 #pragma unroll
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(Shape<kColumns>::kThreads)
     extern __shared__ __align__(16) std::byte shared[];
     const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
     const int block = blockIdx.x / kSplit, rank = blockIdx.x % kSplit;
-    const int64_t row = static_cast<int64_t>(block / column_tiles) * kRows;
+    const int64_t row = static_cast<int64_t>(block / column_tiles) * kDenseCloudsRows;
     const int column = block % column_tiles * kColumns;
     const int all_steps = a.packed_in / kDepth;
     const int step_begin = all_steps * rank / kSplit, steps = all_steps * (rank + 1) / kSplit - step_begin;
@@ -85,11 +85,11 @@ __global__ void __launch_bounds__(Shape<kColumns>::kThreads)
     const int packed_out = (a.out + kTileColumns - 1) / kTileColumns * kTileColumns;
     const auto fetch = [&](int step) {
         std::byte* const xs = shared + step % kStages * kStageBytes;
-        std::byte* const ws = xs + kRows * kXPitch;
+        std::byte* const ws = xs + kDenseCloudsRows * kXPitch;
         const int k = (step_begin + step) * kDepth;
         if (step < steps) {
 #pragma unroll
-            for (int i = thread; i < kRows * kDepth / 4; i += kThreads) {
+            for (int i = thread; i < kDenseCloudsRows * kDepth / 4; i += kThreads) {
                 const int r = i / (kDepth / 4), c = i % (kDepth / 4) * 4;
                 const bool is_there = row + r < rows;
                 copy_later(xs + r * kXPitch + c * 4, is_there ? x + r * a.parts[0].stride + k + c : x, is_there);
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(Shape<kColumns>::kThreads)
         __syncthreads();
         fetch(step + kStages - 1);
         const std::byte* const xs = shared + step % kStages * kStageBytes;
-        const std::byte* const ws = xs + kRows * kXPitch;
+        const std::byte* const ws = xs + kDenseCloudsRows * kXPitch;
 #pragma unroll
         for (int k = 0; k < kDepth; k += 16) {
             uint32_t xr[2][4], wr[2][4];
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(Shape<kColumns>::kThreads)
             *reinterpret_cast<float2*>(at) = make_float2(sum[i][j][0], sum[i][j][1]);
             *reinterpret_cast<float2*>(at + 8 * kProductPitch) = make_float2(sum[i][j][2], sum[i][j][3]);
         }
-    const int first_row = rank * (kRows / kSplit);
+    const int first_row = rank * (kDenseCloudsRows / kSplit);
     if constexpr (kSplit > 1)
         add_products<kColumns, kSplit>(product, first_row);
     else
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(Shape<kColumns>::kThreads)
 
     constexpr int kVectors = kColumns / 4;
     const int n = column + thread % kVectors * 4;
-    for (int r = first_row + thread / kVectors; r < first_row + kRows / kSplit; r += kThreads / kVectors) {
+    for (int r = first_row + thread / kVectors; r < first_row + kDenseCloudsRows / kSplit; r += kThreads / kVectors) {
         if (row + r >= rows) break;
         const float* const at = product + r * kProductPitch + thread % kVectors * 4;
         float* const y = a.y + (row + r - a.y_origin) * a.y_stride + n;
@@ -200,7 +200,7 @@ void launch_columns(const DenseArguments& a, int64_t rows, cudaStream_t stream) 
     STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
     STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, device));
     const int column_tiles = (a.out + kColumns - 1) / kColumns;
-    const int64_t blocks = (rows + kRows - 1) / kRows * column_tiles;
+    const int64_t blocks = (rows + kDenseCloudsRows - 1) / kDenseCloudsRows * column_tiles;
     int split = 1;
     while (major >= 9 && split < 4 && blocks * split * 2 <= 2 * units && a.packed_in / kDepth >= split * 4) split *= 2;
     if (split == 4) return launch_split<Factors, kColumns, 4>(a, rows, column_tiles, blocks, stream);

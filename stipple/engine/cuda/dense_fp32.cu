@@ -7,16 +7,16 @@
 namespace stipple::engine::cuda {
 namespace {
 
-constexpr int kDepth = 16;
+constexpr int kDenseFp32Depth = 16;
 constexpr int kRowPitch = kTileRows + 4;
 
 template <bool HasMatrix>
 __global__ void __launch_bounds__(kTileThreads, 2)
     dense_tiles_fp32(const __grid_constant__ DenseArguments a, int column_tiles) {
-    constexpr int kStaging = kDepth * (kRowPitch + kTilePitch), kProduct = kTileRows * kTilePitch;
+    constexpr int kStaging = kDenseFp32Depth * (kRowPitch + kTilePitch), kProduct = kTileRows * kTilePitch;
     __shared__ __align__(16) float shared[kStaging > kProduct ? kStaging : kProduct];
-    float* const xs = shared;                       // [kDepth][kRowPitch]
-    float* const ws = shared + kDepth * kRowPitch;  // [kDepth][kTilePitch]
+    float* const xs = shared;                                // [kDenseFp32Depth][kRowPitch]
+    float* const ws = shared + kDenseFp32Depth * kRowPitch;  // [kDenseFp32Depth][kTilePitch]
 
     const int thread = threadIdx.x;
     const Tile tile = tile_of(a.span, blockIdx.x / column_tiles);
@@ -54,11 +54,11 @@ __global__ void __launch_bounds__(kTileThreads, 2)
     const int row = thread / 16 * 4, first = thread % 16 * 4;
     float sum[8][4] = {};
     if (a.packed_in > 0) fetch(0);
-    for (int k = 0; k < a.packed_in; k += kDepth) {
+    for (int k = 0; k < a.packed_in; k += kDenseFp32Depth) {
         store();
         __syncthreads();
-        if (k + kDepth < a.packed_in) fetch(k + kDepth);
-        const int depth = min(kDepth, a.packed_in - k);  // a multiple of 4
+        if (k + kDenseFp32Depth < a.packed_in) fetch(k + kDenseFp32Depth);
+        const int depth = min(kDenseFp32Depth, a.packed_in - k);  // a multiple of 4
 #pragma unroll 4
         for (int kk = 0; kk < depth; ++kk) {
             const float4 low = *reinterpret_cast<const float4*>(xs + kk * kRowPitch + row);

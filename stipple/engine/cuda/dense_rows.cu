@@ -9,38 +9,38 @@
 namespace stipple::engine::cuda {
 namespace {
 
-constexpr int kWarps = 8;
+constexpr int kDenseRowsWarps = 8;
 constexpr int kRows = 32;
 constexpr int kUnit = 32;  // channels that a warp takes at a time
 
 /// Adds the warps' sums and finishes the block's outputs.
 template <int Columns>
 __device__ void finish_rows(const DenseArguments& a, int64_t rows, int64_t row, int column,
-                            const float (&sums)[kWarps][kRows][Columns + 1]) {
+                            const float (&sums)[kDenseRowsWarps][kRows][Columns + 1]) {
     __syncthreads();
-    for (int i = threadIdx.x; i < kRows * Columns; i += kWarps * 32) {
+    for (int i = threadIdx.x; i < kRows * Columns; i += kDenseRowsWarps * 32) {
         const int r = i / Columns, c = i % Columns, n = column + c;
         if (row + r >= rows || n >= a.out) continue;
         float x = 0;
 #pragma unroll
-        for (int w = 0; w < kWarps; ++w) x += sums[w][r][c];
+        for (int w = 0; w < kDenseRowsWarps; ++w) x += sums[w][r][c];
         for (int j = 0; j < a.addend_count; ++j) x += a.addends[j].data[(row + r) * a.addends[j].stride + n];
         a.y[(row + r - a.y_origin) * a.y_stride + n] = apply(a.activation, x + a.bias[n]);
     }
 }
 
 template <class Factors, int Columns>
-__global__ void __launch_bounds__(kWarps * 32)
+__global__ void __launch_bounds__(kDenseRowsWarps * 32)
     dense_rows_mma(const __grid_constant__ DenseArguments a, int64_t rows, int column_tiles) {
     using Element = typename Factors::Element;
     constexpr int kTiles = Columns / 8, kRegisters = Factors::kRegisters;
-    __shared__ float sums[kWarps][kRows][Columns + 1];
+    __shared__ float sums[kDenseRowsWarps][kRows][Columns + 1];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t row = static_cast<int64_t>(blockIdx.x / column_tiles) * kRows;
     const int column = blockIdx.x % column_tiles * Columns;
     float sum[2][kTiles][4] = {};
 #pragma unroll 2
-    for (int k = warp * kUnit; k < a.packed_in; k += kWarps * kUnit) {
+    for (int k = warp * kUnit; k < a.packed_in; k += kDenseRowsWarps * kUnit) {
         const int channel = k + lane % 4 * 8;
         uint32_t x[4][kRegisters], w[kTiles][kRegisters];  // x: rows lane / 4 and 8, 16, 24 more
 #pragma unroll
@@ -86,15 +86,15 @@ __global__ void __launch_bounds__(kWarps * 32)
 
 /// A lane has one row and all columns: the factors of w are the same for all lanes.
 template <int Columns>
-__global__ void __launch_bounds__(kWarps * 32)
+__global__ void __launch_bounds__(kDenseRowsWarps * 32)
     dense_rows_fp32(const __grid_constant__ DenseArguments a, int64_t rows, int column_tiles) {
-    __shared__ float sums[kWarps][kRows][Columns + 1];
+    __shared__ float sums[kDenseRowsWarps][kRows][Columns + 1];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t row = static_cast<int64_t>(blockIdx.x / column_tiles) * kRows;
     const int column = blockIdx.x % column_tiles * Columns;
     const auto* weight = static_cast<const float*>(a.weight) + static_cast<int64_t>(column) * a.weight_pitch;
     float sum[Columns] = {};
-    for (int k = warp * kUnit; k < a.packed_in; k += kWarps * kUnit)
+    for (int k = warp * kUnit; k < a.packed_in; k += kDenseRowsWarps * kUnit)
 #pragma unroll 4
         for (int channel = k; channel < k + kUnit; channel += 4) {
             const float4 x = row + lane < rows ? load_x(a, row + lane, channel) : make_float4(0, 0, 0, 0);
@@ -115,13 +115,13 @@ void launch(const DenseArguments& a, int64_t rows, Precision precision, cudaStre
     const int column_tiles = (a.out + Columns - 1) / Columns;
     const auto blocks = static_cast<unsigned>((rows + kRows - 1) / kRows * column_tiles);
     if (precision == Precision::fp32)
-        dense_rows_fp32<Columns><<<blocks, kWarps * 32, 0, stream>>>(a, rows, column_tiles);
+        dense_rows_fp32<Columns><<<blocks, kDenseRowsWarps * 32, 0, stream>>>(a, rows, column_tiles);
     else if (precision == Precision::tf32)
-        dense_rows_mma<Tf32PairFactors, Columns><<<blocks, kWarps * 32, 0, stream>>>(a, rows, column_tiles);
+        dense_rows_mma<Tf32PairFactors, Columns><<<blocks, kDenseRowsWarps * 32, 0, stream>>>(a, rows, column_tiles);
     else if (precision == Precision::bf16)
-        dense_rows_mma<Bf16Factors, Columns><<<blocks, kWarps * 32, 0, stream>>>(a, rows, column_tiles);
+        dense_rows_mma<Bf16Factors, Columns><<<blocks, kDenseRowsWarps * 32, 0, stream>>>(a, rows, column_tiles);
     else
-        dense_rows_mma<Fp16Factors, Columns><<<blocks, kWarps * 32, 0, stream>>>(a, rows, column_tiles);
+        dense_rows_mma<Fp16Factors, Columns><<<blocks, kDenseRowsWarps * 32, 0, stream>>>(a, rows, column_tiles);
     STIPPLE_CHECK_LAUNCH(dense_rows);
 }
 

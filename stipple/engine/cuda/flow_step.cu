@@ -9,7 +9,7 @@
 namespace stipple::engine::cuda {
 namespace {
 
-constexpr int kWarp = 32, kWarps = kThreads / kWarp;
+constexpr int kWarp = 32, kFlowStepWarps = kThreads / kWarp;
 constexpr int kHidden = network::kMostFlowHidden, kChannels = network::kMostFlowChannels;
 constexpr int kUnits = kHidden / kWarp;  // of a lane in each hidden layer
 constexpr unsigned kAll = 0xffffffffu;
@@ -28,7 +28,7 @@ struct FlowShared {
     float w0[kHidden][kChannels + 1];
     float w1[kHidden][kHidden];  // [in][out]
     float w2[kHidden][kChannels + 1];
-    float4 hidden[kWarps][kHidden];
+    float4 hidden[kFlowStepWarps][kHidden];
 };
 
 struct Activated {
@@ -211,8 +211,8 @@ __global__ void __launch_bounds__(kThreads) move_rows(const __grid_constant__ Fl
     const int warp = threadIdx.x / kWarp;
     FlowRow row{a, shared, shared.hidden[warp], nullptr, static_cast<int>(threadIdx.x % kWarp), 0, false};
     for (int i = 0; i < 9; ++i) row.jacobian[i] = 0;
-    for (int64_t r = static_cast<int64_t>(blockIdx.x) * kWarps + warp; r < a.out.rows;
-         r += static_cast<int64_t>(gridDim.x) * kWarps) {
+    for (int64_t r = static_cast<int64_t>(blockIdx.x) * kFlowStepWarps + warp; r < a.out.rows;
+         r += static_cast<int64_t>(gridDim.x) * kFlowStepWarps) {
         const float* from = source_row(a.x, a.space, r);
         float x[kChannels];
 #pragma unroll

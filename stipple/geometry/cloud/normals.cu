@@ -5,12 +5,12 @@
 namespace stipple::geometry::cuda {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kNormalsThreads = 128;
 
 /// A thread for each point, its neighbours in their order: the sums have the same bits as on the CPU.
 __global__ void fit_normals(const float* points, int64_t stride, int64_t first, int64_t rows, const int32_t* neighbours,
                             int k, float radius_sq, float* normals, float* curvatures) {
-    const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t i = int64_t{blockIdx.x} * kNormalsThreads + threadIdx.x;
     if (i >= rows) return;
     const int64_t row = first + i;
     write_normal(normal_of(points, stride, points + row * stride, neighbours + i * k, k, radius_sq), normals + 3 * row,
@@ -22,7 +22,7 @@ struct Place {
 };
 
 __global__ void turn_normals(const float* points, int64_t stride, int64_t rows, Place viewpoint, float* normals) {
-    const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t i = int64_t{blockIdx.x} * kNormalsThreads + threadIdx.x;
     if (i < rows) turn_towards(points + i * stride, viewpoint.at, normals + 3 * i);
 }
 
@@ -32,7 +32,7 @@ void normals_of_rows(View<const float, 2> points, int64_t first, View<const int3
                      View<float, 2> normals, View<float, 1> curvatures, Stream stream) {
     const ops::cuda::CurrentDevice current(points.device());
     const int64_t rows = neighbours.size(0);
-    fit_normals<<<ops::cuda::blocks_for(rows, kThreads), kThreads, 0, ops::cuda::raw(stream)>>>(
+    fit_normals<<<ops::cuda::blocks_for(rows, kNormalsThreads), kNormalsThreads, 0, ops::cuda::raw(stream)>>>(
         points.data(), points.stride(0), first, rows, neighbours.data(), static_cast<int>(neighbours.size(1)),
         radius_sq, normals.data(), curvatures.elements() > 0 ? curvatures.data() : nullptr);
     STIPPLE_CHECK_LAUNCH(fit_normals);
@@ -42,7 +42,7 @@ void orient_towards(View<const float, 2> points, View<float, 2> normals, const s
                     Stream stream) {
     const ops::cuda::CurrentDevice current(points.device());
     const int64_t rows = points.size(0);
-    turn_normals<<<ops::cuda::blocks_for(rows, kThreads), kThreads, 0, ops::cuda::raw(stream)>>>(
+    turn_normals<<<ops::cuda::blocks_for(rows, kNormalsThreads), kNormalsThreads, 0, ops::cuda::raw(stream)>>>(
         points.data(), points.stride(0), rows, {viewpoint[0], viewpoint[1], viewpoint[2]}, normals.data());
     STIPPLE_CHECK_LAUNCH(turn_normals);
 }

@@ -5,11 +5,11 @@
 namespace stipple::geometry::cuda {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kOutliersThreads = 128;
 
 /// A thread for each row.
 __global__ void mean_rows(const float* distances_sq, int64_t rows, int64_t k, double* means) {
-    const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t i = int64_t{blockIdx.x} * kOutliersThreads + threadIdx.x;
     if (i < rows) means[i] = mean_distance(distances_sq + i * k, k);
 }
 
@@ -26,8 +26,8 @@ void mean_distances(View<const float, 2> distances_sq, double* means, Stream str
     const cudaStream_t on = ops::cuda::raw(stream);
     const int64_t rows = distances_sq.size(0);
     const ops::cuda::Scratch<double> found(rows, on);
-    mean_rows<<<ops::cuda::blocks_for(rows, kThreads), kThreads, 0, on>>>(distances_sq.data(), rows,
-                                                                          distances_sq.size(1), found.get());
+    mean_rows<<<ops::cuda::blocks_for(rows, kOutliersThreads), kOutliersThreads, 0, on>>>(
+        distances_sq.data(), rows, distances_sq.size(1), found.get());
     STIPPLE_CHECK_LAUNCH(mean_rows);
     copy(means, found.get(), rows, cudaMemcpyDeviceToHost, on);
 }

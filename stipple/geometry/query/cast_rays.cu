@@ -13,7 +13,7 @@ using ops::cuda::blocks_for;
 using ops::cuda::from_ordered_bits;
 using ops::cuda::Scratch;
 
-constexpr int kThreads = 128;
+constexpr int kCastRaysThreads = 128;
 constexpr int kKeyBits = 30;
 constexpr int64_t kFewRays = 4096;  // not worth a sort
 
@@ -38,8 +38,8 @@ struct DeviceBounds {
     }
 };
 
-__global__ void __launch_bounds__(kThreads) compute_keys(RayRows rays, const uint32_t* bounds, uint32_t* keys) {
-    const int64_t row = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kCastRaysThreads) compute_keys(RayRows rays, const uint32_t* bounds, uint32_t* keys) {
+    const int64_t row = int64_t{blockIdx.x} * kCastRaysThreads + threadIdx.x;
     if (row >= rays.count) return;
     const DeviceBounds box(bounds);
     keys[row] = ray_key(make_ray_grid(box.low, box.high), rays.origins + row * rays.origin_stride,
@@ -178,16 +178,16 @@ __device__ bool cast(const MeshHierarchyView& mesh, const RayRows& rays, int64_t
     return true;
 }
 
-struct Outputs {
+struct CastRaysOutputs {
     float* t;
     int32_t* faces;
     float* barycentrics;
 };
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kCastRaysThreads)
     find_first(const __grid_constant__ MeshHierarchyView mesh, const __grid_constant__ RayRows rays,
-               const int32_t* order, Outputs to) {
-    const int64_t place = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+               const int32_t* order, CastRaysOutputs to) {
+    const int64_t place = int64_t{blockIdx.x} * kCastRaysThreads + threadIdx.x;
     if (place >= rays.count) return;
     const int64_t row = order ? order[place] : place;
     FirstSearch search;
@@ -202,10 +202,10 @@ __global__ void __launch_bounds__(kThreads)
     }
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kCastRaysThreads)
     find_any(const __grid_constant__ MeshHierarchyView mesh, const __grid_constant__ RayRows rays, const int32_t* order,
              uint8_t* to) {
-    const int64_t place = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t place = int64_t{blockIdx.x} * kCastRaysThreads + threadIdx.x;
     if (place >= rays.count) return;
     const int64_t row = order ? order[place] : place;
     AnySearch search;
@@ -214,10 +214,10 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// counts [m + 1], the last 0, when records is null; else the records of every ray from its offset on.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kCastRaysThreads)
     find_all(const __grid_constant__ MeshHierarchyView mesh, const __grid_constant__ RayRows rays, const int32_t* order,
              int64_t* counts, const int64_t* offsets, Record* records) {
-    const int64_t place = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t place = int64_t{blockIdx.x} * kCastRaysThreads + threadIdx.x;
     if (place >= rays.count) return;
     const int64_t row = order ? order[place] : place;
     AllSearch search;
@@ -239,7 +239,8 @@ RayRows rows_of(const Rays& rays, int64_t begin, int64_t n) {
 Scratch<int32_t> order_rays(const MeshHierarchyView& mesh, const RayRows& rays, cudaStream_t stream) {
     if (rays.count <= kFewRays || mesh.faces == 0) return {};
     Scratch<uint32_t> keys(rays.count, stream);
-    compute_keys<<<blocks_for(rays.count, kThreads), kThreads, 0, stream>>>(rays, mesh.bounds, keys.get());
+    compute_keys<<<blocks_for(rays.count, kCastRaysThreads), kCastRaysThreads, 0, stream>>>(rays, mesh.bounds,
+                                                                                            keys.get());
     STIPPLE_CHECK_LAUNCH(compute_keys);
     return sort_rows(keys, kKeyBits, stream);
 }
@@ -262,9 +263,9 @@ void first_hit(const MeshIndex& index, const Rays& rays, const RayHits& hits, St
     const MeshHierarchyView& mesh = index.on_cuda().view;
     const auto part = [](auto* data, int64_t at) { return data ? data + at : nullptr; };
     for_parts(mesh, rays, stream, [&](const RayRows& rows, const int32_t* order, int64_t begin) {
-        const Outputs to = {part(hits.t.data(), begin), part(hits.faces.data(), begin),
-                            part(hits.barycentrics.data(), 3 * begin)};
-        find_first<<<blocks_for(rows.count, kThreads), kThreads, 0, stream>>>(mesh, rows, order, to);
+        const CastRaysOutputs to = {part(hits.t.data(), begin), part(hits.faces.data(), begin),
+                                    part(hits.barycentrics.data(), 3 * begin)};
+        find_first<<<blocks_for(rows.count, kCastRaysThreads), kCastRaysThreads, 0, stream>>>(mesh, rows, order, to);
         STIPPLE_CHECK_LAUNCH(find_first);
     });
 }
@@ -274,7 +275,8 @@ void any_hit(const MeshIndex& index, const Rays& rays, View<uint8_t, 1> hit, Str
     const cudaStream_t stream = ops::cuda::raw(on);
     const MeshHierarchyView& mesh = index.on_cuda().view;
     for_parts(mesh, rays, stream, [&](const RayRows& rows, const int32_t* order, int64_t begin) {
-        find_any<<<blocks_for(rows.count, kThreads), kThreads, 0, stream>>>(mesh, rows, order, hit.data() + begin);
+        find_any<<<blocks_for(rows.count, kCastRaysThreads), kCastRaysThreads, 0, stream>>>(mesh, rows, order,
+                                                                                            hit.data() + begin);
         STIPPLE_CHECK_LAUNCH(find_any);
     });
 }
@@ -290,8 +292,8 @@ AllHits all_hits(const MeshIndex& index, const Rays& rays, Stream on) {
         const int64_t m = rows.count;
         Scratch<int64_t> counts(m + 1, stream), offsets(m + 1, stream);
         STIPPLE_CHECK_CUDA(cudaMemsetAsync(counts.get() + m, 0, sizeof(int64_t), stream));
-        const unsigned blocks = blocks_for(m, kThreads);
-        find_all<<<blocks, kThreads, 0, stream>>>(mesh, rows, order, counts.get(), nullptr, nullptr);
+        const unsigned blocks = blocks_for(m, kCastRaysThreads);
+        find_all<<<blocks, kCastRaysThreads, 0, stream>>>(mesh, rows, order, counts.get(), nullptr, nullptr);
         STIPPLE_CHECK_LAUNCH(find_all);
         size_t bytes = 0;
         STIPPLE_CHECK_CUDA(cub::DeviceScan::ExclusiveSum(nullptr, bytes, counts.get(), offsets.get(), m + 1, stream));
@@ -306,7 +308,7 @@ AllHits all_hits(const MeshIndex& index, const Rays& rays, Stream on) {
         std::vector<Record> found(static_cast<size_t>(total));
         if (total > 0) {
             const Scratch<Record> records(total, stream);
-            find_all<<<blocks, kThreads, 0, stream>>>(mesh, rows, order, nullptr, offsets.get(), records.get());
+            find_all<<<blocks, kCastRaysThreads, 0, stream>>>(mesh, rows, order, nullptr, offsets.get(), records.get());
             STIPPLE_CHECK_LAUNCH(find_all);
             STIPPLE_CHECK_CUDA(cudaMemcpyAsync(found.data(), records.get(), found.size() * sizeof(Record),
                                                cudaMemcpyDeviceToHost, stream));

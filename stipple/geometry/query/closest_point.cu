@@ -11,8 +11,8 @@ using ops::cuda::blocks_for;
 using ops::cuda::from_ordered_bits;
 using ops::cuda::Scratch;
 
-constexpr int kThreads = 128;
-constexpr int kCurveBits = 10;
+constexpr int kClosestPointThreads = 128;
+constexpr int kClosestPointCurveBits = 10;
 constexpr int64_t kFewQueries = 4096;  // not worth a sort
 
 struct Queries {
@@ -27,8 +27,9 @@ struct Queries {
 };
 
 /// Places on a curve through a cube twice as wide as the mesh; queries outside go to its outer cells.
-__global__ void __launch_bounds__(kThreads) compute_keys(Queries queries, const uint32_t* bounds, uint32_t* keys) {
-    const int64_t row = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kClosestPointThreads)
+    compute_keys(Queries queries, const uint32_t* bounds, uint32_t* keys) {
+    const int64_t row = int64_t{blockIdx.x} * kClosestPointThreads + threadIdx.x;
     if (row >= queries.count) return;
     const float3 p = queries(row);
     float low[3], extent = 0;
@@ -37,11 +38,11 @@ __global__ void __launch_bounds__(kThreads) compute_keys(Queries queries, const 
         low[axis] = from_ordered_bits(bounds[axis]);
         extent = fmaxf(extent, -from_ordered_bits(bounds[3 + axis]) - low[axis]);
     }
-    constexpr uint32_t kCells = 1u << kCurveBits;
+    constexpr uint32_t kCells = 1u << kClosestPointCurveBits;
     const float scale = extent > 0 ? 0.5f * static_cast<float>(kCells) / extent : 0, margin = 0.5f * extent;
     keys[row] = static_cast<uint32_t>(ops::hilbert_code(
         ops::curve_cell(p.x, low[0] - margin, scale, kCells), ops::curve_cell(p.y, low[1] - margin, scale, kCells),
-        ops::curve_cell(p.z, low[2] - margin, scale, kCells), kCurveBits));
+        ops::curve_cell(p.z, low[2] - margin, scale, kCells), kClosestPointCurveBits));
 }
 
 struct NearestSearch {
@@ -90,9 +91,9 @@ struct Outputs {
 };
 
 /// A thread takes a query; neighbours in a warp are neighbours in space, so they read the same nodes.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kClosestPointThreads)
     find_nearest(const __grid_constant__ MeshHierarchyView mesh, Queries queries, const int32_t* order, Outputs to) {
-    const int64_t place = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t place = int64_t{blockIdx.x} * kClosestPointThreads + threadIdx.x;
     if (place >= queries.count) return;
     const int64_t row = order ? order[place] : place;
     NearestSearch search;
@@ -130,13 +131,15 @@ void closest_point(const MeshIndex& index, View<const float, 2> queries, const C
         Scratch<int32_t> order;
         if (n > kFewQueries && mesh.faces > 0) {
             Scratch<uint32_t> keys(n, stream);
-            compute_keys<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(rows, mesh.bounds, keys.get());
+            compute_keys<<<blocks_for(n, kClosestPointThreads), kClosestPointThreads, 0, stream>>>(rows, mesh.bounds,
+                                                                                                   keys.get());
             STIPPLE_CHECK_LAUNCH(compute_keys);
-            order = sort_rows(keys, 3 * kCurveBits, stream);
+            order = sort_rows(keys, 3 * kClosestPointCurveBits, stream);
         }
         const Outputs to = {part(found.distances.data(), begin), part(found.faces.data(), begin),
                             part(found.barycentrics.data(), 3 * begin), part(found.points.data(), 3 * begin)};
-        find_nearest<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(mesh, rows, order.get(), to);
+        find_nearest<<<blocks_for(n, kClosestPointThreads), kClosestPointThreads, 0, stream>>>(mesh, rows, order.get(),
+                                                                                               to);
         STIPPLE_CHECK_LAUNCH(find_nearest);
     }
 }

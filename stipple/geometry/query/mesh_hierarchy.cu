@@ -14,7 +14,7 @@ using ops::cuda::ordered_bits;
 using ops::cuda::Scratch;
 using ops::cuda::warp_min;
 
-constexpr int kThreads = 256;
+constexpr int kMeshHierarchyThreads = 256;
 constexpr int kFacesPerThread = 8;  // of the bounds' reduction
 constexpr int kCurveBits = 21;
 
@@ -30,11 +30,11 @@ struct Source {
 };
 
 /// By integer minima, so in any order the same.
-__global__ void __launch_bounds__(kThreads) find_bounds(Source from, uint32_t* bounds) {
+__global__ void __launch_bounds__(kMeshHierarchyThreads) find_bounds(Source from, uint32_t* bounds) {
     float lowest[6] = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
-    const int64_t begin = int64_t{blockIdx.x} * kThreads * kFacesPerThread;
-    const int64_t end = min(begin + kThreads * kFacesPerThread, int64_t{from.faces});
-    for (int64_t face = begin + threadIdx.x; face < end; face += kThreads) {
+    const int64_t begin = int64_t{blockIdx.x} * kMeshHierarchyThreads * kFacesPerThread;
+    const int64_t end = min(begin + kMeshHierarchyThreads * kFacesPerThread, int64_t{from.faces});
+    for (int64_t face = begin + threadIdx.x; face < end; face += kMeshHierarchyThreads) {
         for (int k = 0; k < 3; ++k) {
             const float3 p = from.corner(face, k);
             const float values[6] = {p.x, p.y, p.z, -p.x, -p.y, -p.z};
@@ -49,9 +49,9 @@ __global__ void __launch_bounds__(kThreads) find_bounds(Source from, uint32_t* b
     }
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kMeshHierarchyThreads)
     compute_codes(Source from, const uint32_t* bounds, uint64_t* codes, int32_t* order) {
-    const int64_t face = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t face = int64_t{blockIdx.x} * kMeshHierarchyThreads + threadIdx.x;
     if (face >= from.faces) return;
     float lowest[6];
 #pragma unroll
@@ -67,8 +67,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// A thread for each place of a leaf.
-__global__ void __launch_bounds__(kThreads) write_leaves(Source from, const int32_t* order, MeshHierarchyView to) {
-    const int64_t place = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kMeshHierarchyThreads)
+    write_leaves(Source from, const int32_t* order, MeshHierarchyView to) {
+    const int64_t place = int64_t{blockIdx.x} * kMeshHierarchyThreads + threadIdx.x;
     if (place >= int64_t{to.leaves} * kFanout) return;
     float4* corners = to.corners + 3 * place;
     if (place >= from.faces) {
@@ -84,8 +85,8 @@ __global__ void __launch_bounds__(kThreads) write_leaves(Source from, const int3
 }
 
 /// A thread for each child of a level's nodes, the places of children that are not there among them.
-__global__ void __launch_bounds__(kThreads) write_level(MeshHierarchyView to, int level) {
-    const int64_t child = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kMeshHierarchyThreads) write_level(MeshHierarchyView to, int level) {
+    const int64_t child = int64_t{blockIdx.x} * kMeshHierarchyThreads + threadIdx.x;
     if (child >= int64_t{to.level_count[level]} * kFanout) return;
     float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     if (child < to.level_count[level - 1]) {
@@ -120,8 +121,8 @@ __global__ void __launch_bounds__(kThreads) write_level(MeshHierarchyView to, in
     }
 }
 
-__global__ void __launch_bounds__(kThreads) number_rows(int32_t* rows, int32_t n) {
-    const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kMeshHierarchyThreads) number_rows(int32_t* rows, int32_t n) {
+    const int64_t i = int64_t{blockIdx.x} * kMeshHierarchyThreads + threadIdx.x;
     if (i < n) rows[i] = static_cast<int32_t>(i);
 }
 
@@ -131,7 +132,8 @@ ops::cuda::Scratch<int32_t> sort_rows(Scratch<uint32_t>& keys, int bits, cudaStr
     const int64_t n = keys.count();
     Scratch<int32_t> rows(n, stream), sorted(n, stream);
     Scratch<uint32_t> other(n, stream);
-    number_rows<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(rows.get(), static_cast<int32_t>(n));
+    number_rows<<<blocks_for(n, kMeshHierarchyThreads), kMeshHierarchyThreads, 0, stream>>>(rows.get(),
+                                                                                            static_cast<int32_t>(n));
     STIPPLE_CHECK_LAUNCH(number_rows);
     cub::DoubleBuffer<uint32_t> key_buffers(keys.get(), other.get());
     cub::DoubleBuffer<int32_t> row_buffers(rows.get(), sorted.get());
@@ -168,10 +170,11 @@ MeshHierarchy::MeshHierarchy(const MeshView& mesh, cudaStream_t stream) : device
     Scratch<uint64_t> codes(view.faces, stream), other_codes(view.faces, stream);
     Scratch<int32_t> order(view.faces, stream), other_order(view.faces, stream);
     STIPPLE_CHECK_CUDA(cudaMemsetAsync(view.bounds, 0xff, 6 * sizeof(uint32_t), stream));
-    find_bounds<<<blocks_for(view.faces, kThreads * kFacesPerThread), kThreads, 0, stream>>>(from, view.bounds);
+    find_bounds<<<blocks_for(view.faces, kMeshHierarchyThreads * kFacesPerThread), kMeshHierarchyThreads, 0, stream>>>(
+        from, view.bounds);
     STIPPLE_CHECK_LAUNCH(find_bounds);
-    compute_codes<<<blocks_for(view.faces, kThreads), kThreads, 0, stream>>>(from, view.bounds, codes.get(),
-                                                                             order.get());
+    compute_codes<<<blocks_for(view.faces, kMeshHierarchyThreads), kMeshHierarchyThreads, 0, stream>>>(
+        from, view.bounds, codes.get(), order.get());
     STIPPLE_CHECK_LAUNCH(compute_codes);
     cub::DoubleBuffer<uint64_t> code_buffers(codes.get(), other_codes.get());
     cub::DoubleBuffer<int32_t> order_buffers(order.get(), other_order.get());
@@ -181,12 +184,12 @@ MeshHierarchy::MeshHierarchy(const MeshView& mesh, cudaStream_t stream) : device
     const Scratch<std::byte> scratch(static_cast<int64_t>(bytes), stream);
     STIPPLE_CHECK_CUDA(cub::DeviceRadixSort::SortPairs(scratch.get(), bytes, code_buffers, order_buffers, view.faces, 0,
                                                        3 * kCurveBits, stream));
-    write_leaves<<<blocks_for(int64_t{view.leaves} * kFanout, kThreads), kThreads, 0, stream>>>(
-        from, order_buffers.Current(), view);
+    write_leaves<<<blocks_for(int64_t{view.leaves} * kFanout, kMeshHierarchyThreads), kMeshHierarchyThreads, 0,
+                   stream>>>(from, order_buffers.Current(), view);
     STIPPLE_CHECK_LAUNCH(write_leaves);
     for (int level = 1; level <= view.levels; ++level) {
-        write_level<<<blocks_for(int64_t{view.level_count[level]} * kFanout, kThreads), kThreads, 0, stream>>>(view,
-                                                                                                               level);
+        write_level<<<blocks_for(int64_t{view.level_count[level]} * kFanout, kMeshHierarchyThreads),
+                      kMeshHierarchyThreads, 0, stream>>>(view, level);
         STIPPLE_CHECK_LAUNCH(write_level);
     }
 }

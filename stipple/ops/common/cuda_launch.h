@@ -30,6 +30,13 @@ private:
     int before_ = 0, device_ = 0;
 };
 
+/// The major number of a device's compute capability: 8 for sm_80.
+inline int compute_major(int device) {
+    int major = 0;
+    STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    return major;
+}
+
 /// Uninitialised memory of the current device, given back in stream order. The device's pool keeps what is given back,
 /// so that a repeated op asks the driver for nothing. Throws Error{out_of_memory} with the bytes wanted.
 void* allocate_scratch(int64_t bytes, cudaStream_t stream);

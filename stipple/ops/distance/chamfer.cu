@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kPartThreads)
 // -------------------------------------------------------------------------------------------------------------
 // backward
 
-constexpr int kThreads = 256;
+constexpr int kChamferThreads = 256;
 
 /// A direction of the backward pass: points `from`, each with the row of its nearest point in `to`.
 struct PairSide {
@@ -123,7 +123,7 @@ __device__ void term_of(const PairSide& side, int64_t row, const Target& target,
 template <class Visit>
 __device__ void for_my_row(const PairSides& sides, const Visit& visit) {
     const int64_t first = sides.side[0].from.rows, all = first + sides.side[1].from.rows;
-    const int64_t item = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t item = int64_t{blockIdx.x} * kChamferThreads + threadIdx.x;
     if (item >= all) return;
     if (item < first)
         visit(sides.side[0], sides.side[1], item);
@@ -132,7 +132,7 @@ __device__ void for_my_row(const PairSides& sides, const Visit& visit) {
 }
 
 /// Writes every row's own term, and finds the largest that each point of the other cloud receives.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kChamferThreads)
     chamfer_terms_kernel(const __grid_constant__ PairSides sides, DistanceNorm norm) {
     for_my_row(sides, [&](const PairSide& side, const PairSide&, int64_t row) {
         if (!side.received && !side.dL_dfrom) return;
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(kThreads)
     });
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kChamferThreads)
     chamfer_sums_kernel(const __grid_constant__ PairSides sides, DistanceNorm norm) {
     for_my_row(sides, [&](const PairSide& side, const PairSide&, int64_t row) {
         if (!side.received) return;
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// Takes what a row received through the other direction off its own term.
-__global__ void __launch_bounds__(kThreads) chamfer_gradient_kernel(const __grid_constant__ PairSides sides) {
+__global__ void __launch_bounds__(kChamferThreads) chamfer_gradient_kernel(const __grid_constant__ PairSides sides) {
     for_my_row(sides, [&](const PairSide& side, const PairSide& other, int64_t row) {
         if (!side.dL_dfrom || !other.received) return;
         const int64_t cloud = side.from.cloud_of(row);
@@ -244,16 +244,16 @@ void chamfer_backward(const Clouds& a, const Clouds& b, DistanceNorm norm, const
     if (a_receives) sides.side[1].received = received.get();
     if (b_receives) sides.side[0].received = received.get() + to_a;
 
-    const unsigned blocks = blocks_for(rows_a + rows_b, kThreads);
+    const unsigned blocks = blocks_for(rows_a + rows_b, kChamferThreads);
     const bool receives = a_receives || b_receives;
     if (receives)
         STIPPLE_CHECK_CUDA(cudaMemsetAsync(received.get(), 0, received.count() * sizeof(FixedSums), raw(stream)));
-    chamfer_terms_kernel<<<blocks, kThreads, 0, raw(stream)>>>(sides, norm);
+    chamfer_terms_kernel<<<blocks, kChamferThreads, 0, raw(stream)>>>(sides, norm);
     STIPPLE_CHECK_LAUNCH(chamfer_terms_kernel);
     if (!receives) return;
-    chamfer_sums_kernel<<<blocks, kThreads, 0, raw(stream)>>>(sides, norm);
+    chamfer_sums_kernel<<<blocks, kChamferThreads, 0, raw(stream)>>>(sides, norm);
     STIPPLE_CHECK_LAUNCH(chamfer_sums_kernel);
-    chamfer_gradient_kernel<<<blocks, kThreads, 0, raw(stream)>>>(sides);
+    chamfer_gradient_kernel<<<blocks, kChamferThreads, 0, raw(stream)>>>(sides);
     STIPPLE_CHECK_LAUNCH(chamfer_gradient_kernel);
 }
 

@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kThreads)
                 const float d = cost_of<norm>(rows[r].x - c.x, rows[r].y - c.y, rows[r].z - c.z);
                 top = fmaxf(top, fmaf(-scale, d, c.w));
             }
-            const float from_top = -warp_max(top);
+            const float from_top = -warp_largest(top);
             sum_columns<norm, 1>(other.points, begin, end, &rows[r], &from_top, scale, &sum);
             base = from_top;
         }

@@ -137,7 +137,7 @@ __device__ double warp_sum(double value) {
     return value;  // the same bits in every lane
 }
 
-__device__ float warp_max(float value) {
+__device__ float warp_largest(float value) {
     for (int step = 16; step > 0; step /= 2) value = fmaxf(value, __shfl_xor_sync(~0u, value, step));
     return value;
 }

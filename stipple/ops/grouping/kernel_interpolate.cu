@@ -6,10 +6,10 @@ namespace stipple::ops::cuda {
 namespace {
 
 constexpr int kWarp = 32;
-constexpr int kWarps = 8;  // of a block
+constexpr int kKernelInterpolateWarps = 8;  // of a block
 
 /// What every kernel here reads.
-struct Inputs {
+struct KernelInterpolateInputs {
     const float *points, *queries, *kernel;
     int64_t point_stride, query_stride, q;
     DeviceNeighbours near;
@@ -59,8 +59,8 @@ struct Inputs {
 };
 
 /// A warp for each (query, kernel point), lanes over the neighbours: indices are read and weights written coalesced.
-__global__ void weigh(Inputs in, int64_t sums, float* __restrict__ weights) {
-    const int64_t s = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
+__global__ void weigh(KernelInterpolateInputs in, int64_t sums, float* __restrict__ weights) {
+    const int64_t s = int64_t{blockIdx.x} * kKernelInterpolateWarps + threadIdx.x / kWarp;
     if (s >= sums) return;  // the whole warp
     const int64_t i = s / in.q, r = s - i * in.q, cloud = in.near.batch.cloud_of(i);
     const double inverse = in.normaliser(i, cloud, r, nullptr).inverse;
@@ -70,7 +70,8 @@ __global__ void weigh(Inputs in, int64_t sums, float* __restrict__ weights) {
 
 /// A block for each query: its warps find what the neighbours share at every kernel point, then a thread a neighbour
 /// sums over the kernel points in order.
-__global__ void offset_gradients(Inputs in, const float* __restrict__ dL_dweights, float* __restrict__ dL_doffsets) {
+__global__ void offset_gradients(KernelInterpolateInputs in, const float* __restrict__ dL_dweights,
+                                 float* __restrict__ dL_doffsets) {
     extern __shared__ double shared[];
     const int64_t i = blockIdx.x, k = in.near.k, cloud = in.near.batch.cloud_of(i);
     const int warps = static_cast<int>(blockDim.x) / kWarp;
@@ -97,9 +98,9 @@ __global__ void offset_gradients(Inputs in, const float* __restrict__ dL_dweight
 }
 
 /// A warp for each (64 queries, kernel point): partial sums in a fixed order.
-__global__ void kernel_partial_sums(Inputs in, int64_t m, int64_t chunks, const float* __restrict__ dL_dweights,
-                                    double* __restrict__ partial) {
-    const int64_t s = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
+__global__ void kernel_partial_sums(KernelInterpolateInputs in, int64_t m, int64_t chunks,
+                                    const float* __restrict__ dL_dweights, double* __restrict__ partial) {
+    const int64_t s = int64_t{blockIdx.x} * kKernelInterpolateWarps + threadIdx.x / kWarp;
     if (s >= chunks * in.q) return;  // the whole warp
     const int64_t chunk = s / in.q, r = s - chunk * in.q;
     const int64_t end = (chunk + 1) * kQueriesPerSum < m ? (chunk + 1) * kQueriesPerSum : m;
@@ -122,7 +123,7 @@ __global__ void kernel_partial_sums(Inputs in, int64_t m, int64_t chunks, const 
 /// A warp for each number of the result.
 __global__ void kernel_sums(const double* __restrict__ partial, int64_t chunks, int64_t numbers,
                             float* __restrict__ dL_dkernel) {
-    const int64_t s = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
+    const int64_t s = int64_t{blockIdx.x} * kKernelInterpolateWarps + threadIdx.x / kWarp;
     if (s >= numbers) return;  // the whole warp
     double sum = 0;
     for (int64_t chunk = threadIdx.x % kWarp; chunk < chunks; chunk += kWarp) sum += partial[chunk * numbers + s];
@@ -130,8 +131,8 @@ __global__ void kernel_sums(const double* __restrict__ partial, int64_t chunks, 
     if (threadIdx.x % kWarp == 0) dL_dkernel[s] = static_cast<float>(-sum);
 }
 
-Inputs inputs(const Clouds& points, const Clouds& queries, View<const float, 2> kernel, const KernelWeights& options,
-              const UploadedNeighbours& near) {
+KernelInterpolateInputs inputs(const Clouds& points, const Clouds& queries, View<const float, 2> kernel,
+                               const KernelWeights& options, const UploadedNeighbours& near) {
     return {points.rows.data(), queries.rows.data(), kernel.data(),       points.rows.stride(0), queries.rows.stride(0),
             kernel.size(0),     near.view(),         KernelTerm(options), options.normalise};
 }
@@ -145,8 +146,8 @@ void kernel_weights(const Clouds& points, const Clouds& queries, const Neighbour
     const cudaStream_t stream = raw(stream_of_call);
     const UploadedNeighbours near(neighbours, points.batch, stream);
     const int64_t sums = neighbours.rows() * kernel.size(0);
-    weigh<<<blocks_for(sums, kWarps), kWarps * kWarp, 0, stream>>>(inputs(points, queries, kernel, options, near), sums,
-                                                                   weights.data());
+    weigh<<<blocks_for(sums, kKernelInterpolateWarps), kKernelInterpolateWarps * kWarp, 0, stream>>>(
+        inputs(points, queries, kernel, options, near), sums, weights.data());
     STIPPLE_CHECK_LAUNCH(weigh);
 }
 
@@ -157,7 +158,7 @@ void kernel_weights_backward(const Clouds& points, const Clouds& queries, const 
     const CurrentDevice current(points.device());
     const cudaStream_t stream = raw(stream_of_call);
     const UploadedNeighbours near(neighbours, points.batch, stream);
-    const Inputs in = inputs(points, queries, kernel, options, near);
+    const KernelInterpolateInputs in = inputs(points, queries, kernel, options, near);
     const int64_t m = neighbours.rows(), q = kernel.size(0);
     if (m * neighbours.k() > 0) {
         offset_gradients<<<static_cast<unsigned>(m), 128, 2 * q * sizeof(double), stream>>>(in, dL_dweights.data(),
@@ -168,12 +169,12 @@ void kernel_weights_backward(const Clouds& points, const Clouds& queries, const 
     const int64_t chunks = (m + kQueriesPerSum - 1) / kQueriesPerSum;
     const Scratch<double> partial(chunks * q * 3, stream);
     if (chunks > 0) {
-        kernel_partial_sums<<<blocks_for(chunks * q, kWarps), kWarps * kWarp, 0, stream>>>(
-            in, m, chunks, dL_dweights.data(), partial.get());
+        kernel_partial_sums<<<blocks_for(chunks * q, kKernelInterpolateWarps), kKernelInterpolateWarps * kWarp, 0,
+                              stream>>>(in, m, chunks, dL_dweights.data(), partial.get());
         STIPPLE_CHECK_LAUNCH(kernel_partial_sums);
     }
-    kernel_sums<<<blocks_for(3 * q, kWarps), kWarps * kWarp, 0, stream>>>(partial.get(), chunks, 3 * q,
-                                                                          dL_dkernel.data());
+    kernel_sums<<<blocks_for(3 * q, kKernelInterpolateWarps), kKernelInterpolateWarps * kWarp, 0, stream>>>(
+        partial.get(), chunks, 3 * q, dL_dkernel.data());
     STIPPLE_CHECK_LAUNCH(kernel_sums);
 }
 

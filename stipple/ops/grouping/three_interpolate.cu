@@ -4,7 +4,7 @@
 namespace stipple::ops::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreeInterpolateThreads = 256;
 
 /// A thread a row: its k numbers lie in one or two sectors.
 __global__ void weigh(const float* __restrict__ distances_sq, int64_t m, int64_t k, InverseDistance options,
@@ -26,7 +26,8 @@ void three_weights(View<const float, 2> distances_sq, const InverseDistance& opt
                    Stream stream) {
     const CurrentDevice current(weights.device());
     const int64_t m = weights.size(0), k = weights.size(1);
-    weigh<<<blocks_for(m, kThreads), kThreads, 0, raw(stream)>>>(distances_sq.data(), m, k, options, weights.data());
+    weigh<<<blocks_for(m, kThreeInterpolateThreads), kThreeInterpolateThreads, 0, raw(stream)>>>(
+        distances_sq.data(), m, k, options, weights.data());
     STIPPLE_CHECK_LAUNCH(weigh);
 }
 
@@ -34,8 +35,8 @@ void three_weights_backward(View<const float, 2> distances_sq, const InverseDist
                             View<const float, 2> dL_dweights, View<float, 2> dL_ddistances_sq, Stream stream) {
     const CurrentDevice current(dL_dweights.device());
     const int64_t m = dL_dweights.size(0), k = dL_dweights.size(1);
-    weigh_backward<<<blocks_for(m, kThreads), kThreads, 0, raw(stream)>>>(distances_sq.data(), m, k, options,
-                                                                          dL_dweights.data(), dL_ddistances_sq.data());
+    weigh_backward<<<blocks_for(m, kThreeInterpolateThreads), kThreeInterpolateThreads, 0, raw(stream)>>>(
+        distances_sq.data(), m, k, options, dL_dweights.data(), dL_ddistances_sq.data());
     STIPPLE_CHECK_LAUNCH(weigh_backward);
 }
 

@@ -25,17 +25,17 @@
 namespace stipple::ops::cuda {
 namespace {
 
-constexpr int kWarps = 4, kThreads = 32 * kWarps;
+constexpr int kGramWarps = 4, kThreads = 32 * kGramWarps;
 constexpr int kTileRows = 64, kTiles = 4;  // in shared memory: three on their way while one is computed with
 constexpr int kMostTiles = 2048;           // of a block: 131,072 rows, 256 sums that are added in float32
 
 /// kFragments: columns / 16, rounded up to 4 or 8; columns that are not there are 0.
 template <int kFragments>
-struct Shape {
+struct GramShape {
     static constexpr int kRowBytes = kFragments * 32, kTileBytes = kTileRows * kRowBytes;
     static constexpr int kBytes = kTiles * kTileBytes;
     static constexpr int kBlocks = kFragments == 8 ? 2 : 4;  // on a multiprocessor: 255 or 128 registers a thread
-    static constexpr int kOwn = kFragments / kWarps;         // fragments that only this warp sums
+    static constexpr int kOwn = kFragments / kGramWarps;     // fragments that only this warp sums
     static constexpr int kPairs = kFragments / 2 + 1 + (kOwn - 1) * kFragments / 2;  // blocks of products
     static constexpr int kProducts = kPairs * 8 * kThreads;                          // of a block, then come the sums
     static constexpr int kNumbers = kProducts + kFragments * 16;
@@ -80,10 +80,10 @@ __device__ inline void copy_tile(uint32_t to, const std::byte* matrix, int row_b
 
 /// partial [blocks, kNumbers]: the products as the lanes have them, then the sums of the columns.
 template <DType kType, int kFragments>
-__global__ void __launch_bounds__(kThreads, Shape<kFragments>::kBlocks)
+__global__ void __launch_bounds__(kThreads, GramShape<kFragments>::kBlocks)
     gram_of_tiles(const std::byte* rows, int row_bytes, int64_t n, float* partial) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    using S = Shape<kFragments>;
+    using S = GramShape<kFragments>;
     extern __shared__ __align__(256) std::byte shared[];
     const uint32_t room = address_in_shared(shared);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kThreads, Shape<kFragments>::kBlocks)
 #pragma unroll
                 for (int half = 0; half < 2; ++half)
                     column[o][half] +=
-                        sum_of_two<kType>(x[o * kWarps][half]) + sum_of_two<kType>(x[o * kWarps][half + 2]);
+                        sum_of_two<kType>(x[o * kGramWarps][half]) + sum_of_two<kType>(x[o * kGramWarps][half + 2]);
         }
         if (i % S::kFlushTiles == S::kFlushTiles - 1) flush();
     }
@@ -156,32 +156,32 @@ __global__ void __launch_bounds__(kThreads, Shape<kFragments>::kBlocks)
             float all = sums[o][half];
 #pragma unroll
             for (int step = 1; step <= 2; ++step) all += __shfl_xor_sync(kAllLanes, all, step);
-            if (lane % 4 == 0) own[S::kProducts + (warp + o * kWarps) * 16 + half * 8 + lane / 4] = all;
+            if (lane % 4 == 0) own[S::kProducts + (warp + o * kGramWarps) * 16 + half * 8 + lane / 4] = all;
         }
 #else
     __trap();  // never launched, unless a build for older GPUs alone runs on a newer one
 #endif
 }
 
-constexpr int kCombineNumbers = 32, kCombineLanes = 8;
+constexpr int kCombineNumbers = 32, kGramCombineLanes = 8;
 
 /// Number i of all blocks, in double: a thread has every eighth block, then their sums are added in their order.
 template <int kFragments>
-__global__ void __launch_bounds__(kCombineNumbers* kCombineLanes)
+__global__ void __launch_bounds__(kCombineNumbers* kGramCombineLanes)
     combine_blocks(const float* partial, int blocks, int k, double* sum, double* products) {
-    using S = Shape<kFragments>;
+    using S = GramShape<kFragments>;
     static_assert(S::kNumbers % kCombineNumbers == 0);
-    __shared__ double of_lane[kCombineLanes][kCombineNumbers];
+    __shared__ double of_lane[kGramCombineLanes][kCombineNumbers];
     const int lane = threadIdx.x / kCombineNumbers, number = threadIdx.x % kCombineNumbers;
     const int i = blockIdx.x * kCombineNumbers + number;
     double all = 0;
 #pragma unroll 8
-    for (int block = lane; block < blocks; block += kCombineLanes)
+    for (int block = lane; block < blocks; block += kGramCombineLanes)
         all += partial[static_cast<int64_t>(block) * S::kNumbers + i];
     of_lane[lane][number] = all;
     __syncthreads();
     if (lane != 0) return;
-    for (int other = 1; other < kCombineLanes; ++other) all += of_lane[other][number];
+    for (int other = 1; other < kGramCombineLanes; ++other) all += of_lane[other][number];
     if (i >= S::kProducts) {
         if (i - S::kProducts < k) sum[i - S::kProducts] = all;
         return;
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(kCombineNumbers* kCombineLanes)
 
 template <DType kType, int kFragments>
 void launch(const MatrixView& rows, double* sum, double* products, cudaStream_t stream) {
-    using S = Shape<kFragments>;
+    using S = GramShape<kFragments>;
     int units = 0;
     STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, rows.device.index));
     STIPPLE_CHECK_CUDA(
@@ -214,15 +214,9 @@ void launch(const MatrixView& rows, double* sum, double* products, cudaStream_t 
     gram_of_tiles<kType, kFragments><<<blocks, kThreads, S::kBytes, stream>>>(
         static_cast<const std::byte*>(rows.data), static_cast<int>(rows.columns) * 2, rows.rows, partial.get());
     STIPPLE_CHECK_LAUNCH(gram_of_tiles);
-    combine_blocks<kFragments><<<S::kNumbers / kCombineNumbers, kCombineNumbers * kCombineLanes, 0, stream>>>(
+    combine_blocks<kFragments><<<S::kNumbers / kCombineNumbers, kCombineNumbers * kGramCombineLanes, 0, stream>>>(
         partial.get(), blocks, static_cast<int>(rows.columns), sum, products);
     STIPPLE_CHECK_LAUNCH(combine_blocks);
-}
-
-int major_of(int device) {
-    int major = 0;
-    STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    return major;
 }
 
 }  // namespace
@@ -233,12 +227,12 @@ bool has_gram() {
         cudaGetLastError();  // no device, no driver: asked, and answered
         return false;
     }
-    return major_of(device) >= 8;
+    return compute_major(device) >= 8;
 }
 
 void gram(const MatrixView& rows, View<double, 1> sum, View<double, 2> products, Stream stream) {
     const CurrentDevice current(rows.device);
-    STIPPLE_REQUIRE(major_of(rows.device.index) >= 8, "gram: {} is older than sm_80", rows.device);
+    STIPPLE_REQUIRE(compute_major(rows.device.index) >= 8, "gram: {} is older than sm_80", rows.device);
     const bool is_narrow = rows.columns <= 64;
     if (rows.dtype == DType::f16)
         return is_narrow ? launch<DType::f16, 4>(rows, sum.data(), products.data(), raw(stream))

@@ -44,13 +44,13 @@ struct Arguments {
 };
 
 /// A channel's largest product so far, and its row.
-struct Best {
+struct LinearMaxBest {
     float value;
     uint32_t row;
 };
 
 /// NaN before numbers, larger before smaller, then the lower row.
-__device__ inline bool is_before(const Best& a, const Best& b) {
+__device__ inline bool is_before(const LinearMaxBest& a, const LinearMaxBest& b) {
     const bool a_is_nan = a.value != a.value, b_is_nan = b.value != b.value;
     if (a_is_nan != b_is_nan) return a_is_nan;
     if (a_is_nan || a.value == b.value) return a.row < b.row;
@@ -88,7 +88,7 @@ __device__ inline void round_copied(uint32_t to) {
 
 /// Products of one channel with rows row, row + 1, row + 8, row + 9, ... that come after all before them.
 template <int kColumns>
-__device__ inline void take(Best& best, const float (&d)[kColumns][4], int half, uint32_t row) {
+__device__ inline void take(LinearMaxBest& best, const float (&d)[kColumns][4], int half, uint32_t row) {
     const bool was_number = best.value == best.value;
 #pragma unroll
     for (int j = 0; j < kColumns; ++j)
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(Shape<kType, kRowBytes>::kThreads, Shape<kType
     // Where a lane's row of 64 bytes of eight rows is, in the first and in the second half of every 128.
     const uint32_t near = place<kRowBytes>(lane % 8, lane / 8), far = near ^ 64;
     const uint32_t lane_row = lane % 4 * 2;
-    Best best[S::kSlices][2];
+    LinearMaxBest best[S::kSlices][2];
 #pragma unroll
     for (int slice = 0; slice < S::kSlices; ++slice)
 #pragma unroll
@@ -213,11 +213,11 @@ __global__ void __launch_bounds__(Shape<kType, kRowBytes>::kThreads, Shape<kType
     for (int slice = 0; slice < S::kSlices; ++slice)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            Best one = best[slice][half];
+            LinearMaxBest one = best[slice][half];
 #pragma unroll
             for (int step = 1; step <= 2; ++step) {  // the four lanes that have the same channels
-                const Best other = {__shfl_xor_sync(kAllLanes, one.value, step),
-                                    __shfl_xor_sync(kAllLanes, one.row, step)};
+                const LinearMaxBest other = {__shfl_xor_sync(kAllLanes, one.value, step),
+                                             __shfl_xor_sync(kAllLanes, one.row, step)};
                 if (is_before(other, one)) one = other;
             }
             if (lane % 4 != 0) continue;
@@ -235,10 +235,11 @@ __global__ void combine_parts(const float* values, const int32_t* rows, int part
                               int32_t* winners) {
     const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= results) return;
-    Best best = {values[i], static_cast<uint32_t>(rows[i])};
+    LinearMaxBest best = {values[i], static_cast<uint32_t>(rows[i])};
     for (int part = 1; part < parts; ++part) {
         const int64_t at = part * results + i;
-        const Best one = {values[at], static_cast<uint32_t>(rows[at])};  // that of an empty part is before none
+        const LinearMaxBest one = {values[at],
+                                   static_cast<uint32_t>(rows[at])};  // that of an empty part is before none
         if (is_before(one, best)) best = one;
     }
     largest[i] = best.value;
@@ -277,12 +278,6 @@ void launch(Arguments a, int64_t largest_cloud, cudaStream_t stream) {
     STIPPLE_CHECK_LAUNCH(combine_parts);
 }
 
-int major_of(int device) {
-    int major = 0;
-    STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    return major;
-}
-
 }  // namespace
 
 bool has_linear_max() {
@@ -291,13 +286,13 @@ bool has_linear_max() {
         cudaGetLastError();  // no device, no driver: asked, and answered
         return false;
     }
-    return major_of(device) >= 8;
+    return compute_major(device) >= 8;
 }
 
 void linear_max(const MatrixView& rows, const Batch& batch, const MatrixView& weight, View<float, 2> largest,
                 View<int32_t, 2> winners, Stream stream) {
     const CurrentDevice current(rows.device);
-    STIPPLE_REQUIRE(major_of(rows.device.index) >= 8, "linear_max: {} is older than sm_80", rows.device);
+    STIPPLE_REQUIRE(compute_major(rows.device.index) >= 8, "linear_max: {} is older than sm_80", rows.device);
     const UploadedBatch uploaded(batch, raw(stream));
     Arguments a = {};
     a.rows = static_cast<const std::byte*>(rows.data);

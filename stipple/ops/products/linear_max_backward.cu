@@ -73,7 +73,7 @@ __device__ inline void sort_in_shared(uint64_t* keys, int count) {
     __syncthreads();
 }
 
-struct RowArguments {
+struct LinearMaxBackwardRowArguments {
     DeviceBatch batch;
     const void* weight;
     const int32_t* winners;
@@ -100,7 +100,7 @@ __device__ inline int first_key(const uint64_t* keys, int count, uint64_t row) {
 /// named row is one warp's, which adds the sum of these to the gradient once. More channels than 1024 are added in
 /// turns. Where the rows are to be scaled or moved before, the first turn takes all of them.
 template <DType kType, DType kRowType>
-__global__ void __launch_bounds__(kRowThreads) backward_rows(const __grid_constant__ RowArguments a) {
+__global__ void __launch_bounds__(kRowThreads) backward_rows(const __grid_constant__ LinearMaxBackwardRowArguments a) {
     __shared__ uint64_t keys[kChunk];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int64_t cloud = blockIdx.x, begin = a.batch.begin(cloud), n = a.batch.end(cloud) - begin;
@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(kRowThreads) backward_rows(const __grid_consta
 }
 
 template <DType kType>
-void launch_rows(const RowArguments& a, DType row_type, unsigned blocks, cudaStream_t stream) {
+void launch_rows(const LinearMaxBackwardRowArguments& a, DType row_type, unsigned blocks, cudaStream_t stream) {
     switch (row_type) {
         case DType::f16: backward_rows<kType, DType::f16><<<blocks, kRowThreads, 0, stream>>>(a); break;
         case DType::bf16: backward_rows<kType, DType::bf16><<<blocks, kRowThreads, 0, stream>>>(a); break;
@@ -233,15 +233,15 @@ void linear_max_backward_rows(const Batch& batch, const MatrixView& weight, View
                               const RowsBefore& before, Stream stream) {
     const CurrentDevice current(weight.device);
     const UploadedBatch uploaded(batch, raw(stream));
-    const RowArguments a = {uploaded.view(),
-                            weight.data,
-                            winners.data(),
-                            dL_dlargest.data(),
-                            dL_drows.data,
-                            before.factor.data(),
-                            before.constant.data(),
-                            static_cast<int>(weight.columns),
-                            static_cast<int>(weight.rows)};
+    const LinearMaxBackwardRowArguments a = {uploaded.view(),
+                                             weight.data,
+                                             winners.data(),
+                                             dL_dlargest.data(),
+                                             dL_drows.data,
+                                             before.factor.data(),
+                                             before.constant.data(),
+                                             static_cast<int>(weight.columns),
+                                             static_cast<int>(weight.rows)};
     const auto blocks = static_cast<unsigned>(batch.clouds());
     switch (weight.dtype) {
         case DType::f16: return launch_rows<DType::f16>(a, dL_drows.dtype, blocks, raw(stream));

@@ -7,8 +7,8 @@
 namespace stipple::ops::cuda {
 namespace {
 
-constexpr int kBlocksOfUnit = 3;                          // on a multiprocessor: 80 registers a thread
-constexpr int kFewRowsOfSum = 16, kMostRowsOfSum = 1024;  // that a thread adds up in float32
+constexpr int kRowNormBlocksOfUnit = 3;                          // on a multiprocessor: 80 registers a thread
+constexpr int kRowNormFewRowsOfSum = 16, kMostRowsOfSum = 1024;  // that a thread adds up in float32
 
 /// Of a part is stored its mean, and the sum of squares about it.
 struct StatisticsTerms {
@@ -30,7 +30,7 @@ struct StatisticsTerms {
 /// A thread has the mean of its rows and their squares about it, each relative to the part's first row, so that nothing
 /// large is subtracted; four rows at a time are joined to those before them [Chan et al. 1979].
 template <class Rows>
-__global__ void __launch_bounds__(kAccessThreads, kBlocksOfUnit)
+__global__ void __launch_bounds__(kAccessThreads, kRowNormBlocksOfUnit)
     statistics_of_parts(Rows rows, const __grid_constant__ Sharing s, const __grid_constant__ StatisticsTerms terms,
                         double2* stored) {
     constexpr int kWidth = Rows::kWidth;
@@ -85,9 +85,9 @@ __global__ void __launch_bounds__(kAccessThreads, kBlocksOfUnit)
 
 template <class Rows>
 void launch_statistics(const MatrixView& rows, float* mean, float* variance, cudaStream_t stream) {
-    const Sharing s =
-        share(rows.rows, rows.columns, Rows::kWidth, static_cast<int64_t>(kBlocksOfUnit) * multiprocessors(rows.device),
-              kFewRowsOfSum, kMostRowsOfSum);
+    const Sharing s = share(rows.rows, rows.columns, Rows::kWidth,
+                            static_cast<int64_t>(kRowNormBlocksOfUnit) * multiprocessors(rows.device),
+                            kRowNormFewRowsOfSum, kMostRowsOfSum);
     const StatisticsTerms terms = {rows.rows, s.rows_of_part, mean, variance};
     const Scratch<double2> stored(s.parts == 1 ? 0 : checked_mul(s.parts, s.columns), stream);
     statistics_of_parts<<<s.blocks(), kAccessThreads, 0, stream>>>(access<Rows>(rows), s, terms, stored.get());
@@ -97,7 +97,7 @@ void launch_statistics(const MatrixView& rows, float* mean, float* variance, cud
 
 /// least: as not_below() has it.
 template <class Rows, class Out>
-__global__ void __launch_bounds__(kAccessThreads, kBlocksOfUnit)
+__global__ void __launch_bounds__(kAccessThreads, kRowNormBlocksOfUnit)
     normalise(Rows rows, Out out, const __grid_constant__ Sharing s, const float* scale, const float* shift,
               float least) {
     constexpr int kWidth = Rows::kWidth;
@@ -125,9 +125,9 @@ template <class Rows, class Out>
 void launch_normalise(const Rows& in, const Out& out, const MatrixView& rows, const float* scale, const float* shift,
                       bool has_relu, cudaStream_t stream) {
     // Four times as many blocks as run at once: late ones level out what the first ones had of the memory.
-    const Sharing s =
-        share(rows.rows, rows.columns, Rows::kWidth,
-              static_cast<int64_t>(4) * kBlocksOfUnit * multiprocessors(rows.device), kBatch, rows.rows + kBatch);
+    const Sharing s = share(rows.rows, rows.columns, Rows::kWidth,
+                            static_cast<int64_t>(4) * kRowNormBlocksOfUnit * multiprocessors(rows.device), kBatch,
+                            rows.rows + kBatch);
     normalise<<<s.blocks(), kAccessThreads, 0, stream>>>(in, out, s, scale, shift, has_relu ? 0.0f : -INFINITY);
     STIPPLE_CHECK_LAUNCH(normalise);
 }

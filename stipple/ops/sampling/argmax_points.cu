@@ -9,7 +9,7 @@ namespace {
 constexpr int kLanes = 32, kRows = 8;  // channels beside each other, rows that are read at the same time
 
 /// A score and the point that it is of; -1: none yet.
-struct Best {
+struct ArgmaxPointsBest {
     float score;
     int32_t index;
 
@@ -23,12 +23,12 @@ struct Best {
 __global__ void __launch_bounds__(kLanes* kRows)
     find_winners(const float* __restrict__ scores, int64_t stride, int64_t channels, DeviceBatch batch, int64_t tiles,
                  float noise, uint64_t seed, int32_t* __restrict__ winners) {
-    __shared__ Best shared[kRows][kLanes];
+    __shared__ ArgmaxPointsBest shared[kRows][kLanes];
     const int lane = static_cast<int>(threadIdx.x), row = static_cast<int>(threadIdx.y);
     for (int64_t task = blockIdx.x; task < batch.clouds * tiles; task += gridDim.x) {
         const int64_t cloud = task / tiles, channel = task % tiles * kLanes + lane;
         const int64_t begin = batch.begin(cloud), n = batch.end(cloud) - begin;
-        Best best{0, -1};
+        ArgmaxPointsBest best{0, -1};
         if (channel < channels)
             for (int64_t i = row; i < n; i += kRows) {
                 float score = scores[(begin + i) * stride + channel];

@@ -11,7 +11,7 @@
 namespace stipple::ops::cuda {
 namespace {
 
-constexpr int kWarps = 32, kGroupThreads = 32 * kWarps;
+constexpr int kFarthestGroupsWarps = 32, kGroupThreads = 32 * kFarthestGroupsWarps;
 
 struct Candidate {
     int32_t key, index;
@@ -80,19 +80,19 @@ __device__ int32_t box_key(const float* box, const Sample& sample) {
 }
 
 /// What a warp knows of its chunk: all lanes alike.
-struct Best {
+struct FarthestGroupsBest {
     int32_t key, index;
     int slot;
 };
 
 /// Is the sample a point of this chunk, and which? -1 when not.
-__device__ int own_slot(const Sample& sample, int32_t chunk, const Best& best) {
+__device__ int own_slot(const Sample& sample, int32_t chunk, const FarthestGroupsBest& best) {
     if (sample.position >= 0) return sample.position / kChunk == chunk ? sample.position % kChunk : -1;
     return best.key >= 0 && best.index == sample.index ? best.slot : -1;
 }
 
 /// Updates the warp's points; the key and the slot of the farthest (lowest lane and slot: lowest index).
-__device__ Best update_chunk(Points& points, const Sample& sample, int own) {
+__device__ FarthestGroupsBest update_chunk(Points& points, const Sample& sample, int own) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if (own >= 0 && own / kSlots == lane) {
         const int32_t before = points.choose(own % kSlots);
@@ -100,7 +100,7 @@ __device__ Best update_chunk(Points& points, const Sample& sample, int own) {
     }
     const int32_t largest = points.update(sample.x, sample.y, sample.z);
     const int slot = points.slot_of(largest);
-    Best best;
+    FarthestGroupsBest best;
     best.key = warp_max(largest);
     const int leader = lowest_lane(largest == best.key);
     best.slot = leader * kSlots + __shfl_sync(~0u, slot, leader);
@@ -125,7 +125,7 @@ struct WarpScratch {
 /// A warp with its one chunk in registers, the indices in shared memory.
 class ResidentWarp {
 public:
-    static constexpr size_t kSharedBytes = kWarps * kChunk * sizeof(int32_t);  // of a block
+    static constexpr size_t kSharedBytes = kFarthestGroupsWarps * kChunk * sizeof(int32_t);  // of a block
 
     __device__ ResidentWarp(const Chunks& chunks, int64_t first_chunk, int32_t n_chunks, int32_t mine, int32_t /*step*/,
                             int32_t* shared_indices, WarpScratch* scratch)
@@ -166,7 +166,7 @@ private:
     }
 
     Points points_;
-    Best best_;
+    FarthestGroupsBest best_;
     int32_t mine_;
     int32_t* indices_;
     WarpScratch* scratch_;
@@ -188,12 +188,12 @@ public:
 private:
     __device__ void visit(const Chunks& chunks, const Sample* sample) {
         const int lane = static_cast<int>(threadIdx.x) % 32;
-        Best lane_best = {kChosen, kNoIndex, 0};
+        FarthestGroupsBest lane_best = {kChosen, kNoIndex, 0};
         int64_t lane_chunk = 0;
         for (int32_t base = mine_; base < n_chunks_; base += 32 * step_) {
             const int32_t local = base + lane * step_;
             const int64_t chunk = first_chunk_ + local;
-            Best best = {kChosen, kNoIndex, 0};
+            FarthestGroupsBest best = {kChosen, kNoIndex, 0};
             int own = -1;
             bool touched = false;
             if (local < n_chunks_) {
@@ -210,7 +210,7 @@ private:
                 const int64_t at = __shfl_sync(~0u, chunk, source);
                 Points points;
                 load_points(points, chunks, at);
-                Best updated = update_chunk(points, *sample, __shfl_sync(~0u, own, source));
+                FarthestGroupsBest updated = update_chunk(points, *sample, __shfl_sync(~0u, own, source));
                 updated.index = chunks.index[at * kChunk + updated.slot];
 #pragma unroll
                 for (int i = 0; i < kSlots; ++i) chunks.key[at * kChunk + lane * kSlots + i] = points.key[i];
@@ -253,15 +253,15 @@ __device__ Candidate farthest_of(int count, Get candidate) {
 template <class Warp>
 __global__ void __launch_bounds__(kGroupThreads, 1)
     sample_by_group(FarthestTask task, Chunks chunks, Message* messages, int members) {
-    extern __shared__ int32_t shared_indices[];  // [kWarps * kChunk] of resident warps
-    __shared__ WarpScratch of_warps[kWarps];
-    __shared__ Candidate of_members[kWarps];
+    extern __shared__ int32_t shared_indices[];  // [kFarthestGroupsWarps * kChunk] of resident warps
+    __shared__ WarpScratch of_warps[kFarthestGroupsWarps];
+    __shared__ Candidate of_members[kFarthestGroupsWarps];
     const auto of_warp = [&](int i) -> const Candidate& { return of_warps[i].farthest; };
     const auto of_member = [&](int i) -> const Candidate& { return of_members[i]; };
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     const int groups = static_cast<int>(gridDim.x) / members, group = static_cast<int>(blockIdx.x) / members;
     const int member = static_cast<int>(blockIdx.x) % members;
-    const int reading_warps = min(kWarps, (members + 31) / 32);
+    const int reading_warps = min(kFarthestGroupsWarps, (members + 31) / 32);
     messages += int64_t{2} * members * group;
     uint32_t exchange = 2;  // so that the first numbers differ from the zeros in memory, their bit too
 
@@ -275,7 +275,7 @@ __global__ void __launch_bounds__(kGroupThreads, 1)
         // Neighbouring chunks go to different blocks: what one sample touches is spread over them.
         const int32_t mine = member + members * warp;
         __syncthreads();  // of_warps may still be read for the cloud before
-        Warp own(chunks, first_chunk, n_chunks, mine, members * kWarps, shared_indices + warp * kChunk,
+        Warp own(chunks, first_chunk, n_chunks, mine, members * kFarthestGroupsWarps, shared_indices + warp * kChunk,
                  of_warps + warp);
         for (int32_t sample = 0; sample < m; ++sample) {
             Sample taken;
@@ -289,12 +289,12 @@ __global__ void __launch_bounds__(kGroupThreads, 1)
                 __syncthreads();
                 Candidate farthest;
                 if (members == 1) {
-                    farthest = farthest_of(kWarps, of_warp);
+                    farthest = farthest_of(kFarthestGroupsWarps, of_warp);
                     __syncthreads();
                 } else {
                     Message* const buffer = messages + (exchange & 1u) * members;
                     if (warp == 0) {
-                        const Candidate block_farthest = farthest_of(kWarps, of_warp);
+                        const Candidate block_farthest = farthest_of(kFarthestGroupsWarps, of_warp);
                         if (lane == 0) send(buffer + member, block_farthest, exchange);
                     }
                     if (warp < reading_warps) {
@@ -360,7 +360,7 @@ int count_resident_blocks() {
 void sample_by_groups(const FarthestTask& task, const Batch& points, cudaStream_t stream) {
     const ChunkMemory memory(task, points, stream);
     // As few blocks for a cloud as hold it in registers; all there are, going through memory, when they do not.
-    const int64_t wanted = (memory.batch().largest() + kWarps - 1) / kWarps;
+    const int64_t wanted = (memory.batch().largest() + kFarthestGroupsWarps - 1) / kFarthestGroupsWarps;
     const int resident_blocks = count_resident_blocks<ResidentWarp>();
     if (wanted <= resident_blocks) {
         launch_groups<ResidentWarp>(task, memory.view(), static_cast<int>(wanted), resident_blocks, stream);

@@ -6,7 +6,7 @@
 namespace stipple::ops::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kFarthestPointSampleThreads = 256;
 
 __device__ bool is_finite(const float* p) {
     return isfinite(p[0]) && isfinite(p[1]) && isfinite(p[2]);
@@ -14,8 +14,9 @@ __device__ bool is_finite(const float* p) {
 
 /// first[point] becomes its first row among the chosen ones of its cloud. Integer minima: any order gives the same.
 __global__ void note_first_rows(FarthestTask task, DeviceBatch chosen_batch, const int32_t* chosen, uint32_t* first) {
-    const int64_t step = int64_t{gridDim.x} * kThreads;
-    for (int64_t row = int64_t{blockIdx.x} * kThreads + threadIdx.x; row < chosen_batch.rows; row += step) {
+    const int64_t step = int64_t{gridDim.x} * kFarthestPointSampleThreads;
+    for (int64_t row = int64_t{blockIdx.x} * kFarthestPointSampleThreads + threadIdx.x; row < chosen_batch.rows;
+         row += step) {
         const int64_t cloud = chosen_batch.cloud_of(row), begin = task.points.begin(cloud);
         const int32_t index = chosen[row];
         if (index >= 0 && index < task.points.end(cloud) - begin)
@@ -24,10 +25,10 @@ __global__ void note_first_rows(FarthestTask task, DeviceBatch chosen_batch, con
 }
 
 /// One block for each cloud: the samples that are given, in front of its output, and their count.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kFarthestPointSampleThreads)
     write_given(FarthestTask task, DeviceBatch chosen_batch, const int32_t* chosen, const uint32_t* first,
                 int32_t start, int32_t* given_counts) {
-    using Scan = cub::BlockScan<int, kThreads>;
+    using Scan = cub::BlockScan<int, kFarthestPointSampleThreads>;
     __shared__ typename Scan::TempStorage scratch;
     const int64_t cloud = blockIdx.x, begin = task.points.begin(cloud);
     const int64_t wanted = task.samples.end(cloud) - task.samples.begin(cloud);
@@ -35,7 +36,7 @@ __global__ void __launch_bounds__(kThreads)
     int64_t count = 0;
     if (chosen) {
         const int64_t chosen_begin = chosen_batch.begin(cloud), n_chosen = chosen_batch.end(cloud) - chosen_begin;
-        for (int64_t base = 0; base < n_chosen && count < wanted; base += kThreads) {
+        for (int64_t base = 0; base < n_chosen && count < wanted; base += kFarthestPointSampleThreads) {
             const int64_t row = base + threadIdx.x;
             const int32_t index = row < n_chosen ? chosen[chosen_begin + row] : -1;
             const bool keep = index >= 0 && index < task.points.end(cloud) - begin && first[begin + index] == row &&
@@ -157,14 +158,17 @@ void farthest_point_sample(const Clouds& points, const Batch& samples, View<int3
         const UploadedBatch chosen_batch(options.chosen_batch, stream);
         const Scratch<uint32_t> first(points.batch.rows(), stream);
         STIPPLE_CHECK_CUDA(cudaMemsetAsync(first.get(), 0xFF, first.count() * sizeof(uint32_t), stream));
-        const unsigned blocks = blocks_for(std::min<int64_t>(options.chosen_batch.rows(), 1 << 20), kThreads);
-        note_first_rows<<<blocks, kThreads, 0, stream>>>(task, chosen_batch.view(), options.chosen.data(), first.get());
+        const unsigned blocks =
+            blocks_for(std::min<int64_t>(options.chosen_batch.rows(), 1 << 20), kFarthestPointSampleThreads);
+        note_first_rows<<<blocks, kFarthestPointSampleThreads, 0, stream>>>(task, chosen_batch.view(),
+                                                                            options.chosen.data(), first.get());
         STIPPLE_CHECK_LAUNCH(note_first_rows);
-        write_given<<<clouds, kThreads, 0, stream>>>(task, chosen_batch.view(), options.chosen.data(), first.get(),
-                                                     options.start, given_counts.get());
+        write_given<<<clouds, kFarthestPointSampleThreads, 0, stream>>>(
+            task, chosen_batch.view(), options.chosen.data(), first.get(), options.start, given_counts.get());
         STIPPLE_CHECK_LAUNCH(write_given);
     } else {
-        write_given<<<clouds, kThreads, 0, stream>>>(task, {}, nullptr, nullptr, options.start, given_counts.get());
+        write_given<<<clouds, kFarthestPointSampleThreads, 0, stream>>>(task, {}, nullptr, nullptr, options.start,
+                                                                        given_counts.get());
         STIPPLE_CHECK_LAUNCH(write_given);
     }
     int64_t largest_small = 0;

@@ -9,7 +9,7 @@
 namespace stipple::ops::cuda {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kPoissonDiskThreads = 128;
 constexpr int kMaxRounds = 8192;
 constexpr uint64_t kMaxCandidates = 4096;  // points in the cells around a point, on average; beyond, the CPU does it
 
@@ -27,7 +27,7 @@ struct DeviceCells {
 
 __global__ void order_points(const float* rows, int64_t stride, const int32_t* order, const int32_t* cell_of_point,
                              int64_t n, float4* points, int32_t* cell) {
-    const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t i = int64_t{blockIdx.x} * kPoissonDiskThreads + threadIdx.x;
     if (i >= n) return;
     const float* p = rows + order[i] * stride;
     points[i] = make_float4(p[0], p[1], p[2], __int_as_float(order[i]));
@@ -52,7 +52,7 @@ __device__ int64_t first_cell(const int32_t* coordinates, int64_t cells, int32_t
 /// `candidates` sums, over all points, the points in the cells around.
 __global__ void find_runs(const int32_t* coordinates, const int64_t* offsets, int64_t cells, Run* runs,
                           unsigned long long* candidates) {
-    const int64_t item = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t item = int64_t{blockIdx.x} * kPoissonDiskThreads + threadIdx.x;
     if (item >= 9 * cells) return;
     const int64_t cell = item / 9;
     const int k = static_cast<int>(item % 9);
@@ -83,7 +83,7 @@ __device__ void for_each_candidate(const DeviceCells& cells, const float4& p, in
 
 /// A thread for each query.
 __global__ void count_within(DeviceCells cells, int64_t queries, float reach_sq, unsigned long long* inverse_counts) {
-    const int64_t query = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t query = int64_t{blockIdx.x} * kPoissonDiskThreads + threadIdx.x;
     if (query >= queries) return;
     const int64_t place = poisson_query(query, queries, cells.n);
     unsigned long long count = 0;
@@ -95,7 +95,7 @@ __global__ void count_within(DeviceCells cells, int64_t queries, float reach_sq,
 }
 
 __global__ void sum_weights(DeviceCells cells, float inverse_reach, int64_t* sums) {
-    const int64_t place = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t place = int64_t{blockIdx.x} * kPoissonDiskThreads + threadIdx.x;
     if (place >= cells.n) return;
     int64_t sum = -int64_t{poisson_weight(0, inverse_reach)};  // its own
     for_each_candidate(cells, cells.points[place], place, [&](int32_t, float sq) {
@@ -117,7 +117,8 @@ enum : uint8_t { kGone = 0, kLiving = 1, kMarked = 2 };
 __global__ void eliminate(DeviceCells cells, float inverse_reach, unsigned long long to_remove, int64_t* sums,
                           uint8_t* state, uint64_t* keys, RoundState* rounds, int* finished) {
     const auto grid = cooperative_groups::this_grid();
-    const int64_t first = int64_t{blockIdx.x} * kThreads + threadIdx.x, step = int64_t{gridDim.x} * kThreads;
+    const int64_t first = int64_t{blockIdx.x} * kPoissonDiskThreads + threadIdx.x,
+                  step = int64_t{gridDim.x} * kPoissonDiskThreads;
     for (int round = 0; round < kMaxRounds; ++round) {
         long long largest = 0;
         for (int64_t i = first; i < cells.n; i += step) {
@@ -169,7 +170,7 @@ __global__ void eliminate(DeviceCells cells, float inverse_reach, unsigned long 
 
 /// Non-finite points have the highest key and go first; samples that live on have none.
 __global__ void start_keys(const int32_t* cell_of_point, int64_t n, uint64_t* keys, int32_t* indices) {
-    const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t i = int64_t{blockIdx.x} * kPoissonDiskThreads + threadIdx.x;
     if (i >= n) return;
     keys[i] = cell_of_point[i] < 0 ? ~uint64_t{0} : 0;
     indices[i] = static_cast<int32_t>(i);
@@ -193,11 +194,11 @@ struct CellsOf {
         candidates = Scratch<unsigned long long>(1, on);
         STIPPLE_CHECK_CUDA(cudaMemsetAsync(candidates.get(), 0, sizeof(unsigned long long), on));
         if (n == 0) return;
-        order_points<<<blocks_for(n, kThreads), kThreads, 0, on>>>(
+        order_points<<<blocks_for(n, kPoissonDiskThreads), kPoissonDiskThreads, 0, on>>>(
             rows.data(), rows.stride(0), grid.order.data(), grid.cell_of_point.data(), n, points.get(), cell.get());
         STIPPLE_CHECK_LAUNCH(order_points);
-        find_runs<<<blocks_for(9 * cells, kThreads), kThreads, 0, on>>>(grid.coordinates.data(), grid.offsets.data(),
-                                                                        cells, runs.get(), candidates.get());
+        find_runs<<<blocks_for(9 * cells, kPoissonDiskThreads), kPoissonDiskThreads, 0, on>>>(
+            grid.coordinates.data(), grid.offsets.data(), cells, runs.get(), candidates.get());
         STIPPLE_CHECK_LAUNCH(find_runs);
     }
 
@@ -226,8 +227,8 @@ float reach_of(View<const float, 2> points, const FiniteBox& box, int64_t m, Str
         const CellsOf cells(points, box, reach, stream);
         const int64_t queries = std::min(finite, kPoissonQueries);
         STIPPLE_CHECK_CUDA(cudaMemsetAsync(sum.get(), 0, sizeof(unsigned long long), on));
-        count_within<<<blocks_for(queries, kThreads), kThreads, 0, on>>>(cells.view(), queries, reach * reach,
-                                                                         sum.get());
+        count_within<<<blocks_for(queries, kPoissonDiskThreads), kPoissonDiskThreads, 0, on>>>(
+            cells.view(), queries, reach * reach, sum.get());
         STIPPLE_CHECK_LAUNCH(count_within);
         return static_cast<uint64_t>(fetch(sum.get(), on));
     });
@@ -251,8 +252,8 @@ void poisson_disk(View<const float, 2> points, int32_t* out, int64_t m, float ra
     STIPPLE_REQUIRE(cells.n >= m, "poisson_disk: asked for {} samples of {} finite points", m, cells.n);
     const Scratch<uint64_t> keys(2 * n, on);
     const Scratch<int32_t> indices(2 * n, on);
-    start_keys<<<blocks_for(n, kThreads), kThreads, 0, on>>>(storage.grid.cell_of_point.data(), n, keys.get(),
-                                                             indices.get());
+    start_keys<<<blocks_for(n, kPoissonDiskThreads), kPoissonDiskThreads, 0, on>>>(storage.grid.cell_of_point.data(), n,
+                                                                                   keys.get(), indices.get());
     STIPPLE_CHECK_LAUNCH(start_keys);
     chosen = true;
     if (reach > 0 && cells.n > m) {
@@ -264,15 +265,17 @@ void poisson_disk(View<const float, 2> points, int32_t* out, int64_t m, float ra
         const Scratch<uint8_t> state(cells.n, on);
         const Scratch<RoundState> rounds(kMaxRounds, on);
         const Scratch<int> finished(1, on);
-        sum_weights<<<blocks_for(cells.n, kThreads), kThreads, 0, on>>>(cells, 1 / reach, sums.get());
+        sum_weights<<<blocks_for(cells.n, kPoissonDiskThreads), kPoissonDiskThreads, 0, on>>>(cells, 1 / reach,
+                                                                                              sums.get());
         STIPPLE_CHECK_LAUNCH(sum_weights);
         STIPPLE_CHECK_CUDA(cudaMemsetAsync(state.get(), kLiving, cells.n, on));
         STIPPLE_CHECK_CUDA(cudaMemsetAsync(rounds.get(), 0, kMaxRounds * sizeof(RoundState), on));
         STIPPLE_CHECK_CUDA(cudaMemsetAsync(finished.get(), 0, sizeof(int), on));
         int per_unit = 0, units = 0;
-        STIPPLE_CHECK_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_unit, eliminate, kThreads, 0));
+        STIPPLE_CHECK_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_unit, eliminate, kPoissonDiskThreads, 0));
         STIPPLE_CHECK_CUDA(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, points.device().index));
-        const unsigned blocks = std::min(blocks_for(cells.n, kThreads), static_cast<unsigned>(per_unit * units));
+        const unsigned blocks =
+            std::min(blocks_for(cells.n, kPoissonDiskThreads), static_cast<unsigned>(per_unit * units));
         DeviceCells cells_argument = cells;
         float inverse = 1 / reach;
         auto to_remove = static_cast<unsigned long long>(cells.n - m);
@@ -283,8 +286,8 @@ void poisson_disk(View<const float, 2> points, int32_t* out, int64_t m, float ra
         int* finished_argument = finished.get();
         void* arguments[] = {&cells_argument, &inverse,       &to_remove,       &sums_argument,
                              &state_argument, &keys_argument, &rounds_argument, &finished_argument};
-        STIPPLE_CHECK_CUDA(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(eliminate), dim3(blocks), dim3(kThreads),
-                                                       arguments, 0, on));
+        STIPPLE_CHECK_CUDA(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(eliminate), dim3(blocks),
+                                                       dim3(kPoissonDiskThreads), arguments, 0, on));
         STIPPLE_CHECK_LAUNCH(eliminate);
         if (fetch(finished.get(), on) == 0) {
             chosen = false;

@@ -7,17 +7,17 @@
 namespace stipple::ops::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kRandomSampleThreads = 256;
 
 unsigned grid_for(int64_t items) {
-    return blocks_for(std::min<int64_t>(items, int64_t{1} << 24), kThreads);
+    return blocks_for(std::min<int64_t>(items, int64_t{1} << 24), kRandomSampleThreads);
 }
 
 __device__ int64_t first_item() {
-    return int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    return int64_t{blockIdx.x} * kRandomSampleThreads + threadIdx.x;
 }
 __device__ int64_t item_step() {
-    return int64_t{gridDim.x} * kThreads;
+    return int64_t{gridDim.x} * kRandomSampleThreads;
 }
 
 __global__ void draw_with_replacement(DeviceBatch points, DeviceBatch samples, uint64_t seed, int32_t* indices) {
@@ -81,7 +81,8 @@ void random_sample(const Batch& points, const Batch& samples, uint64_t seed, Vie
     const UploadedBatch points_batch(points, stream), samples_batch(samples, stream);
     const DeviceBatch from = points_batch.view(), to = samples_batch.view();
     if (options.with_replacement) {
-        draw_with_replacement<<<grid_for(samples.rows()), kThreads, 0, stream>>>(from, to, seed, indices.data());
+        draw_with_replacement<<<grid_for(samples.rows()), kRandomSampleThreads, 0, stream>>>(from, to, seed,
+                                                                                             indices.data());
         STIPPLE_CHECK_LAUNCH(draw_with_replacement);
         return;
     }
@@ -91,7 +92,7 @@ void random_sample(const Batch& points, const Batch& samples, uint64_t seed, Vie
     Scratch<int64_t> rows(n, stream), sorted_rows(n, stream);
     {
         const Scratch<uint64_t> bits(n, stream), sorted_bits(n, stream);
-        draw_bits<<<grid_for(n), kThreads, 0, stream>>>(from, seed, bits.get(), rows.get());
+        draw_bits<<<grid_for(n), kRandomSampleThreads, 0, stream>>>(from, seed, bits.get(), rows.get());
         STIPPLE_CHECK_LAUNCH(draw_bits);
         sort_pairs(bits, sorted_bits, rows, sorted_rows, 64, stream);
     }
@@ -99,22 +100,22 @@ void random_sample(const Batch& points, const Batch& samples, uint64_t seed, Vie
         int cloud_bits = 1;
         while (points.clouds() - 1 >= int64_t{1} << cloud_bits) ++cloud_bits;
         const Scratch<uint32_t> clouds(n, stream), sorted_clouds(n, stream);
-        find_clouds<<<grid_for(n), kThreads, 0, stream>>>(from, sorted_rows.get(), clouds.get());
+        find_clouds<<<grid_for(n), kRandomSampleThreads, 0, stream>>>(from, sorted_rows.get(), clouds.get());
         STIPPLE_CHECK_LAUNCH(find_clouds);
         sort_pairs(clouds, sorted_clouds, sorted_rows, rows, cloud_bits, stream);
         rows.swap(sorted_rows);
     }
 
     if (options.order == SampleOrder::random) {
-        take_random_order<<<grid_for(samples.rows()), kThreads, 0, stream>>>(from, to, sorted_rows.get(),
-                                                                             indices.data());
+        take_random_order<<<grid_for(samples.rows()), kRandomSampleThreads, 0, stream>>>(from, to, sorted_rows.get(),
+                                                                                         indices.data());
         STIPPLE_CHECK_LAUNCH(take_random_order);
         return;
     }
     // Every cloud has as many marks as samples, so the marked points of the batch are its samples in their places.
     const Scratch<uint8_t> taken(n, stream);
     const Scratch<int32_t> local(n, stream);
-    mark_taken<<<grid_for(n), kThreads, 0, stream>>>(from, to, sorted_rows.get(), taken.get(), local.get());
+    mark_taken<<<grid_for(n), kRandomSampleThreads, 0, stream>>>(from, to, sorted_rows.get(), taken.get(), local.get());
     STIPPLE_CHECK_LAUNCH(mark_taken);
     const Scratch<int64_t> count(1, stream);
     size_t bytes = 0;

@@ -8,8 +8,8 @@
 namespace stipple::ops::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kRowsPerThread = 16;
+constexpr int kVoxelGridThreads = 256;
+constexpr int kVoxelGridRowsPerThread = 16;
 
 /// Floats as integers that sort alike, so that integer atomics find minima.
 __device__ uint32_t sortable(float value) {
@@ -46,13 +46,14 @@ __device__ void widen(SortableBox* box, const SortableBox& by) {
     }
 }
 
-/// Coalesced reads; a thread's rows are kThreads apart. A warp that stays in one cloud does one round of atomics.
+/// Coalesced reads; a thread's rows are kVoxelGridThreads apart. A warp that stays in one cloud does one round of
+/// atomics.
 __global__ void find_boxes(const float* rows, int64_t stride, DeviceBatch batch, SortableBox* boxes) {
-    const int64_t first = int64_t{blockIdx.x} * kThreads * kRowsPerThread + threadIdx.x;
+    const int64_t first = int64_t{blockIdx.x} * kVoxelGridThreads * kVoxelGridRowsPerThread + threadIdx.x;
     int64_t cloud = -1;
     SortableBox box = {{~0u, ~0u, ~0u}, {0, 0, 0}};
-    for (int k = 0; k < kRowsPerThread; ++k) {
-        const int64_t row = first + int64_t{k} * kThreads;
+    for (int k = 0; k < kVoxelGridRowsPerThread; ++k) {
+        const int64_t row = first + int64_t{k} * kVoxelGridThreads;
         if (row >= batch.rows) break;
         const float* p = rows + row * stride;
         if (!is_finite(p)) continue;
@@ -85,7 +86,7 @@ __global__ void find_boxes(const float* rows, int64_t stride, DeviceBatch batch,
 /// Non-finite points get the key after the last, and so come last.
 __global__ void make_keys(const float* rows, int64_t stride, DeviceBatch batch, const VoxelBox* boxes, VoxelScale scale,
                           uint64_t* keys, uint32_t* points) {
-    const int64_t row = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t row = int64_t{blockIdx.x} * kVoxelGridThreads + threadIdx.x;
     if (row >= batch.rows) return;
     const float* p = rows + row * stride;
     uint64_t key = static_cast<uint64_t>(boxes[batch.clouds].base);
@@ -109,7 +110,7 @@ struct Sorted {
 };
 
 __global__ void mark_starts(Sorted sorted, uint32_t* starts) {
-    const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t i = int64_t{blockIdx.x} * kVoxelGridThreads + threadIdx.x;
     if (i < sorted.n) starts[i] = sorted.starts(i) ? 1 : 0;
 }
 
@@ -125,7 +126,7 @@ __device__ int64_t cloud_of_key(const VoxelBox* boxes, int64_t clouds, uint64_t 
 /// summary: [0] finite points, [1] cells, then the first cell of every cloud that has one. Written by one thread each.
 __global__ void summarize(Sorted sorted, const uint32_t* cells_up_to, const VoxelBox* boxes, int64_t clouds,
                           int64_t* summary) {
-    const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t i = int64_t{blockIdx.x} * kVoxelGridThreads + threadIdx.x;
     if (i >= sorted.n) return;
     if (i == sorted.n - 1) summary[1] = cells_up_to[i];
     if (sorted.keys[i] == sorted.none) return;
@@ -139,7 +140,7 @@ __global__ void summarize(Sorted sorted, const uint32_t* cells_up_to, const Voxe
 __global__ void fill_grid(Sorted sorted, const uint32_t* cells_up_to, const VoxelBox* boxes, DeviceBatch batch,
                           const int64_t* summary, int32_t* cell_of_point, int32_t* order, int64_t* offsets,
                           int32_t* coordinates) {
-    const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t i = int64_t{blockIdx.x} * kVoxelGridThreads + threadIdx.x;
     if (i >= sorted.n) return;
     const int64_t row = sorted.points[i];
     const uint64_t key = sorted.keys[i];
@@ -277,11 +278,11 @@ std::vector<FiniteBox> finite_boxes(const Clouds& points, Stream stream) {
     if (clouds == 0) return boxes;
     const UploadedBatch batch(points.batch, on);
     const Scratch<SortableBox> found(clouds, on);
-    clear_boxes<<<blocks_for(clouds, kThreads), kThreads, 0, on>>>(found.get(), clouds);
+    clear_boxes<<<blocks_for(clouds, kVoxelGridThreads), kVoxelGridThreads, 0, on>>>(found.get(), clouds);
     STIPPLE_CHECK_LAUNCH(clear_boxes);
     if (points.batch.rows() > 0) {
-        find_boxes<<<blocks_for(points.batch.rows(), kThreads * kRowsPerThread), kThreads, 0, on>>>(
-            points.rows.data(), points.rows.stride(0), batch.view(), found.get());
+        find_boxes<<<blocks_for(points.batch.rows(), kVoxelGridThreads * kVoxelGridRowsPerThread), kVoxelGridThreads, 0,
+                     on>>>(points.rows.data(), points.rows.stride(0), batch.view(), found.get());
         STIPPLE_CHECK_LAUNCH(find_boxes);
     }
     std::vector<SortableBox> host(static_cast<size_t>(clouds));
@@ -309,7 +310,7 @@ void voxel_grid(const Clouds& points, VoxelGrid& grid, Stream stream) {
     std::vector<int64_t> summary(static_cast<size_t>(clouds) + 2, -1);
     summary[0] = summary[1] = 0;
     grid.cell_of_point = Array<int32_t, 1>({n}, device);
-    const unsigned blocks = blocks_for(n, kThreads);
+    const unsigned blocks = blocks_for(n, kVoxelGridThreads);
     const UploadedBatch batch(points.batch, on);
     const Scratch<VoxelBox> boxes(clouds + 1, on);
     STIPPLE_CHECK_CUDA(
@@ -321,16 +322,17 @@ void voxel_grid(const Clouds& points, VoxelGrid& grid, Stream stream) {
     const Scratch<uint32_t> rows(2 * n, on), starts(n, on);
     const Sorted sorted = {keys.get() + n, rows.get() + n, n, static_cast<uint64_t>(host_boxes.back().base)};
     if (n > 0) {
-        make_keys<<<blocks, kThreads, 0, on>>>(points.rows.data(), points.rows.stride(0), batch.view(), boxes.get(),
-                                               scale, keys.get(), rows.get());
+        make_keys<<<blocks, kVoxelGridThreads, 0, on>>>(points.rows.data(), points.rows.stride(0), batch.view(),
+                                                        boxes.get(), scale, keys.get(), rows.get());
         STIPPLE_CHECK_LAUNCH(make_keys);
         const int bits = bits_of(sorted.none);
         auto* const values = reinterpret_cast<int32_t*>(rows.get());  // moved as they are
         sort_pairs(keys.get(), keys.get() + n, values, values + n, n, bits, on);
-        mark_starts<<<blocks, kThreads, 0, on>>>(sorted, starts.get());
+        mark_starts<<<blocks, kVoxelGridThreads, 0, on>>>(sorted, starts.get());
         STIPPLE_CHECK_LAUNCH(mark_starts);
         inclusive_sum(starts.get(), n, on);
-        summarize<<<blocks, kThreads, 0, on>>>(sorted, starts.get(), boxes.get(), clouds, device_summary.get());
+        summarize<<<blocks, kVoxelGridThreads, 0, on>>>(sorted, starts.get(), boxes.get(), clouds,
+                                                        device_summary.get());
         STIPPLE_CHECK_LAUNCH(summarize);
         STIPPLE_CHECK_CUDA(cudaMemcpyAsync(summary.data(), device_summary.get(), summary.size() * sizeof(int64_t),
                                            cudaMemcpyDeviceToHost, on));
@@ -342,9 +344,9 @@ void voxel_grid(const Clouds& points, VoxelGrid& grid, Stream stream) {
     grid.coordinates = Array<int32_t, 2>({cells, 3}, device);
     if (cells == 0) STIPPLE_CHECK_CUDA(cudaMemsetAsync(grid.offsets.data(), 0, sizeof(int64_t), on));
     if (n > 0) {
-        fill_grid<<<blocks, kThreads, 0, on>>>(sorted, starts.get(), boxes.get(), batch.view(), device_summary.get(),
-                                               grid.cell_of_point.data(), grid.order.data(), grid.offsets.data(),
-                                               grid.coordinates.data());
+        fill_grid<<<blocks, kVoxelGridThreads, 0, on>>>(
+            sorted, starts.get(), boxes.get(), batch.view(), device_summary.get(), grid.cell_of_point.data(),
+            grid.order.data(), grid.offsets.data(), grid.coordinates.data());
         STIPPLE_CHECK_LAUNCH(fill_grid);
     }
     if (clouds == 1) {

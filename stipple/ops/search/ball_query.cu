@@ -10,7 +10,7 @@
 namespace stipple::ops::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kBallQueryThreads = 256;
 
 struct BallRows {
     float limit;       // the largest squared distance in the ball
@@ -106,9 +106,9 @@ struct CollectLowest {
     }
 };
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kBallQueryThreads)
     write_groups(BallRows rows, int64_t m, const uint64_t* keys, const int64_t* ends) {
-    const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t i = int64_t{blockIdx.x} * kBallQueryThreads + threadIdx.x;
     if (i >= m * rows.s) return;
     const int64_t row = i / rows.s, begin = row * rows.s, count = ends[row] - begin;
     rows.indices[i] = count == 0 ? -1 : static_cast<int32_t>(keys[i - begin < count ? i : begin]);
@@ -123,7 +123,7 @@ void collect_lowest(const PacketJob& job, const BallRows& rows, int64_t m, cudaS
     launch_packets<CollectLowest>(job, params, stream);
     const uint64_t* sorted =
         sort_segments(keys.get(), keys.get() + total, total, params.begins, params.ends, m, stream);
-    write_groups<<<blocks_for(total, kThreads), kThreads, 0, stream>>>(rows, m, sorted, params.ends);
+    write_groups<<<blocks_for(total, kBallQueryThreads), kBallQueryThreads, 0, stream>>>(rows, m, sorted, params.ends);
     STIPPLE_CHECK_LAUNCH(write_groups);
 }
 

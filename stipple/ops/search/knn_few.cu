@@ -7,7 +7,7 @@
 namespace stipple::ops::cuda {
 namespace {
 
-constexpr int kWarps = 4;                               // queries of a block
+constexpr int kKnnFewWarps = 4;                         // queries of a block
 constexpr uint64_t kNone = uint64_t{0x7f800000} << 32;  // +infinity: nothing there is found
 
 struct FewPoints {
@@ -26,9 +26,9 @@ __device__ uint64_t key_of(const float* q, const float* p, int32_t index) {
 /// A warp for a query: each lane keeps the K nearest of its share of the points, sorted; the warp then takes the
 /// smallest head of 32 lists, k times.
 template <int K>
-__global__ void __launch_bounds__(32 * kWarps)
+__global__ void __launch_bounds__(32 * kKnnFewWarps)
     search_few(FewPoints in, int64_t m, int32_t k, int32_t* __restrict__ indices, float* __restrict__ distances) {
-    const int64_t row = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
+    const int64_t row = int64_t{blockIdx.x} * kKnnFewWarps + threadIdx.x / 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if (row >= m) return;
     const int64_t cloud = in.of_queries.cloud_of(row), first = in.of_points.begin(cloud);
@@ -77,7 +77,7 @@ void nearest_of_few(const Clouds& points, const Clouds& queries, int32_t* indice
     const int64_t m = queries.rows.size(0);
     if (m == 0) return;
     const auto launch = [&](auto kernel) {
-        kernel<<<blocks_for(m, kWarps), 32 * kWarps, 0, stream>>>(in, m, k, indices, distances);
+        kernel<<<blocks_for(m, kKnnFewWarps), 32 * kKnnFewWarps, 0, stream>>>(in, m, k, indices, distances);
         STIPPLE_CHECK_LAUNCH(search_few);
     };
     if (k == 1) return launch(search_few<1>);

@@ -12,8 +12,8 @@
 namespace stipple::ops::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / 32;
+constexpr int kPointHierarchyThreads = 256;
+constexpr int kPointHierarchyWarps = kPointHierarchyThreads / 32;
 constexpr int kDeviceBits = 21;  // of a coordinate's cell: 63-bit codes where the whole device sorts
 constexpr int64_t kLargestInBlock = 8192;
 constexpr int kRowsPerThread = 16;  // of the bounds' reduction
@@ -155,14 +155,15 @@ __global__ void __launch_bounds__(Threads) build_in_block(const __grid_constant_
 
 /// The bounds of every cloud's finite points by integer minima, so in any order the same: ordered bits of the lowest
 /// x, y, z, then of the lowest -x, -y, -z. bounds begin as all ones.
-__global__ void __launch_bounds__(kThreads) find_bounds(const __grid_constant__ Build build, uint32_t* bounds) {
-    const int64_t row_begin = int64_t{blockIdx.x} * kThreads * kRowsPerThread;
-    const int64_t row_end = min(row_begin + kThreads * kRowsPerThread, build.to.batch.rows);
+__global__ void __launch_bounds__(kPointHierarchyThreads)
+    find_bounds(const __grid_constant__ Build build, uint32_t* bounds) {
+    const int64_t row_begin = int64_t{blockIdx.x} * kPointHierarchyThreads * kRowsPerThread;
+    const int64_t row_end = min(row_begin + kPointHierarchyThreads * kRowsPerThread, build.to.batch.rows);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int64_t first_cloud = build.to.batch.cloud_of(row_begin);
     if (build.to.batch.cloud_of(row_end - 1) == first_cloud) {
         float lowest[6] = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
-        for (int64_t row = row_begin + threadIdx.x; row < row_end; row += kThreads) {
+        for (int64_t row = row_begin + threadIdx.x; row < row_end; row += kPointHierarchyThreads) {
             const float3 p = build.rows.point(row);
             if (!finite(p)) continue;
             const float values[6] = {p.x, p.y, p.z, -p.x, -p.y, -p.z};
@@ -177,7 +178,7 @@ __global__ void __launch_bounds__(kThreads) find_bounds(const __grid_constant__ 
         }
         return;
     }
-    for (int64_t row = row_begin + threadIdx.x; row < row_end; row += kThreads) {
+    for (int64_t row = row_begin + threadIdx.x; row < row_end; row += kPointHierarchyThreads) {
         const float3 p = build.rows.point(row);
         if (!finite(p)) continue;
         uint32_t* to = bounds + 6 * build.to.batch.cloud_of(row);
@@ -190,9 +191,10 @@ __global__ void __launch_bounds__(kThreads) find_bounds(const __grid_constant__ 
     }
 }
 
-__global__ void __launch_bounds__(kThreads) compute_codes(const __grid_constant__ Build build, const uint32_t* bounds,
-                                                          int bits, uint64_t* codes, int32_t* order) {
-    const int64_t row = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kPointHierarchyThreads)
+    compute_codes(const __grid_constant__ Build build, const uint32_t* bounds, int bits, uint64_t* codes,
+                  int32_t* order) {
+    const int64_t row = int64_t{blockIdx.x} * kPointHierarchyThreads + threadIdx.x;
     if (row >= build.to.batch.rows) return;
     const int64_t cloud = build.to.batch.cloud_of(row);
     float lowest[6];
@@ -206,9 +208,10 @@ __global__ void __launch_bounds__(kThreads) compute_codes(const __grid_constant_
 }
 
 /// A warp gathers a leaf.
-__global__ void __launch_bounds__(kThreads) write_leaves(const __grid_constant__ Build build, const int32_t* order) {
+__global__ void __launch_bounds__(kPointHierarchyThreads)
+    write_leaves(const __grid_constant__ Build build, const int32_t* order) {
     const HierarchyView& to = build.to;
-    const int64_t leaf = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
+    const int64_t leaf = int64_t{blockIdx.x} * kPointHierarchyWarps + threadIdx.x / 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if (leaf >= to.leaves) return;
     const int32_t cloud = to.cloud_of(0, static_cast<int32_t>(leaf));
@@ -224,9 +227,9 @@ __global__ void __launch_bounds__(kThreads) write_leaves(const __grid_constant__
 }
 
 /// A warp makes a node.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kPointHierarchyThreads)
     write_level(const __grid_constant__ HierarchyView to, int level, int32_t count) {
-    const int64_t node = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
+    const int64_t node = int64_t{blockIdx.x} * kPointHierarchyWarps + threadIdx.x / 32;
     if (node >= count) return;
     const int32_t cloud = to.cloud_of(level, static_cast<int32_t>(node));
     const int32_t local = static_cast<int32_t>(node) + to.level_begin[level] - to.first_node(level, cloud);
@@ -234,9 +237,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// A warp copies 32 rows of features; a non-finite row becomes one that begins with NaN.
-__global__ void __launch_bounds__(kThreads) write_tiles(const __grid_constant__ Build build) {
+__global__ void __launch_bounds__(kPointHierarchyThreads) write_tiles(const __grid_constant__ Build build) {
     const HierarchyView& to = build.to;
-    const int64_t leaf = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
+    const int64_t leaf = int64_t{blockIdx.x} * kPointHierarchyWarps + threadIdx.x / 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if (leaf >= to.leaves) return;
     const int32_t cloud = to.cloud_of(0, static_cast<int32_t>(leaf));
@@ -278,13 +281,15 @@ void sort_on_device(const Build& build, cudaStream_t stream) {
     order.spare = reinterpret_cast<int32_t*>(take(order_bytes));
 
     STIPPLE_CHECK_CUDA(cudaMemsetAsync(bounds, 0xff, static_cast<size_t>(bounds_bytes), stream));
-    find_bounds<<<blocks_for(rows, kThreads * kRowsPerThread), kThreads, 0, stream>>>(build, bounds);
+    find_bounds<<<blocks_for(rows, kPointHierarchyThreads * kRowsPerThread), kPointHierarchyThreads, 0, stream>>>(
+        build, bounds);
     STIPPLE_CHECK_LAUNCH(find_bounds);
-    compute_codes<<<blocks_for(rows, kThreads), kThreads, 0, stream>>>(build, bounds, bits, codes.current,
-                                                                       order.current);
+    compute_codes<<<blocks_for(rows, kPointHierarchyThreads), kPointHierarchyThreads, 0, stream>>>(
+        build, bounds, bits, codes.current, order.current);
     STIPPLE_CHECK_LAUNCH(compute_codes);
     sort_pairs(at, sort_bytes, codes, order, rows, 3 * bits + cloud_bits, stream);
-    write_leaves<<<blocks_for(build.to.leaves, kWarps), kThreads, 0, stream>>>(build, order.current);
+    write_leaves<<<blocks_for(build.to.leaves, kPointHierarchyWarps), kPointHierarchyThreads, 0, stream>>>(
+        build, order.current);
     STIPPLE_CHECK_LAUNCH(write_leaves);
 }
 
@@ -302,7 +307,7 @@ void build_with_device_sort(const Build& build, cudaStream_t stream) {
     if (!to.lows) return;
     for (int level = 1; level < to.levels; ++level) {
         const int32_t count = to.level_begin[level + 1] - to.level_begin[level];
-        write_level<<<blocks_for(count, kWarps), kThreads, 0, stream>>>(to, level, count);
+        write_level<<<blocks_for(count, kPointHierarchyWarps), kPointHierarchyThreads, 0, stream>>>(to, level, count);
         STIPPLE_CHECK_LAUNCH(write_level);
     }
 }
@@ -394,7 +399,8 @@ void build_hierarchies(const HierarchyPlan* first, const HierarchyPlan* second, 
     if (count == 0) return;
     if (builds.build[0].to.dimension != 3) {
         for (int i = 0; i < count; ++i) {
-            write_tiles<<<blocks_for(builds.build[i].to.leaves, kWarps), kThreads, 0, stream>>>(builds.build[i]);
+            write_tiles<<<blocks_for(builds.build[i].to.leaves, kPointHierarchyWarps), kPointHierarchyThreads, 0,
+                          stream>>>(builds.build[i]);
             STIPPLE_CHECK_LAUNCH(write_tiles);
         }
     } else if (largest <= 256) {

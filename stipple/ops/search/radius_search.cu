@@ -10,7 +10,7 @@
 namespace stipple::ops::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kRadiusSearchThreads = 256;
 
 /// The largest squared distance within the radius; an overflowed distance never is.
 float largest_within(float radius) {
@@ -64,9 +64,9 @@ struct FillWithin {
     }
 };
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kRadiusSearchThreads)
     unpack(const uint64_t* keys, int64_t count, bool by_index, int32_t* indices, float* distances) {
-    const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    const int64_t i = int64_t{blockIdx.x} * kRadiusSearchThreads + threadIdx.x;
     if (i >= count) return;
     const auto high = static_cast<uint32_t>(keys[i] >> 32), low = static_cast<uint32_t>(keys[i]);
     indices[i] = static_cast<int32_t>(by_index ? high : low);
@@ -114,7 +114,7 @@ void radius_search(const PointIndex& index, const Clouds& queries, float radius,
     launch_packets<FillWithin>({index.on_cuda().view, ordered.view, ordered.rows}, params, raw(stream));
     const uint64_t* sorted =
         sort_segments(keys.get(), keys.get() + total, total, params.begins, params.ends, m, raw(stream));
-    unpack<<<blocks_for(total, kThreads), kThreads, 0, raw(stream)>>>(
+    unpack<<<blocks_for(total, kRadiusSearchThreads), kRadiusSearchThreads, 0, raw(stream)>>>(
         sorted, total, params.by_index, indices.data(), distances_sq.elements() == 0 ? nullptr : distances_sq.data());
     STIPPLE_CHECK_LAUNCH(unpack);
 }

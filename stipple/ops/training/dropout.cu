@@ -6,7 +6,7 @@
 namespace stipple::ops::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kDropoutThreads = 256;
 
 struct DropoutArguments {
     const void* x;
@@ -23,8 +23,8 @@ struct DropoutArguments {
 /// A thread takes the numbers of one random block. x may be out: a thread has read its numbers before it writes, and
 /// nobody else's.
 template <DType kType>
-__global__ void __launch_bounds__(kThreads) dropout_kernel(const __grid_constant__ DropoutArguments a) {
-    const int64_t thread = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kDropoutThreads) dropout_kernel(const __grid_constant__ DropoutArguments a) {
+    const int64_t thread = static_cast<int64_t>(blockIdx.x) * kDropoutThreads + threadIdx.x;
     const int64_t begin = kEach * thread - a.skipped;
     if (begin >= a.count) return;
     const Rng rng(a.key, static_cast<uint64_t>(*a.step));
@@ -67,11 +67,11 @@ void dropout(const MatrixView& x, float rate, uint64_t key, const int64_t* step,
                                 .factor = kept_factor(rate),
                                 .least = least_kept(rate),
                                 .is_aligned = skipped == 0 && are_aligned(x.data, out)};
-    const unsigned blocks = blocks_for(count + skipped, kThreads * kEach);
+    const unsigned blocks = blocks_for(count + skipped, kDropoutThreads * kEach);
     switch (x.dtype) {
-        case DType::f16: dropout_kernel<DType::f16><<<blocks, kThreads, 0, raw(stream)>>>(a); break;
-        case DType::bf16: dropout_kernel<DType::bf16><<<blocks, kThreads, 0, raw(stream)>>>(a); break;
-        default: dropout_kernel<DType::f32><<<blocks, kThreads, 0, raw(stream)>>>(a); break;
+        case DType::f16: dropout_kernel<DType::f16><<<blocks, kDropoutThreads, 0, raw(stream)>>>(a); break;
+        case DType::bf16: dropout_kernel<DType::bf16><<<blocks, kDropoutThreads, 0, raw(stream)>>>(a); break;
+        default: dropout_kernel<DType::f32><<<blocks, kDropoutThreads, 0, raw(stream)>>>(a); break;
     }
     STIPPLE_CHECK_LAUNCH(dropout_kernel);
 }

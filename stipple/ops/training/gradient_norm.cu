@@ -5,7 +5,7 @@
 namespace stipple::ops::cuda {
 namespace {
 
-constexpr int kPerBlock = 4096;  // numbers: four vectors a thread
+constexpr int kGradientNormPerBlock = 4096;  // numbers: four vectors a thread
 constexpr int kLastThreads = 1024;
 
 struct NormItem {
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kListThreads)
     int32_t block_of_tensor;
     const NormItem& item = list.items[find_tensor(list, static_cast<int32_t>(blockIdx.x), block_of_tensor)];
     double sum = 0;
-    for_numbers<kPerBlock>(item.count, block_of_tensor, item.is_aligned, [&]<int kCount>(int64_t at) {
+    for_numbers<kGradientNormPerBlock>(item.count, block_of_tensor, item.is_aligned, [&]<int kCount>(int64_t at) {
         float x[kCount];
         load_numbers(item.data, item.dtype, at, x);
 #pragma unroll
@@ -60,13 +60,14 @@ __global__ void __launch_bounds__(kLastThreads) norm_kernel(const double* block_
 void gradient_norm(std::span<const GradientTensor> gradients, View<float, 1> norm, Stream stream) {
     const CurrentDevice current(norm.device());
     int64_t blocks = 0;
-    for (const GradientTensor& tensor : gradients) blocks += (tensor.count + kPerBlock - 1) / kPerBlock;
+    for (const GradientTensor& tensor : gradients)
+        blocks += (tensor.count + kGradientNormPerBlock - 1) / kGradientNormPerBlock;
     const Scratch<double> sums(blocks, raw(stream));
     int64_t first = 0;
     const auto item = [](const GradientTensor& tensor) {
         return NormItem{tensor.data, tensor.count, tensor.dtype, are_aligned(tensor.data)};
     };
-    for_lists<NormItem>(gradients, kPerBlock, item, [&](const TensorList<NormItem>& list, unsigned count) {
+    for_lists<NormItem>(gradients, kGradientNormPerBlock, item, [&](const TensorList<NormItem>& list, unsigned count) {
         squares_kernel<<<count, kListThreads, 0, raw(stream)>>>(list, sums.get() + first);
         STIPPLE_CHECK_LAUNCH(squares_kernel);
         first += count;

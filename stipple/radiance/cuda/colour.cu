@@ -1,7 +1,7 @@
 // The colour network on tensor cores, in half precision with sums in single precision.
 //
-// A block keeps the weights in shared memory and takes tiles of kTile samples, 16 rows a warp. Training computes the
-// hidden layers a second time for the gradients instead of storing them: 512 bytes a sample would cost more.
+// A block keeps the weights in shared memory and takes tiles of kColourTile samples, 16 rows a warp. Training computes
+// the hidden layers a second time for the gradients instead of storing them: 512 bytes a sample would cost more.
 
 #include <cuda_fp16.h>
 
@@ -14,13 +14,13 @@
 namespace stipple::radiance::cuda {
 namespace {
 
-constexpr int kTile = 128, kThreads = 256;
+constexpr int kColourTile = 128, kThreads = 256;
 constexpr int kHiddenTiles = kHidden / 8;
 // Rows of shared matrices, in numbers: such that the same column of eight rows lies in different banks.
-constexpr int kInputRow = kPaddedInputs + 8, kHiddenRow = kHidden + 8, kOutputRow = kPaddedOutputs + 8;
+constexpr int kColourInputRow = kPaddedInputs + 8, kHiddenRow = kHidden + 8, kOutputRow = kPaddedOutputs + 8;
 
 struct Weights {
-    __half weight1[kHidden * kInputRow];
+    __half weight1[kHidden * kColourInputRow];
     __half weight2[kHidden * kHiddenRow];
     __half weight3[kPaddedOutputs * kHiddenRow];
     float bias2[kHidden], bias3[4];
@@ -28,17 +28,17 @@ struct Weights {
 
 struct ForwardMemory {
     Weights weights;
-    __half inputs[kTile * kInputRow];
-    __half hidden[kTile * kHiddenRow];
+    __half inputs[kColourTile * kColourInputRow];
+    __half hidden[kColourTile * kHiddenRow];
 };
 
 struct BackwardMemory {
     Weights weights;
-    __half inputs[kTile * kInputRow];
-    __half hidden1[kTile * kHiddenRow];
-    __half hidden2[kTile * kHiddenRow];  // then the gradient of hidden1
-    __half gradient2[kTile * kHiddenRow];
-    __half outputs[kTile * kOutputRow];  // gradients
+    __half inputs[kColourTile * kColourInputRow];
+    __half hidden1[kColourTile * kHiddenRow];
+    __half hidden2[kColourTile * kHiddenRow];  // then the gradient of hidden1
+    __half gradient2[kColourTile * kHiddenRow];
+    __half outputs[kColourTile * kOutputRow];  // gradients
 };
 
 #if __CUDA_ARCH__ >= 800
@@ -56,7 +56,7 @@ __device__ void load_weights(Weights& to, const NetworkMemory& network) {
                 *reinterpret_cast<const uint4*>(network.half + from + i);
         }
     };
-    copy(to.weight1, kInputRow, kHalfWeight1, kHidden, kPaddedInputs);
+    copy(to.weight1, kColourInputRow, kHalfWeight1, kHidden, kPaddedInputs);
     copy(to.weight2, kHiddenRow, kHalfWeight2, kHidden, kHidden);
     copy(to.weight3, kHiddenRow, kHalfWeight3, kPaddedOutputs, kHidden);
     for (int i = thread; i < kHidden; i += kThreads) to.bias2[i] = network.value[kBias2 + i];
@@ -77,7 +77,7 @@ __device__ void store_halves(__half* to, float4 x) {
 __device__ void load_inputs(__half* inputs, const Samples& s, int first, int count) {
     static_assert(kFeatures == 12 && kViewCode == 28);
     const int thread = static_cast<int>(threadIdx.x);
-    for (int i = thread; i < kTile * 10; i += kThreads) {
+    for (int i = thread; i < kColourTile * 10; i += kThreads) {
         const int row = i / 10, group = i % 10;
         float4 x = {0, 0, 0, 0};
         if (first + row < count) {
@@ -85,14 +85,14 @@ __device__ void load_inputs(__half* inputs, const Samples& s, int first, int cou
                           : __ldg(reinterpret_cast<const float4*>(s.view + int64_t{s.ray[first + row]} * kViewCode) +
                                   group - 3);
         }
-        store_halves(inputs + row * kInputRow + 4 * group, x);
+        store_halves(inputs + row * kColourInputRow + 4 * group, x);
     }
 }
 
 __device__ void clear_padding(__half* inputs) {
-    for (int row = static_cast<int>(threadIdx.x); row < kTile; row += kThreads) {
-        store_halves(inputs + row * kInputRow + 40, {0, 0, 0, 0});
-        store_halves(inputs + row * kInputRow + 44, {0, 0, 0, 0});
+    for (int row = static_cast<int>(threadIdx.x); row < kColourTile; row += kThreads) {
+        store_halves(inputs + row * kColourInputRow + 40, {0, 0, 0, 0});
+        store_halves(inputs + row * kColourInputRow + 44, {0, 0, 0, 0});
     }
 }
 
@@ -136,14 +136,14 @@ __device__ void multiply(float (&sums)[kTiles][4], const __half* a, const __half
     }
 }
 
-/// sums [16, 8 kTiles] += columns of `a` [kTile, 16], transposed, times columns of `b` [kTile, 8 kTiles].
+/// sums [16, 8 kTiles] += columns of `a` [kColourTile, 16], transposed, times columns of `b` [kColourTile, 8 kTiles].
 template <int kTiles, int kRowA, int kRowB>
 __device__ void multiply_over_samples(float (&sums)[kTiles][4], const __half* a, const __half* b) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const uint32_t at_a = address_in_shared(a + ((lane & 7) + (lane >> 4) * 8) * kRowA + (lane >> 3 & 1) * 8);
     const uint32_t at_b = address_in_shared(b + ((lane & 7) + (lane >> 3 & 1) * 8) * kRowB + (lane >> 4) * 8);
 #pragma unroll 2
-    for (int k = 0; k < kTile / 16; ++k) {
+    for (int k = 0; k < kColourTile / 16; ++k) {
         uint32_t x[4];
         load_transposes(x, at_a + k * 16 * kRowA * 2);
 #pragma unroll
@@ -204,21 +204,21 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(const __grid_constant
     ForwardMemory& m = *reinterpret_cast<ForwardMemory*>(memory);
     const Samples& s = step.samples;
     const int count = *s.kept;
-    if (static_cast<int>(blockIdx.x) * kTile >= count) return;
+    if (static_cast<int>(blockIdx.x) * kColourTile >= count) return;
     load_weights(m.weights, step.network);
     clear_padding(m.inputs);
     const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
     const int g = lane / 4, t = lane % 4;
     __half* hidden = m.hidden + warp * 16 * kHiddenRow;
-    for (int first = static_cast<int>(blockIdx.x) * kTile; first < count;
-         first += static_cast<int>(gridDim.x) * kTile) {
+    for (int first = static_cast<int>(blockIdx.x) * kColourTile; first < count;
+         first += static_cast<int>(gridDim.x) * kColourTile) {
         __syncthreads();
         load_inputs(m.inputs, s, first, count);
         __syncthreads();
         float sums[kHiddenTiles][4];
         clear(sums);
-        multiply_rows<kPaddedInputs / 16, kHiddenTiles, kInputRow, kInputRow>(sums, m.inputs + warp * 16 * kInputRow,
-                                                                              m.weights.weight1);
+        multiply_rows<kPaddedInputs / 16, kHiddenTiles, kColourInputRow, kColourInputRow>(
+            sums, m.inputs + warp * 16 * kColourInputRow, m.weights.weight1);
         store_hidden(hidden, sums, nullptr);
         __syncwarp();
         clear(sums);
@@ -253,7 +253,7 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(const __grid_constan
     const int g = lane / 4, t = lane % 4;
     load_weights(m.weights, step.network);
     clear_padding(m.inputs);
-    for (int i = thread; i < kTile * kOutputRow; i += kThreads) m.outputs[i] = __float2half(0.0f);
+    for (int i = thread; i < kColourTile * kOutputRow; i += kThreads) m.outputs[i] = __float2half(0.0f);
 
     constexpr int kInputTiles = kPaddedInputs / 8;
     float to_weight1[kInputTiles][4], to_weight2[kHiddenTiles][4], to_weight3[2][4];
@@ -261,11 +261,11 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(const __grid_constan
     clear(to_weight2);
     clear(to_weight3);
     float to_bias2 = 0, to_bias3 = 0;
-    for (int first = static_cast<int>(blockIdx.x) * kTile; first < count;
-         first += static_cast<int>(gridDim.x) * kTile) {
+    for (int first = static_cast<int>(blockIdx.x) * kColourTile; first < count;
+         first += static_cast<int>(gridDim.x) * kColourTile) {
         __syncthreads();
         load_inputs(m.inputs, s, first, count);
-        for (int i = thread; i < kTile; i += kThreads) {
+        for (int i = thread; i < kColourTile; i += kThreads) {
             const float4 c = first + i < count ? s.colour[first + i] : float4{0, 0, 0, 0};
             store_halves(m.outputs + i * kOutputRow, {to_range(c.x), to_range(c.y), to_range(c.z), 0});
         }
@@ -276,8 +276,8 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(const __grid_constan
         {
             float sums[kHiddenTiles][4];
             clear(sums);
-            multiply_rows<kPaddedInputs / 16, kHiddenTiles, kInputRow, kInputRow>(
-                sums, m.inputs + warp * 16 * kInputRow, m.weights.weight1);
+            multiply_rows<kPaddedInputs / 16, kHiddenTiles, kColourInputRow, kColourInputRow>(
+                sums, m.inputs + warp * 16 * kColourInputRow, m.weights.weight1);
             store_hidden(hidden1, sums, nullptr);
             __syncwarp();
             clear(sums);
@@ -294,11 +294,11 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(const __grid_constan
         multiply_over_samples<kHiddenTiles, kHiddenRow, kHiddenRow>(to_weight2, m.gradient2 + warp * 16, m.hidden1);
         {
             const int column = thread % kHidden, half = thread / kHidden;
-            for (int i = half * (kTile / 2); i < (half + 1) * (kTile / 2); ++i) {
+            for (int i = half * (kColourTile / 2); i < (half + 1) * (kColourTile / 2); ++i) {
                 to_bias2 += __half2float(m.gradient2[i * kHiddenRow + column]);
             }
             if (thread < 3) {
-                for (int i = 0; i < kTile; ++i) to_bias3 += __half2float(m.outputs[i * kOutputRow + thread]);
+                for (int i = 0; i < kColourTile; ++i) to_bias3 += __half2float(m.outputs[i * kOutputRow + thread]);
             }
         }
         __syncthreads();
@@ -311,7 +311,7 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(const __grid_constan
         __syncwarp();
         float to_features[2][4];
         clear(to_features);
-        multiply<kHidden / 16, 2, kHiddenRow, kInputRow>(to_features, hidden2, m.weights.weight1);
+        multiply<kHidden / 16, 2, kHiddenRow, kColourInputRow>(to_features, hidden2, m.weights.weight1);
         const float unit = 1 / step.gradient_scale;
 #pragma unroll
         for (int n = 0; n < 2; ++n) {
@@ -326,7 +326,7 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(const __grid_constan
             }
         }
         __syncthreads();
-        multiply_over_samples<kInputTiles, kHiddenRow, kInputRow>(to_weight1, m.hidden2 + warp * 16, m.inputs);
+        multiply_over_samples<kInputTiles, kHiddenRow, kColourInputRow>(to_weight1, m.hidden2 + warp * 16, m.inputs);
     }
 
     float* partial = step.network.partial + int64_t{blockIdx.x} * kNetworkNumbers;
