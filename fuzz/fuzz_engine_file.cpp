@@ -5,12 +5,11 @@
 // A mutated file rarely keeps its checksum, which would hide everything that is checked after it: so the plan and the
 // calibration are also read alone, from the same bytes.
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <sanitizer/allocator_interface.h>
 
+#include "fuzz/live_memory.h"
 #include "stipple/core/parallel.h"
 #include "stipple/engine/engine_file.h"
 #include "stipple/engine/file/plan_json.h"
@@ -25,22 +24,6 @@ using namespace stipple;
     std::abort();
 }
 
-std::atomic<int64_t> g_live{0}, g_peak{0};
-std::atomic<bool> g_counting{false};
-
-void on_malloc(const volatile void*, size_t size) {
-    if (!g_counting) return;
-    const int64_t live = g_live += static_cast<int64_t>(size);
-    int64_t peak = g_peak;
-    while (live > peak && !g_peak.compare_exchange_weak(peak, live)) {
-    }
-}
-
-void on_free(const volatile void* memory) {
-    if (g_counting && memory)
-        g_live -= static_cast<int64_t>(__sanitizer_get_allocated_size(const_cast<const void*>(memory)));
-}
-
 engine::EngineFile parse(const uint8_t* data, size_t size) {
     io::MemorySource source({reinterpret_cast<const std::byte*>(data), size});
     io::ByteReader reader(source);
@@ -50,8 +33,7 @@ engine::EngineFile parse(const uint8_t* data, size_t size) {
 /// Runs `work`, which may refuse its input as the contract allows.
 template <class Work>
 void guarded(size_t size, Work work) {
-    g_live = g_peak = 0;
-    g_counting = true;
+    fuzz::start_counting();
     try {
         work();
     } catch (const Error& error) {
@@ -60,13 +42,13 @@ void guarded(size_t size, Work work) {
             fail(error.what());
         if (std::strchr(error.what(), '\n')) fail("an error of several lines");
     }
-    g_counting = false;
-    if (g_peak > static_cast<int64_t>(64 * size + (size_t{1} << 20))) fail("too much memory");
+    fuzz::stop_counting();
+    if (fuzz::took_too_much(size)) fail("too much memory");
 }
 
 void run_file(const uint8_t* data, size_t size) {
     const engine::EngineFile file = parse(data, size);
-    g_counting = false;
+    fuzz::stop_counting();
     MemorySink first, second;
     engine::write_engine(file, first);
     engine::write_engine(parse(reinterpret_cast<const uint8_t*>(first.bytes().data()), first.bytes().size()), second);
@@ -75,7 +57,7 @@ void run_file(const uint8_t* data, size_t size) {
 
 void run_plan(std::string_view text) {
     engine::Program program = engine::parse_plan(text);
-    g_counting = false;  // writing is for programs of our own
+    fuzz::stop_counting();  // writing is for programs of our own
     if (engine::plan_json(engine::parse_plan(engine::plan_json(program))) != engine::plan_json(program))
         fail("round trip of a plan");
     engine::validate(program);
@@ -85,7 +67,7 @@ void run_plan(std::string_view text) {
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
     set_threads(1);
-    __sanitizer_install_malloc_and_free_hooks(on_malloc, on_free);
+    fuzz::install_counters();
     return 0;
 }
 

@@ -8,13 +8,12 @@
 
 #include <zlib.h>
 
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <sanitizer/allocator_interface.h>
 
+#include "fuzz/live_memory.h"
 #include "stipple/core/parallel.h"
 #include "stipple/data/packed.h"
 #include "stipple/data/packed/block.h"
@@ -37,22 +36,6 @@ std::string g_parser;
 [[noreturn]] void fail(const char* what) {
     std::fprintf(stderr, "fuzz_%s: %s\n", g_parser.c_str(), what);
     std::abort();
-}
-
-std::atomic<int64_t> g_live{0}, g_peak{0};
-std::atomic<bool> g_counting{false};
-
-void on_malloc(const volatile void*, size_t size) {
-    if (!g_counting) return;
-    const int64_t live = g_live += static_cast<int64_t>(size);
-    int64_t peak = g_peak;
-    while (live > peak && !g_peak.compare_exchange_weak(peak, live)) {
-    }
-}
-
-void on_free(const volatile void* memory) {
-    if (g_counting && memory)
-        g_live -= static_cast<int64_t>(__sanitizer_get_allocated_size(const_cast<const void*>(memory)));
 }
 
 /// Small enough that a compressed input cannot slow the fuzzer down.
@@ -100,7 +83,7 @@ void run_geometry(const uint8_t* data, size_t size) {
     };
     const Mesh mesh = parse_bytes(data, size, parse);
     validate(mesh);
-    g_counting = false;
+    fuzz::stop_counting();
     // .npz holds everything: what any parser returns must come back from it bit for bit.
     MemorySink sink;
     io::Warnings warnings;
@@ -125,7 +108,7 @@ void run_geometry(const uint8_t* data, size_t size) {
 void run_tensors(const uint8_t* data, size_t size) {
     const io::TensorFile file =
         parse_bytes(data, size, [](io::ByteReader& reader) { return io::parse_safetensors(reader); });
-    g_counting = false;
+    fuzz::stop_counting();
     MemorySink sink;
     io::write_safetensors(file, sink);
     const io::TensorFile again = parse_bytes(reinterpret_cast<const uint8_t*>(sink.bytes().data()), sink.bytes().size(),
@@ -144,7 +127,7 @@ void run_events(const uint8_t* data, size_t size) {
     const io::EventFile file = parse_bytes(data, size, io::parse_events);
     if (file.whole_bytes > static_cast<int64_t>(size)) fail("more bytes than there are");
     if (file.damage.empty() && file.whole_bytes != static_cast<int64_t>(size)) fail("bytes that nobody reports");
-    g_counting = false;
+    fuzz::stop_counting();
     std::vector<std::byte> written;
     for (const io::Event& event : file.events) {
         const std::vector<std::byte> record = io::event_record(event);
@@ -185,7 +168,7 @@ void run_examples(const uint8_t* data, size_t size) {
 /// Weights as float32 come back, and what int8 rows made of them stays.
 void run_weights(const uint8_t* data, size_t size) {
     const network::Weights weights = parse_bytes(data, size, network::parse_weights);
-    g_counting = false;
+    fuzz::stop_counting();
     const auto written = [](const network::Weights& content, network::WeightStorage storage) {
         MemorySink sink;
         network::write_weights(content, storage, sink);
@@ -212,7 +195,7 @@ void run_model(const uint8_t* data, size_t size) {
     const auto name = weights.metadata.find("stipple.model");
     if (name == weights.metadata.end()) return;
     const network::Network network = models::build_model(name->second, config);
-    g_counting = false;
+    fuzz::stop_counting();
     network::validate(network);
     // What was built says in its configuration how to build it again.
     if (network::to_text(models::build_model(network.name, network.config)) != network::to_text(network))
@@ -225,7 +208,7 @@ void run_image(const uint8_t* data, size_t size) {
         return g_parser == "png" ? io::parse_png(reader) : io::parse_jpeg(reader);
     });
     if (image.width() < 1 || image.height() < 1) fail("an empty picture was returned");
-    g_counting = false;
+    fuzz::stop_counting();
     MemorySink sink;
     io::write_png(image, sink);
     const Image again = parse_bytes(reinterpret_cast<const uint8_t*>(sink.bytes().data()), sink.bytes().size(),
@@ -269,7 +252,7 @@ void run_colmap(const uint8_t* data, size_t size) {
         return model;
     };
     const io::ColmapModel model = parse_bytes(data, size, parse);
-    g_counting = false;
+    fuzz::stop_counting();
     for (const io::ColmapImage& image : model.images)
         for (const double number : io::pose_of(image))
             if (!std::isfinite(number)) fail("a pose that is not finite");
@@ -330,13 +313,12 @@ extern "C" int LLVMFuzzerInitialize(int*, char*** arguments) {
         fail("the program's name tells no parser");
     g_parser = program.substr(name + 5);
     set_threads(1);
-    __sanitizer_install_malloc_and_free_hooks(on_malloc, on_free);
+    fuzz::install_counters();
     return 0;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    g_live = g_peak = 0;
-    g_counting = true;
+    fuzz::start_counting();
     try {
         if (g_parser == "safetensors")
             run_tensors(data, size);
@@ -368,9 +350,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         }
         if (std::strchr(error.what(), '\n')) fail("an error of several lines");
     }
-    g_counting = false;
-    if (!is_compressed(data, size) && g_peak > static_cast<int64_t>(64 * size + (size_t{1} << 20))) {
-        std::fprintf(stderr, "peak %lld bytes for %zu\n", static_cast<long long>(g_peak), size);
+    fuzz::stop_counting();
+    if (!is_compressed(data, size) && fuzz::took_too_much(size)) {
+        std::fprintf(stderr, "peak %lld bytes for %zu\n", static_cast<long long>(fuzz::g_peak), size);
         fail("too much memory");
     }
     return 0;
