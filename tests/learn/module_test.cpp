@@ -12,6 +12,7 @@
 #include "stipple/models/registry.h"
 #include "stipple/network/builder.h"
 #include "tests/learn/learn.h"
+#include "tests/support/margin.h"
 #include "tests/support/reference_classifier.h"
 #include "tests/support/reference_random.h"
 #include "tests/support/reference_weights.h"
@@ -271,7 +272,7 @@ Network edge_classifier(int64_t classes) {
 
 TEST(LearnModule, ANetworkOfNoRegistryLearnsShapes) {
     const Network network = edge_classifier(test::kShapes);
-    Module module(network, network::initial_weights(network, 1));
+    Module module(network, network::initial_weights(network, 1 + test::trial()));
     const auto accuracy_of = [&](uint64_t seed) {
         const test::ShapeClouds clouds = test::shape_clouds(200, 48, seed);
         const torch::NoGradGuard no_gradients;
@@ -282,10 +283,11 @@ TEST(LearnModule, ANetworkOfNoRegistryLearnsShapes) {
             .mean()
             .item<double>();
     };
-    const double before = accuracy_of(1000);
+    const uint64_t first_shapes = 10000 * test::trial();
+    const double before = accuracy_of(first_shapes + 1000);
     torch::optim::Adam adam(module.trained(), torch::optim::AdamOptions(2e-3));
     for (int64_t step = 0; step < 120; ++step) {
-        const test::ShapeClouds clouds = test::shape_clouds(40, 48, static_cast<uint64_t>(step));
+        const test::ShapeClouds clouds = test::shape_clouds(40, 48, first_shapes + static_cast<uint64_t>(step));
         const torch::Tensor points = torch::from_blob(const_cast<float*>(clouds.points.data()), {40 * 48, 3}).clone();
         const torch::Tensor labels = torch::tensor(std::vector<int64_t>(clouds.labels.begin(), clouds.labels.end()));
         adam.zero_grad();
@@ -294,8 +296,8 @@ TEST(LearnModule, ANetworkOfNoRegistryLearnsShapes) {
         torch::nn::functional::cross_entropy(scores, labels).backward();
         adam.step();
     }
-    EXPECT_LT(before, 0.3);
-    EXPECT_GT(accuracy_of(1000), 0.6);  // of ten classes: 20 deviations above chance
+    EXPECT_BELOW(before, 0.3);
+    EXPECT_ABOVE(accuracy_of(first_shapes + 1000), 0.6);  // of ten classes: 20 deviations above chance
 }
 
 TEST(LearnModule, WeightsGoInAndComeOut) {

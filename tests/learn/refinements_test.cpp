@@ -11,6 +11,7 @@
 #include "stipple/learn/upsampling/upsampling.h"
 #include "stipple/models/registry.h"
 #include "tests/learn/solid_patches.h"
+#include "tests/support/margin.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stipple::learn {
@@ -151,10 +152,10 @@ RefinementRun run_refinement(const Recipe& recipe) {
 
 TEST(LearnMatching, LearnsToFindSurfacesItHasNotSeen) {
     const RefinementRun run = run_refinement(small_refinement("matching"));
-    EXPECT_GT(run.scores.at("validation_gain"), run.gain_at_first + 0.03);
-    EXPECT_GT(run.scores.at("validation_gain"), 0.03);
-    EXPECT_LT(run.scores.at("velocity"), 0.88 * run.scores.at("distance_before"));  // a velocity of 0: 0.95
-    EXPECT_LT(run.scores.at("distance_after"), 0.45 * run.scores.at("distance_before"));
+    EXPECT_ABOVE(run.scores.at("validation_gain"), run.gain_at_first + 0.03);
+    EXPECT_ABOVE(run.scores.at("validation_gain"), 0.03);
+    EXPECT_BELOW(run.scores.at("velocity"), 0.88 * run.scores.at("distance_before"));  // a velocity of 0: 0.95
+    EXPECT_BELOW(run.scores.at("distance_after"), 0.45 * run.scores.at("distance_before"));
     EXPECT_EQ(run.model.network.config.at("refinement"), "matching");
     EXPECT_EQ(run.model.weights.metadata.at("stipple.unit"), "spacing");
 }
@@ -165,14 +166,14 @@ TEST(LearnMatching, HasASecondStage) {
     recipe.data.items = 8;
     recipe.run.epochs = 1;
     const RefinementRun run = run_refinement(recipe);
-    EXPECT_GT(run.scores.at("loss"), run.scores.at("velocity") + 0.1 * run.scores.at("uncertainty"));
+    EXPECT_ABOVE(run.scores.at("loss"), run.scores.at("velocity") + 0.1 * run.scores.at("uncertainty"));
 }
 
 TEST(LearnDistances, LearnsToFindSurfacesItHasNotSeen) {
     const RefinementRun run = run_refinement(small_refinement("descent"));
-    EXPECT_GT(run.scores.at("validation_gain"), run.gain_at_first + 0.05);
-    EXPECT_GT(run.scores.at("validation_gain"), 0.05);
-    EXPECT_LT(run.scores.at("distance_error"), 0.6 * run.scores.at("distance_before"));
+    EXPECT_ABOVE(run.scores.at("validation_gain"), run.gain_at_first + 0.05);
+    EXPECT_ABOVE(run.scores.at("validation_gain"), 0.05);
+    EXPECT_BELOW(run.scores.at("distance_error"), 0.6 * run.scores.at("distance_before"));
     EXPECT_EQ(run.model.network.config.at("refinement"), "descent");
 }
 

@@ -22,6 +22,7 @@
 #include "tests/learn/small_shapes.h"
 #include "tests/learn/thread_group.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/margin.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stipple::learn {
@@ -170,7 +171,7 @@ TEST(LearnSampling, FoldedNormsChangeNothing) {
 
 TEST(LearnSampling, ASamplerLearnsForAFrozenClassifier) {
     const test::TemporaryFolder folder(test::Where::memory);
-    const LabelData data = small_shapes(96);
+    const LabelData data = small_shapes(72, 96);
     const std::string classifier = small_classifier(folder, data);
     const std::string before = test::read_file(classifier);
     Recipe recipe = shape_recipe("sampling", "samplenet",
@@ -183,13 +184,13 @@ TEST(LearnSampling, ASamplerLearnsForAFrozenClassifier) {
     const std::unique_ptr<Objective> objective = make_shape_objective(recipe, data);
     EXPECT_EQ(objective->items(), 72);
     const Trained trained = train_small(recipe, *objective, folder / "run");
-    EXPECT_GT(trained.scores.at("validation_accuracy"), 0.5);  // of 8 sampled points; chance is a third
+    EXPECT_ABOVE(trained.scores.at("validation_accuracy"), 0.5);  // of 8 sampled points; chance is a third
     const std::vector<double> losses = test::logged(folder / "run", "epoch", "task_loss");
     ASSERT_EQ(losses.size(), 15u);
-    EXPECT_LT(losses.back(), 0.7 * losses.front());
+    EXPECT_BELOW(losses.back(), 0.7 * losses.front());
     EXPECT_EQ(trained.scores.count("validation_soft_accuracy"), 1u);
     EXPECT_EQ(trained.scores.count("validation_accuracy_4"), 1u);
-    EXPECT_LT(trained.scores.at("sigma"), 1);
+    EXPECT_BELOW(trained.scores.at("sigma"), 1);
     EXPECT_EQ(test::read_file(classifier), before);
 
     // What was trained samples: by the engine, any count.
@@ -221,7 +222,7 @@ TEST(LearnSampling, MatchedPointsAreThoseOfTheSampler) {
 
 TEST(LearnSampling, PcrNetLearnsTheRotation) {
     const test::TemporaryFolder folder(test::Where::memory);
-    const LabelData data = small_shapes(64);
+    const LabelData data = small_shapes(48, 96);
     Recipe recipe = shape_recipe("registration", "pcrnet", {{"features", "128"}, {"hidden", "128"}});
     recipe.pose.angle = 20;
     recipe.run.epochs = 40;
@@ -231,7 +232,7 @@ TEST(LearnSampling, PcrNetLearnsTheRotation) {
                                              torch::eye(3).expand({500, 3, 3}))
                                  .mean()
                                  .item<double>();
-    EXPECT_LT(trained.scores.at("validation_rotation_error"), untrained);
+    EXPECT_BELOW(trained.scores.at("validation_rotation_error"), untrained);
     EXPECT_NEAR(trained.scores.at("validation_score"), -trained.scores.at("validation_rotation_error"), 1e-9);
 
     // A sampler for it: a few steps, both clouds sampled.
@@ -244,13 +245,13 @@ TEST(LearnSampling, PcrNetLearnsTheRotation) {
     of_sampler.run.epochs = 2;
     const std::unique_ptr<Objective> sampling = make_shape_objective(of_sampler, data);
     const Trained sampler = train_small(of_sampler, *sampling, folder / "sampler");
-    EXPECT_GT(sampler.scores.at("validation_rotation_error"), 0);
-    EXPECT_LT(sampler.scores.at("validation_rotation_error"), 90);
+    EXPECT_ABOVE(sampler.scores.at("validation_rotation_error"), 0);
+    EXPECT_BELOW(sampler.scores.at("validation_rotation_error"), 90);
 }
 
 TEST(LearnSampling, RanksDrawWhatOneProcessWould) {
     // A PCRNet has no batch norms and its loss is a mean over pairs: only what is drawn could differ.
-    const LabelData data = small_shapes(16);
+    const LabelData data = small_shapes(12, 4);
     const Recipe recipe = shape_recipe("registration", "pcrnet", {{"features", "32"}, {"hidden", "32"}});
     const auto loss_of = [&](const std::vector<int64_t>& items, ProcessGroup* group) {
         const std::unique_ptr<Objective> objective = make_shape_objective(recipe, data);
@@ -272,12 +273,12 @@ TEST(LearnSampling, RanksDrawWhatOneProcessWould) {
 
 TEST(LearnSampling, AnAutoencoderLearnsAndASamplerForIt) {
     const test::TemporaryFolder folder(test::Where::memory);
-    const LabelData data = small_shapes(32);
+    const LabelData data = small_shapes(24, 24);
     Recipe recipe = shape_recipe("reconstruction", "autoencoder", {{"count", std::to_string(kShapePoints)}});
     recipe.run.epochs = 30;
     const std::unique_ptr<Objective> objective = make_shape_objective(recipe, data);
     const Trained trained = train_small(recipe, *objective, folder / "run");
-    EXPECT_LT(trained.scores.at("chamfer"), 0.12);  // all points at 0 are some 0.6 away, squared and both ways
+    EXPECT_BELOW(trained.scores.at("chamfer"), 0.12);  // all points at 0 are some 0.6 away, squared and both ways
 
     Recipe of_sampler =
         shape_recipe("sampling", "samplenet",
@@ -286,13 +287,13 @@ TEST(LearnSampling, AnAutoencoderLearnsAndASamplerForIt) {
     of_sampler.run.epochs = 10;
     const std::unique_ptr<Objective> sampling = make_shape_objective(of_sampler, data);
     const Trained sampler = train_small(of_sampler, *sampling, folder / "sampler");
-    EXPECT_GT(sampler.scores.at("validation_nre"), 0.9);
-    EXPECT_LT(sampler.scores.at("validation_nre"), 10);
+    EXPECT_ABOVE(sampler.scores.at("validation_nre"), 0.9);
+    EXPECT_BELOW(sampler.scores.at("validation_nre"), 10);
 }
 
 TEST(LearnSampling, AnAutoencoderTellsWhatItCannotRebuild) {
     const test::TemporaryFolder folder(test::Where::memory);
-    LabelData data = small_shapes(48);
+    LabelData data = small_shapes(36, 12);
     std::erase_if(data.train, [&](int64_t item) { return data.set.labels[static_cast<size_t>(item)] == 2; });
     Recipe recipe = shape_recipe("reconstruction", "autoencoder", {{"count", std::to_string(kShapePoints)}});
     recipe.run.confidence = true;
@@ -309,7 +310,7 @@ TEST(LearnSampling, AnAutoencoderTellsWhatItCannotRebuild) {
 
 TEST(LearnSampling, NetworksThatDoNotFitAreRefused) {
     const test::TemporaryFolder folder(test::Where::memory);
-    const LabelData data = small_shapes(16);
+    const LabelData data = small_shapes(12, 4);
     const std::string points = std::to_string(kShapePoints);
     const std::string ten =
         random_weights_file(folder / "ten.safetensors", "pointnet-classifier",

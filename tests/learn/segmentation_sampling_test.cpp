@@ -13,6 +13,7 @@
 #include "tests/learn/learn.h"
 #include "tests/learn/small_shapes.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/margin.h"
 
 namespace stipple::learn {
 namespace {
@@ -44,7 +45,7 @@ Recipe segmentation_sampler(const std::string& model, const std::string& network
 
 TEST(LearnSegmentationSampling, LossAndScoreAreThoseOfTheNearestPointsLabels) {
     const test::TemporaryFolder folder(test::Where::memory);
-    const LabelData data = small_shapes(16);
+    const LabelData data = small_shapes(12, 4);
     const std::string network =
         random_weights_file(folder / "parts.safetensors", "pointnet-part-segmenter",
                             with_options(kNoTransforms, {{"classes", "6"}, {"categories", "3"}, {"width", "64"}}));
@@ -100,8 +101,8 @@ TEST(LearnSegmentationSampling, LossAndScoreAreThoseOfTheNearestPointsLabels) {
 TEST(LearnSegmentationSampling, SamplersLearnForAFrozenSegmenter) {
     const test::TemporaryFolder folder(test::Where::memory);
     // Near the middle labels are anybody's guess: who samples well stays away from there.
-    LabelData data = small_shapes(64);
-    const Rng coin(7);
+    LabelData data = small_shapes(48, 96);
+    const Rng coin(7 + test::trial());
     for (size_t i = 0; i < data.set.parts.size(); ++i)
         if (std::abs(data.set.clouds.points[3 * i + 2]) < 0.2f && coin.uniform(i) < 0.5f) data.set.parts[i] ^= 1;
     Recipe recipe =
@@ -109,7 +110,7 @@ TEST(LearnSegmentationSampling, SamplersLearnForAFrozenSegmenter) {
     recipe.run.epochs = 12;
     const std::unique_ptr<Objective> objective = make_label_objective(recipe, data);
     const Trained segmenter = train_small(recipe, *objective, folder / "segmenter");
-    EXPECT_GT(segmenter.scores.at("validation_accuracy"), 0.7);
+    EXPECT_ABOVE(segmenter.scores.at("validation_accuracy"), 0.7);
     for (const std::string model : {"samplenet", "gumbel-subset"}) {
         Recipe of_sampler = segmentation_sampler(model, segmenter.weights, 8);
         of_sampler.options["progressive"] = "true";
@@ -119,8 +120,8 @@ TEST(LearnSegmentationSampling, SamplersLearnForAFrozenSegmenter) {
         const std::unique_ptr<Objective> sampling = make_shape_objective(of_sampler, data);
         const Trained trained = train_small(of_sampler, *sampling, folder / model);
         const std::vector<double> losses = test::logged(folder / model, "epoch", "loss");
-        EXPECT_LT(losses.back(), losses.front()) << model;
-        EXPECT_GT(trained.scores.at("validation_accuracy"), score_of_random(of_sampler, data, 8)) << model;
+        EXPECT_BELOW(losses.back(), losses.front()) << model;
+        EXPECT_ABOVE(trained.scores.at("validation_accuracy"), score_of_random(of_sampler, data, 8)) << model;
         EXPECT_EQ(trained.scores.count("validation_accuracy_4"), 1u);
     }
 }
@@ -128,7 +129,7 @@ TEST(LearnSegmentationSampling, SamplersLearnForAFrozenSegmenter) {
 TEST(LearnSegmentationSampling, LabelsStayWithTheirPointsInRandomSubsets) {
     // A segmenter of the toy's own: its first part below z = 0, its second above. Only right labels give a small loss.
     const test::TemporaryFolder folder(test::Where::memory);
-    LabelData data = small_shapes(24);
+    LabelData data = small_shapes(18, 18);
     const auto of_boxes = [&](std::vector<int64_t>& items) {
         std::erase_if(items, [&](int64_t item) { return data.set.labels[static_cast<size_t>(item)] != 1; });
     };
@@ -138,7 +139,7 @@ TEST(LearnSegmentationSampling, LabelsStayWithTheirPointsInRandomSubsets) {
     recipe.run.batch = 3;
     const std::unique_ptr<Objective> objective = make_label_objective(recipe, data);
     const Trained segmenter = train_small(recipe, *objective, folder / "segmenter");
-    ASSERT_GT(segmenter.scores.at("validation_accuracy"), 0.9);
+    EXPECT_ABOVE(segmenter.scores.at("validation_accuracy"), 0.9);
     Recipe of_sampler = segmentation_sampler("gumbel-subset", segmenter.weights, 12);
     of_sampler.options["points"] = "40";
     of_sampler.data.points = 40;  // of 64
@@ -149,13 +150,13 @@ TEST(LearnSegmentationSampling, LabelsStayWithTheirPointsInRandomSubsets) {
     of_sampler.run.batch = 3;
     const std::unique_ptr<Objective> sampling = make_shape_objective(of_sampler, data);
     const Trained trained = train_small(of_sampler, *sampling, folder / "sampler");
-    EXPECT_GT(trained.scores.at("validation_accuracy"), 0.8);  // labels that went astray would be right by half
-    EXPECT_LT(trained.scores.at("task_loss"), 0.5);
+    EXPECT_ABOVE(trained.scores.at("validation_accuracy"), 0.8);  // labels that went astray would be right by half
+    EXPECT_BELOW(trained.scores.at("task_loss"), 0.5);
 }
 
 TEST(LearnSegmentationSampling, NetworksThatDoNotFitAreRefused) {
     const test::TemporaryFolder folder(test::Where::memory);
-    LabelData data = small_shapes(16);
+    LabelData data = small_shapes(12, 4);
     const auto refuse = [&](const std::string& network, const char* message) {
         EXPECT_ERROR(make_shape_objective(segmentation_sampler("samplenet", network, 8), data), bad_config, message);
     };

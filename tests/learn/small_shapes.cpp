@@ -9,6 +9,7 @@
 #include "stipple/learn/labels/labels.h"
 #include "stipple/learn/sampling/shape_tasks.h"
 #include "stipple/models/registry.h"
+#include "tests/support/margin.h"
 
 namespace stipple::test {
 
@@ -17,13 +18,13 @@ using learn::Objective;
 using learn::OptimizerKind;
 using learn::Recipe;
 
-LabelData small_shapes(int64_t items) {
+LabelData small_shapes(int64_t trained_on, int64_t held_out) {
     LabelData data;
     data.set.classes = {"ellipsoid", "box", "slabs"};
     for (int64_t c = 0; c < 3; ++c)
         data.set.categories.push_back({data.set.classes[static_cast<size_t>(c)], 2 * c, 2 * c + 2});
-    for (int64_t item = 0; item < items; ++item) {
-        const Rng rng(3, static_cast<uint64_t>(item));
+    for (int64_t item = 0; item < trained_on + held_out; ++item) {
+        const Rng rng(3 + trial(), static_cast<uint64_t>(item));
         const int64_t label = item % 3;
         const float half[3] = {0.5f + 0.3f * rng.uniform(0), 0.5f + 0.3f * rng.uniform(1),
                                0.3f + 0.3f * rng.uniform(2)};
@@ -44,7 +45,7 @@ LabelData small_shapes(int64_t items) {
         }
         data.set.clouds.offsets.push_back(kShapePoints * (item + 1));
         data.set.labels.push_back(static_cast<int32_t>(label));
-        (item % 4 == 3 ? data.held_out : data.train).push_back(item);
+        (item < trained_on ? data.train : data.held_out).push_back(item);
     }
     return data;
 }
@@ -66,6 +67,7 @@ Recipe shape_recipe(const std::string& task, const std::string& model, std::map<
     recipe.run.storage = "f32";
     recipe.run.loader_threads = 1;
     recipe.run.confidence = false;
+    recipe.run.seed = trial();
     return recipe;
 }
 
@@ -91,7 +93,7 @@ std::string small_classifier(const TemporaryFolder& folder, const LabelData& dat
     recipe.run.epochs = 8;
     const std::unique_ptr<Objective> objective = learn::make_label_objective(recipe, data);
     const Trained trained = train_small(recipe, *objective, folder / "classifier");
-    EXPECT_GT(trained.scores.at("validation_accuracy"), 0.8);
+    EXPECT_ABOVE(trained.scores.at("validation_accuracy"), 0.8);
     return trained.weights;
 }
 
@@ -117,7 +119,7 @@ double score_of_random(const Recipe& recipe, const LabelData& data, int64_t size
     const learn::ShapeBatch batch = held_out_batch(data);
     double sum = 0;
     constexpr int kDraws = 10;
-    torch::manual_seed(1);
+    torch::manual_seed(1 + trial());
     for (int draw = 0; draw < kDraws; ++draw) {
         const torch::Tensor order = std::get<1>(torch::rand({batch.count, kShapePoints}).sort(1)).slice(1, 0, size);
         const torch::Tensor rows = (order + torch::arange(batch.count).unsqueeze(1) * kShapePoints).reshape({-1});

@@ -14,10 +14,12 @@ namespace stipple::test {
 
 constexpr int64_t kShapePoints = 64;
 
-/// Three kinds of shapes, stretched at random: ellipsoids, boxes and two slabs. Every fourth is held out. Each kind is
-/// a category of two parts as well, 2 c below z = 0 and 2 c + 1 above.
-learn::LabelData small_shapes(int64_t items);
+/// Three kinds of shapes, stretched at random: ellipsoids, boxes and two slabs. The first ones are trained on, the others
+/// are held out: scores are means over them, so that a test which asserts a score wants many. Each kind is a category of
+/// two parts as well, 2 c below z = 0 and 2 c + 1 above. Other trials get other shapes.
+learn::LabelData small_shapes(int64_t trained_on, int64_t held_out);
 
+/// The seed is that of the trial.
 learn::Recipe shape_recipe(const std::string& task, const std::string& model,
                            std::map<std::string, std::string> options);
 

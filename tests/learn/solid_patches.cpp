@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include "stipple/geometry/primitives.h"
+#include "tests/support/margin.h"
 
 namespace stipple::test {
 
@@ -73,6 +74,7 @@ Recipe small_upsampler() {
     recipe.run.average_decay = 0.9;
     recipe.run.storage = "f32";
     recipe.run.loader_threads = 1;
+    recipe.run.seed = trial();
     return recipe;
 }
 

@@ -4,6 +4,7 @@
 
 #include "stipple/learn/losses.h"
 #include "stipple/network/builder.h"
+#include "tests/support/margin.h"
 #include "tests/support/reference_classifier.h"
 
 namespace stipple::test {
@@ -14,7 +15,7 @@ constexpr int64_t kToyPoints = 32;
 }  // namespace
 
 ToyObjective::ToyObjective(int64_t items) : items_(items) {
-    ShapeClouds clouds = shape_clouds(items, kToyPoints, 7);
+    ShapeClouds clouds = shape_clouds(items, kToyPoints, 7 + trial());
     points_.assign(clouds.points.data(), clouds.points.data() + items * kToyPoints * 3);
     labels_.assign(clouds.labels.begin(), clouds.labels.end());
 }
@@ -83,6 +84,7 @@ learn::Recipe toy_recipe() {
     recipe.run.log_every = 1;
     recipe.run.storage = "f32";
     recipe.run.loader_threads = 1;
+    recipe.run.seed = trial();
     return recipe;
 }
 

@@ -16,6 +16,7 @@
 #include "stipple/models/registry.h"
 #include "tests/learn/solid_patches.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/margin.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stipple::learn {
@@ -157,14 +158,14 @@ TEST(LearnUpsampling, LearnsToFindSurfacesItHasNotSeen) {
     EXPECT_EQ(report.steps, recipe.run.epochs * 50);
     const std::map<std::string, double> scores(report.scores.begin(), report.scores.end());
     const std::map<std::string, double> first(at_first.begin(), at_first.end());
-    EXPECT_GT(scores.at("validation_gain"), first.at("validation_gain") + 0.3);
+    EXPECT_ABOVE(scores.at("validation_gain"), first.at("validation_gain") + 0.3);
     for (const char* kind : {"uniform", "random", "noisy"}) {
         const std::string name = std::string("validation_distance_") + kind;
-        EXPECT_LT(scores.at(name), 0.9 * first.at(name)) << kind;
+        EXPECT_BELOW(scores.at(name), 0.9 * first.at(name)) << kind;
         const std::string gain = std::string("validation_gain_") + kind;  // of the same patches
         EXPECT_NEAR(scores.at(name) / (1 - scores.at(gain)), first.at(name) / (1 - first.at(gain)), 1e-9);
     }
-    EXPECT_LT(scores.at("distance_after"), scores.at("distance_before"));
+    EXPECT_BELOW(scores.at("distance_after"), scores.at("distance_before"));
 
     const models::Model model = models::load_model(report.weights);
     EXPECT_EQ(model.weights.metadata.at("stipple.task"), "upsampling");
