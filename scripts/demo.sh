@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
 # make demo: from a fresh clone to a sparse scan made dense, a converted, described and drawn one, and to shapes that are
 # recognised and taken apart.
+#   scripts/demo.sh [PROGRAM]   PROGRAM: a stipple that is built already; without it the release preset is
 set -euo pipefail
 cd "$(dirname "$0")/.."
 begin=$SECONDS
-scripts/bootstrap.sh build
-echo "demo: building the program into build/release"
-mkdir -p build
-if ! { cmake --preset release && cmake --build --preset release -j "$(nproc)"; } >build/demo.log 2>&1; then
-    tail -30 build/demo.log >&2
-    echo "demo: the build failed; build/demo.log has all of it" >&2
-    exit 1
+stipple=${1:-build/release/bin/stipple}
+if [ $# -eq 0 ]; then
+    scripts/bootstrap.sh build
+    echo "demo: building the program into build/release"
+    mkdir -p build
+    if ! { cmake --preset release && cmake --build --preset release -j "$(nproc)"; } >build/demo.log 2>&1; then
+        tail -30 build/demo.log >&2
+        echo "demo: the build failed; build/demo.log has all of it" >&2
+        exit 1
+    fi
+    echo "demo: built in $((SECONDS - begin)) s"
 fi
-echo "demo: built in $((SECONDS - begin)) s"
-stipple=build/release/bin/stipple
 out=build/demo
 mkdir -p $out
 run() {
