@@ -10,6 +10,7 @@ Needs Python 3 alone.
 """
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -46,21 +47,23 @@ def main():
     parser.add_argument("programs", nargs="+", help="test programs")
     parser.add_argument("--trials", type=int, default=10, metavar="N", help="seeds to try (default: 10)")
     parser.add_argument("--filter", default="*", help="as --gtest_filter")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="trials at a time (default: the cores)")
     parser.add_argument("--threads", type=int, default=1, help="OMP_NUM_THREADS, 0 leaves it (default: 1)")
     arguments = parser.parse_args()
     records, failures = collections.defaultdict(list), collections.Counter()
     for program in arguments.programs:
         name_filter = arguments.filter
-        for trial in range(arguments.trials):
-            found, failed = run_trial(program, trial, name_filter, arguments.threads)
+        results = [run_trial(program, 0, name_filter, arguments.threads)]
+        seeded = ":".join(sorted({record["test"] for record in results[0][0]}))  # the other tests have no seed
+        if seeded:
+            with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+                results += pool.map(lambda trial: run_trial(program, trial, seeded, arguments.threads),
+                                    range(1, arguments.trials))
+        for found, failed in results:
             failures.update(failed)
             for record in found:
                 key = record["test"], f"{record['value_text']} {record['relation']} {record['bound_text']}"
                 records[key].append(record)
-            if trial == 0:  # the others that were run have no seed
-                name_filter = ":".join(sorted({record["test"] for record in found}))
-                if not name_filter:
-                    break
     print("| test | expectation | worst value, its bound | least room | mean room | deviation |")
     print("|---|---|--:|--:|--:|--:|")
     for (test, text), found in records.items():

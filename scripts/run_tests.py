@@ -150,8 +150,12 @@ def tell(program, reports, allowed):
             failed.append((test, f"It was skipped, which tests/skips.txt does not allow: {reason}"))
     for test, text in failed:
         print(f"-- {test}\n{text}")
+    names_of = collections.defaultdict(collections.Counter)
     for test, reason in skipped:
-        print(f"skip  {test}: {reason}")
+        names_of[reason][test.partition("[")[0]] += 1  # pytest's parameters say little here
+    for reason, names in names_of.items():
+        print(f"skip  {program}: {reason}: " +
+              ", ".join(name if count == 1 else f"{name} ({count} times)" for name, count in names.items()))
     print(f"{'FAIL ' if failed else 'ok   '} {program}: {passed} passed, {len(failed)} failed, {len(skipped)} skipped "
           f"({sum(report.seconds for report in reports):.0f} s of processes)", flush=True)
     return passed, len(failed), len(skipped)

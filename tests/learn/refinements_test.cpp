@@ -170,7 +170,9 @@ TEST(LearnMatching, HasASecondStage) {
 }
 
 TEST(LearnDistances, LearnsToFindSurfacesItHasNotSeen) {
-    const RefinementRun run = run_refinement(small_refinement("descent"));
+    Recipe recipe = small_refinement("descent");
+    recipe.run.epochs = recipe.run.evaluate_every = 20;
+    const RefinementRun run = run_refinement(recipe);
     EXPECT_ABOVE(run.scores.at("validation_gain"), run.gain_at_first + 0.05);
     EXPECT_ABOVE(run.scores.at("validation_gain"), 0.05);
     EXPECT_BELOW(run.scores.at("distance_error"), 0.6 * run.scores.at("distance_before"));

@@ -224,8 +224,8 @@ TEST(LearnSampling, PcrNetLearnsTheRotation) {
     const test::TemporaryFolder folder(test::Where::memory);
     const LabelData data = small_shapes(48, 96);
     Recipe recipe = shape_recipe("registration", "pcrnet", {{"features", "128"}, {"hidden", "128"}});
-    recipe.pose.angle = 20;
-    recipe.run.epochs = 40;
+    recipe.pose.angle = 45;
+    recipe.run.epochs = 80;
     const std::unique_ptr<Objective> objective = make_shape_objective(recipe, data);
     const Trained trained = train_small(recipe, *objective, folder / "run");
     const double untrained = rotation_angles(draw_poses(torch::arange(500, torch::kInt64), recipe.pose, 1).rotation,

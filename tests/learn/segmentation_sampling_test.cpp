@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <torch/torch.h>
 
@@ -10,6 +11,7 @@
 #include "stipple/learn/sampling/sampling.h"
 #include "stipple/learn/sampling/shape_tasks.h"
 #include "stipple/models/registry.h"
+#include "stipple/tasks/network_sample.h"
 #include "tests/learn/learn.h"
 #include "tests/learn/small_shapes.h"
 #include "tests/support/expect_error.h"
@@ -20,7 +22,6 @@ namespace {
 
 using test::kShapePoints;
 using test::random_weights_file;
-using test::score_of_random;
 using test::shape_recipe;
 using test::small_shapes;
 using test::train_small;
@@ -98,13 +99,39 @@ TEST(LearnSegmentationSampling, LossAndScoreAreThoseOfTheNearestPointsLabels) {
     EXPECT_TRUE(std::isnan(task->loss(batch, torch::full({clouds * size, 3}, NAN), size).item<double>()));
 }
 
+/// Parts of the toy meet at z = 0.
+bool is_in_the_middle(const float* point) {
+    return std::abs(point[2]) < 0.2f;
+}
+
+/// How many of the points in the held-out clouds are in the middle.
+double share_in_the_middle(const LabelData& data) {
+    int64_t found = 0;
+    for (const int64_t item : data.held_out)
+        for (int64_t i = 0; i < kShapePoints; ++i) found += is_in_the_middle(data.set.points_of(item).data() + 3 * i);
+    return static_cast<double>(found) / static_cast<double>(kShapePoints * static_cast<int64_t>(data.held_out.size()));
+}
+
+/// As above, of the `size` points of each that a sampler chooses.
+double share_in_the_middle(const LabelData& data, const std::string& sampler_weights, int64_t size) {
+    tasks::NetworkSampler sampler(tasks::load_model_or_engine(sampler_weights), {});
+    int64_t found = 0;
+    for (const int64_t item : data.held_out) {
+        PointCloud cloud(kShapePoints);
+        std::copy_n(data.set.points_of(item).data(), 3 * kShapePoints, cloud.positions.data());
+        const PointCloud sample = tasks::sample_by_network(sampler, cloud, size, 0).cloud;
+        for (int64_t i = 0; i < size; ++i) found += is_in_the_middle(sample.positions.data() + 3 * i);
+    }
+    return static_cast<double>(found) / static_cast<double>(size * static_cast<int64_t>(data.held_out.size()));
+}
+
 TEST(LearnSegmentationSampling, SamplersLearnForAFrozenSegmenter) {
     const test::TemporaryFolder folder(test::Where::memory);
-    // Near the middle labels are anybody's guess: who samples well stays away from there.
-    LabelData data = small_shapes(48, 96);
+    // In the middle labels are anybody's guess: who samples well stays away from there.
+    LabelData data = small_shapes(48, 144);
     const Rng coin(7 + test::trial());
     for (size_t i = 0; i < data.set.parts.size(); ++i)
-        if (std::abs(data.set.clouds.points[3 * i + 2]) < 0.2f && coin.uniform(i) < 0.5f) data.set.parts[i] ^= 1;
+        if (is_in_the_middle(data.set.clouds.points.data() + 3 * i) && coin.uniform(i) < 0.5f) data.set.parts[i] ^= 1;
     Recipe recipe =
         shape_recipe("segmentation", "pointnet-part-segmenter", with_options(kNoTransforms, {{"width", "64"}}));
     recipe.run.epochs = 12;
@@ -112,16 +139,19 @@ TEST(LearnSegmentationSampling, SamplersLearnForAFrozenSegmenter) {
     const Trained segmenter = train_small(recipe, *objective, folder / "segmenter");
     EXPECT_ABOVE(segmenter.scores.at("validation_accuracy"), 0.7);
     for (const std::string model : {"samplenet", "gumbel-subset"}) {
+        SCOPED_TRACE(model);
         Recipe of_sampler = segmentation_sampler(model, segmenter.weights, 8);
         of_sampler.options["progressive"] = "true";
         of_sampler.sampling.smallest = 4;
         of_sampler.sampling.alpha = model == "samplenet" ? 1 : 0;
-        of_sampler.run.epochs = 10;
+        of_sampler.run.epochs = 20;
         const std::unique_ptr<Objective> sampling = make_shape_objective(of_sampler, data);
         const Trained trained = train_small(of_sampler, *sampling, folder / model);
         const std::vector<double> losses = test::logged(folder / model, "epoch", "loss");
-        EXPECT_BELOW(losses.back(), losses.front()) << model;
-        EXPECT_ABOVE(trained.scores.at("validation_accuracy"), score_of_random(of_sampler, data, 8)) << model;
+        EXPECT_BELOW(losses.back(), 0.8 * losses.front());
+        if (model == "samplenet") {  // a Gumbel subset takes longer to show it
+            EXPECT_BELOW(share_in_the_middle(data, trained.weights, 8), 0.8 * share_in_the_middle(data));
+        }
         EXPECT_EQ(trained.scores.count("validation_accuracy_4"), 1u);
     }
 }
@@ -148,10 +178,17 @@ TEST(LearnSegmentationSampling, LabelsStayWithTheirPointsInRandomSubsets) {
     of_sampler.sampling.straight_through = true;  // the task sees points of the cloud, not means in its middle
     of_sampler.run.epochs = 2;
     of_sampler.run.batch = 3;
-    const std::unique_ptr<Objective> sampling = make_shape_objective(of_sampler, data);
-    const Trained trained = train_small(of_sampler, *sampling, folder / "sampler");
+    const auto train_sampler = [&](const LabelData& labelled, const char* name) {
+        const std::unique_ptr<Objective> sampling = make_shape_objective(of_sampler, labelled);
+        return train_small(of_sampler, *sampling, folder / name);
+    };
+    const Trained trained = train_sampler(data, "sampler");
     EXPECT_ABOVE(trained.scores.at("validation_accuracy"), 0.8);  // labels that went astray would be right by half
-    EXPECT_BELOW(trained.scores.at("task_loss"), 0.5);
+    LabelData astray = data;
+    for (auto cloud = astray.set.parts.begin(); cloud != astray.set.parts.end(); cloud += kShapePoints)
+        std::rotate(cloud, cloud + 1, cloud + kShapePoints);
+    const double loss_of_astray = train_sampler(astray, "astray").scores.at("task_loss");
+    EXPECT_BELOW(trained.scores.at("task_loss"), 0.5 * loss_of_astray);
 }
 
 TEST(LearnSegmentationSampling, NetworksThatDoNotFitAreRefused) {

@@ -80,7 +80,7 @@ std::vector<std::string> small_run(const std::string& data, const std::string& r
 
 TEST(TrainProgram, KilledAtAnyMomentItEndsInTheSameBits) {
     const char* wanted = std::getenv("STIPPLE_KILLS");
-    const int kills = wanted ? std::atoi(wanted) : 10;
+    const int kills = wanted ? std::atoi(wanted) : 4;
     const TemporaryFolder folder;
     const std::string data = make_shape_folders(folder);
     const auto started = std::chrono::steady_clock::now();

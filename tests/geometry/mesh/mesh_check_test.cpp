@@ -17,7 +17,7 @@ using geometry::check_mesh;
 using geometry::MeshCheck;
 using Faces = std::vector<std::array<int32_t, 3>>;
 
-Mesh make_mesh(const std::vector<std::array<float, 3>>& points, const Faces& faces) {
+Mesh mesh_of_faces(const std::vector<std::array<float, 3>>& points, const Faces& faces) {
     Mesh mesh;
     mesh.vertices = PointCloud(static_cast<int64_t>(points.size()));
     mesh.triangles = Array<int32_t, 2>({static_cast<int64_t>(faces.size()), 3});
@@ -95,7 +95,7 @@ const std::vector<std::array<float, 3>> kFour = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}
 const Faces kTetrahedron = {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {2, 0, 3}};
 
 TEST(MeshCheck, TetrahedronIsWatertight) {
-    const Mesh mesh = make_mesh(kFour, kTetrahedron);
+    const Mesh mesh = mesh_of_faces(kFour, kTetrahedron);
     const MeshCheck check = check_mesh(mesh);
     expect_counts(check, naive_check(mesh));
     EXPECT_TRUE(check.is_watertight(mesh));
@@ -108,7 +108,7 @@ TEST(MeshCheck, TetrahedronIsWatertight) {
 TEST(MeshCheck, FarFromTheOriginTheVolumeKeepsItsDigits) {
     auto points = kFour;
     for (auto& p : points) p = {p[0] + 65536, p[1] - 131072, p[2] + 32768};
-    EXPECT_NEAR(check_mesh(make_mesh(points, kTetrahedron)).volume, 1.0 / 6, 1e-15);
+    EXPECT_NEAR(check_mesh(mesh_of_faces(points, kTetrahedron)).volume, 1.0 / 6, 1e-15);
 }
 
 TEST(MeshCheck, NamesEachFault) {
@@ -116,7 +116,7 @@ TEST(MeshCheck, NamesEachFault) {
         auto points = kFour;
         Faces faces = kTetrahedron;
         change(points, faces);
-        const Mesh mesh = make_mesh(points, faces);
+        const Mesh mesh = mesh_of_faces(points, faces);
         const MeshCheck check = check_mesh(mesh);
         expect_counts(check, naive_check(mesh));
         return check;
@@ -156,10 +156,10 @@ TEST(MeshCheck, NamesEachFault) {
 }
 
 TEST(MeshCheck, NothingIsNotWatertight) {
-    const Mesh empty = make_mesh({}, {});
+    const Mesh empty = mesh_of_faces({}, {});
     expect_counts(check_mesh(empty), {});
     EXPECT_FALSE(check_mesh(empty).is_watertight(empty));
-    const Mesh points = make_mesh(kFour, {});
+    const Mesh points = mesh_of_faces(kFour, {});
     EXPECT_EQ(check_mesh(points).unreferenced_vertices, 4);
     EXPECT_FALSE(check_mesh(points).is_watertight(points));
 }
@@ -171,7 +171,7 @@ TEST(MeshCheck, SoupsOfFewVerticesAgreeWithTheDefinition) {
         Faces faces(1 + rng.below(1, 24));
         for (size_t i = 0; i < 3 * faces.size(); ++i)
             faces[i / 3][i % 3] = static_cast<int32_t>(rng.below(2 + i, static_cast<uint32_t>(n)));
-        const Mesh mesh = make_mesh(std::vector<std::array<float, 3>>(static_cast<size_t>(n)), faces);
+        const Mesh mesh = mesh_of_faces(std::vector<std::array<float, 3>>(static_cast<size_t>(n)), faces);
         expect_counts(check_mesh(mesh), naive_check(mesh));
         if (HasFailure()) FAIL() << "seed " << seed;
     }
@@ -189,7 +189,7 @@ TEST(MeshCheck, ThreadsDoNotMatter) {
         const int32_t right = i / n * n + (i + 1) % n, up = (i + n) % (n * n), across = (right + n) % (n * n);
         faces.insert(faces.end(), {{i, right, across}, {i, across, up}});
     }
-    const Mesh mesh = make_mesh(points, faces);
+    const Mesh mesh = mesh_of_faces(points, faces);
     const int before = threads();
     MeshCheck checks[2];
     for (int i = 0; i < 2; ++i) {
@@ -207,13 +207,13 @@ TEST(MeshCheck, ThreadsDoNotMatter) {
 }
 
 TEST(MeshCheck, MeshesOnOtherDevicesAndBadOnesAreRefused) {
-    const Mesh mesh = make_mesh(kFour, kTetrahedron);
+    const Mesh mesh = mesh_of_faces(kFour, kTetrahedron);
     const Device cuda{DeviceType::cuda, 0};
     EXPECT_THROW(check_mesh({View<const float, 2>(mesh.vertices.positions.data(), {4, 3}, cuda),
                              View<const int32_t, 2>(mesh.triangles.data(), {4, 3}, cuda)}),
                  Error);
-    EXPECT_THROW(check_mesh(make_mesh({{NAN, 0, 0}, {1, 0, 0}, {0, 1, 0}}, {{0, 1, 2}})), Error);
-    EXPECT_THROW(check_mesh(make_mesh(kFour, {{0, 1, 4}})), Error);
+    EXPECT_THROW(check_mesh(mesh_of_faces({{NAN, 0, 0}, {1, 0, 0}, {0, 1, 0}}, {{0, 1, 2}})), Error);
+    EXPECT_THROW(check_mesh(mesh_of_faces(kFour, {{0, 1, 4}})), Error);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ RigidTransform some_transform(uint64_t seed, double angle) {
     return transform;
 }
 
-double difference(const RigidTransform& a, const RigidTransform& b) {
+double pose_difference(const RigidTransform& a, const RigidTransform& b) {
     double most = 0;
     for (int i = 0; i < 3; ++i) {
         most = std::max(most, std::abs(a.translation[i] - b.translation[i]));
@@ -58,8 +58,8 @@ TEST(GeometryRigidTransform, ProductsInversesAndAngles) {
     const RigidTransform a = some_transform(1, 0.7), b = some_transform(2, 2.9), none;
     const Vector3 x = {1, -2, 3}, together = (a * b)(x), apart = a(b(x));
     for (int i = 0; i < 3; ++i) EXPECT_NEAR(together[i], apart[i], 1e-13);
-    EXPECT_LT(difference(inverse(a) * a, none), 1e-14);
-    EXPECT_LT(difference(b * inverse(b), none), 1e-14);
+    EXPECT_LT(pose_difference(inverse(a) * a, none), 1e-14);
+    EXPECT_LT(pose_difference(b * inverse(b), none), 1e-14);
     for (const double angle : {0.0, 1e-12, 1e-6, 0.5, M_PI / 2, M_PI - 1e-6, M_PI - 1e-12, M_PI})
         EXPECT_NEAR(rotation_angle(some_transform(3, angle)), angle, 1e-15 + 3e-16 * angle) << angle;
     EXPECT_NEAR(rotation_angle(some_transform(3, -0.25)), 0.25, 1e-15);
@@ -77,11 +77,11 @@ TEST(GeometryRigidTransform, Quaternions) {
         const std::array<double, 4> q = to_quaternion(transform);
         EXPECT_GE(q[0], 0);
         EXPECT_NEAR(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], 1, 1e-15);
-        EXPECT_LT(difference(from_quaternion(q, transform.translation), transform), 1e-14) << angle;
+        EXPECT_LT(pose_difference(from_quaternion(q, transform.translation), transform), 1e-14) << angle;
     }
     // Of any length, and -q is q.
-    EXPECT_LT(difference(from_quaternion({2, 0, 0, 2}), rotation_about({0, 0, 1}, M_PI / 2)), 1e-15);
-    EXPECT_LT(difference(from_quaternion({-2, 0, 0, -2}), rotation_about({0, 0, 1}, M_PI / 2)), 1e-15);
+    EXPECT_LT(pose_difference(from_quaternion({2, 0, 0, 2}), rotation_about({0, 0, 1}, M_PI / 2)), 1e-15);
+    EXPECT_LT(pose_difference(from_quaternion({-2, 0, 0, -2}), rotation_about({0, 0, 1}, M_PI / 2)), 1e-15);
     EXPECT_EQ(message_of(ErrorCode::bad_argument,
                          [] {
                              from_quaternion({0, 0, 0, 0});
@@ -97,13 +97,13 @@ TEST(GeometryRigidTransform, Quaternions) {
 TEST(GeometryRigidTransform, TextReadsBackAsItWas) {
     for (uint64_t seed = 1; seed < 20; ++seed) {
         const RigidTransform transform = some_transform(seed, 0.1 * static_cast<double>(seed));
-        EXPECT_LT(difference(parse_transform(to_text(transform)), transform), 1e-15) << to_text(transform);
+        EXPECT_LT(pose_difference(parse_transform(to_text(transform)), transform), 1e-15) << to_text(transform);
     }
     EXPECT_EQ(to_text({}), "1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n");
     const RigidTransform loose =
         parse_transform("# source to target\n0.99995,0.01, 0 1\r\n -0.01 0.99995 0 2\n0 0 1 3");
     EXPECT_NEAR(determinant(loose.rotation), 1, 1e-15);
-    EXPECT_LT(difference(inverse(loose) * loose, {}), 1e-14);
+    EXPECT_LT(pose_difference(inverse(loose) * loose, {}), 1e-14);
     EXPECT_EQ(loose.translation, (Vector3{1, 2, 3}));
 }
 
@@ -148,7 +148,7 @@ TEST(GeometryRigidTransform, CloudsMoveWithTheirOriginsNormalsAndGaps) {
     EXPECT_EQ(transformed(PointCloud(0), transform).size(), 0);
     // Local motions and back.
     const RigidTransform local = between_origins(transform, cloud.origin, moved.origin);
-    EXPECT_LT(difference(in_world(local, cloud.origin, moved.origin), transform), 2e-9);
+    EXPECT_LT(pose_difference(in_world(local, cloud.origin, moved.origin), transform), 2e-9);
     EXPECT_LT(std::abs(local.translation[0]) + std::abs(local.translation[1]), 200);
 }
 
@@ -157,7 +157,7 @@ TEST(GeometryBestFit, FindsTheMotion) {
     for (const double angle : {0.0, 0.3, 2.0, M_PI}) {
         const RigidTransform truth = some_transform(6, angle);
         const RigidTransform fit = best_fit(points.view(), moved_rows(points, truth).view());
-        EXPECT_LT(difference(fit, truth), 1e-6) << angle;  // coordinates of 10 in float32
+        EXPECT_LT(pose_difference(fit, truth), 1e-6) << angle;  // coordinates of 10 in float32
         EXPECT_NEAR(determinant(fit.rotation), 1, 1e-14);
     }
 }
@@ -218,7 +218,7 @@ TEST(GeometryBestFit, NeverReflects) {
     Array<float, 2> flat = points.clone();  // in a plane a reflection and a turn do the same
     for (int64_t i = 0; i < 100; ++i) flat.data()[3 * i + 2] = 0;
     const RigidTransform truth = some_transform(7, 1.0);
-    EXPECT_LT(difference(best_fit(flat.view(), moved_rows(flat, truth).view()), truth), 1e-6);
+    EXPECT_LT(pose_difference(best_fit(flat.view(), moved_rows(flat, truth).view()), truth), 1e-6);
 }
 
 TEST(GeometryBestFit, WeightsGapsAndFewPoints) {
@@ -230,12 +230,12 @@ TEST(GeometryBestFit, WeightsGapsAndFewPoints) {
     weights[4] = 0;
     to.data()[3 * 9 + 1] = NAN;
     from.data()[3 * 11 + 2] = INFINITY;
-    EXPECT_LT(difference(best_fit(from.view(), to.view(), weights), truth), 1e-6);
+    EXPECT_LT(pose_difference(best_fit(from.view(), to.view(), weights), truth), 1e-6);
     // A line: the shortest turn. One place: no turn. Nothing: nothing.
     Array<float, 2> line({3, 3}), up({3, 3});
     for (int i = 0; i < 9; ++i) line.data()[i] = up.data()[i] = 0;
     for (int i = 0; i < 3; ++i) line.data()[3 * i] = up.data()[3 * i + 2] = static_cast<float>(i);
-    EXPECT_LT(difference(best_fit(line.view(), up.view()), rotation_about({0, 1, 0}, -M_PI / 2)), 1e-14);
+    EXPECT_LT(pose_difference(best_fit(line.view(), up.view()), rotation_about({0, 1, 0}, -M_PI / 2)), 1e-14);
     const RigidTransform one = best_fit(line.view().slice(1, 2), up.view().slice(1, 2));
     EXPECT_EQ(one, (RigidTransform{RigidTransform{}.rotation, {-1, 0, 1}}));
     EXPECT_EQ(best_fit(line.view().slice(0, 0), up.view().slice(0, 0)), RigidTransform{});

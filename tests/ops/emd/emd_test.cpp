@@ -8,6 +8,7 @@
 #include "stipple/core/parallel.h"
 #include "stipple/core/rng.h"
 #include "stipple/ops/emd_exact.h"
+#include "tests/ops/emd/pair_cost.h"
 #include "tests/ops/ops.h"
 #include "tests/support/allocation.h"
 
@@ -41,13 +42,6 @@ EmdResult run_emd(const Array<float, 2>& a, const Array<float, 2>& b, const Batc
 
 EmdResult run_emd(const Array<float, 2>& a, const Array<float, 2>& b, const EmdOptions& options, Device device) {
     return run_emd(a, b, Batch::single(a.size(0)), options, device);
-}
-
-double pair_cost(const float* p, const float* q, DistanceNorm norm) {
-    double sq = 0;
-    for (int axis = 0; axis < 3; ++axis)
-        sq += (static_cast<double>(p[axis]) - q[axis]) * (static_cast<double>(p[axis]) - q[axis]);
-    return norm == DistanceNorm::squared ? sq : std::sqrt(sq);
 }
 
 /// The longer side of the box of both clouds: the unit of the op's limits.

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <thread>
 
+#include "tests/ops/emd/pair_cost.h"
 #include "tests/ops/ops.h"
 #include "tests/support/allocation.h"
 
@@ -17,15 +18,6 @@ using ops::Clouds;
 using ops::DistanceNorm;
 using ops::EmdFlow;
 using ops::EmdPlan;
-
-double pair_cost(const Array<float, 2>& a, int64_t i, const Array<float, 2>& b, int64_t j, DistanceNorm norm) {
-    double sq = 0;
-    for (int axis = 0; axis < 3; ++axis) {
-        const double d = static_cast<double>(a.data()[3 * i + axis]) - b.data()[3 * j + axis];
-        sq += d * d;
-    }
-    return norm == DistanceNorm::squared ? sq : std::sqrt(sq);
-}
 
 /// Marginals, cost, and duals that prove it least.
 void check_plan(const Array<float, 2>& a, const Array<float, 2>& b, DistanceNorm norm) {
