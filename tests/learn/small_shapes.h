@@ -14,9 +14,9 @@ namespace stipple::test {
 
 constexpr int64_t kShapePoints = 64;
 
-/// Three kinds of shapes, stretched at random: ellipsoids, boxes and two slabs. The first ones are trained on, the others
-/// are held out: scores are means over them, so that a test which asserts a score wants many. Each kind is a category of
-/// two parts as well, 2 c below z = 0 and 2 c + 1 above. Other trials get other shapes.
+/// Three kinds of shapes, stretched at random: ellipsoids, boxes and two slabs. The first ones are trained on, the
+/// others are held out: scores are means over them, so that a test which asserts a score wants many. Each kind is a
+/// category of two parts as well, 2 c below z = 0 and 2 c + 1 above. Other trials get other shapes.
 learn::LabelData small_shapes(int64_t trained_on, int64_t held_out);
 
 /// The seed is that of the trial.

@@ -1,9 +1,9 @@
 #pragma once
 // Expectations of what training or sampling reaches, and the trials that show how much room they have.
 //
-// Training amplifies rounding, which differs between machines, so that one run on one machine says little about a bound.
-// Such a test adds trial() to its seeds; scripts/margins.py runs it with many trials and prints the least room of each
-// expectation (tests/README.md has the tables).
+// Training amplifies rounding, which differs between machines, so that one run on one machine says little about a
+// bound. Such a test adds trial() to its seeds; scripts/margins.py runs it with many trials and prints the least room
+// of each expectation (tests/README.md has the tables).
 
 #include <gtest/gtest.h>
 
