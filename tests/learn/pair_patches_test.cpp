@@ -173,7 +173,7 @@ Recipe pair_recipe(const std::string& model) {
     recipe.patch.noise_max = 0.02;
     recipe.optimizer.kind = OptimizerKind::adamw;
     recipe.schedule = {.kind = ScheduleKind::cosine, .rate = 3e-3, .warmup = 0.1};
-    recipe.run.epochs = 4;
+    recipe.run.epochs = model == "puflow" ? 4 : 20;
     recipe.run.batch = 4;
     recipe.run.storage = "f32";
     recipe.run.seed = test::trial();

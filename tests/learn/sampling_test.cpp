@@ -180,13 +180,13 @@ TEST(LearnSampling, ASamplerLearnsForAFrozenClassifier) {
     recipe.sampling.alpha = 1;
     recipe.sampling.smallest = 4;
     recipe.schedule.rate = 0.01;
-    recipe.run.epochs = 15;
+    recipe.run.epochs = 30;
     const std::unique_ptr<Objective> objective = make_shape_objective(recipe, data);
     EXPECT_EQ(objective->items(), 72);
     const Trained trained = train_small(recipe, *objective, folder / "run");
     EXPECT_ABOVE(trained.scores.at("validation_accuracy"), 0.5);  // of 8 sampled points; chance is a third
     const std::vector<double> losses = test::logged(folder / "run", "epoch", "task_loss");
-    ASSERT_EQ(losses.size(), 15u);
+    ASSERT_EQ(losses.size(), 30u);
     EXPECT_BELOW(losses.back(), 0.7 * losses.front());
     EXPECT_EQ(trained.scores.count("validation_soft_accuracy"), 1u);
     EXPECT_EQ(trained.scores.count("validation_accuracy_4"), 1u);
@@ -225,7 +225,7 @@ TEST(LearnSampling, PcrNetLearnsTheRotation) {
     const LabelData data = small_shapes(48, 96);
     Recipe recipe = shape_recipe("registration", "pcrnet", {{"features", "128"}, {"hidden", "128"}});
     recipe.pose.angle = 45;
-    recipe.run.epochs = 80;
+    recipe.run.epochs = 120;
     const std::unique_ptr<Objective> objective = make_shape_objective(recipe, data);
     const Trained trained = train_small(recipe, *objective, folder / "run");
     const double untrained = rotation_angles(draw_poses(torch::arange(500, torch::kInt64), recipe.pose, 1).rotation,

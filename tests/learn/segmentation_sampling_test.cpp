@@ -144,13 +144,15 @@ TEST(LearnSegmentationSampling, SamplersLearnForAFrozenSegmenter) {
         of_sampler.options["progressive"] = "true";
         of_sampler.sampling.smallest = 4;
         of_sampler.sampling.alpha = model == "samplenet" ? 1 : 0;
-        of_sampler.run.epochs = 20;
+        of_sampler.run.epochs = model == "samplenet" ? 20 : 40;
         const std::unique_ptr<Objective> sampling = make_shape_objective(of_sampler, data);
         const Trained trained = train_small(of_sampler, *sampling, folder / model);
-        const std::vector<double> losses = test::logged(folder / model, "epoch", "loss");
-        EXPECT_BELOW(losses.back(), 0.8 * losses.front());
-        if (model == "samplenet") {  // a Gumbel subset takes longer to show it
+        if (model == "samplenet") {
+            const std::vector<double> losses = test::logged(folder / model, "epoch", "loss");
+            EXPECT_BELOW(losses.back(), 0.8 * losses.front());
             EXPECT_BELOW(share_in_the_middle(data, trained.weights, 8), 0.8 * share_in_the_middle(data));
+        } else {  // its temperature falls, which changes the loss too, and it takes longer to leave the middle
+            EXPECT_BELOW(test::loss_share_of_idle(of_sampler, data, folder / model), 0.9);
         }
         EXPECT_EQ(trained.scores.count("validation_accuracy_4"), 1u);
     }
@@ -165,7 +167,7 @@ TEST(LearnSegmentationSampling, LabelsStayWithTheirPointsInRandomSubsets) {
     };
     of_boxes(data.train), of_boxes(data.held_out);
     Recipe recipe = shape_recipe("segmentation", "pointnet-segmenter", kNoTransforms);
-    recipe.run.epochs = 40;
+    recipe.run.epochs = 70;
     recipe.run.batch = 3;
     const std::unique_ptr<Objective> objective = make_label_objective(recipe, data);
     const Trained segmenter = train_small(recipe, *objective, folder / "segmenter");

@@ -2,13 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <torch/torch.h>
 
 #include "stipple/core/rng.h"
 #include "stipple/learn/labels/labels.h"
 #include "stipple/learn/sampling/shape_tasks.h"
 #include "stipple/models/registry.h"
+#include "stipple/tasks/network_sample.h"
+#include "tests/learn/learn.h"
 #include "tests/support/margin.h"
 
 namespace stipple::test {
@@ -112,10 +116,31 @@ learn::ShapeBatch held_out_batch(const LabelData& data) {
     return batch;
 }
 
-double score_of_random(const Recipe& recipe, const LabelData& data, int64_t size) {
+double loss_share_of_idle(const Recipe& recipe, const LabelData& data, const std::string& folder) {
+    Recipe idle = recipe;
+    idle.schedule.rate = 1e-12;  // 0 is refused
+    const std::string idle_folder = folder + "-idle";
+    train_small(idle, *learn::make_shape_objective(idle, data), idle_folder);
+    const auto mean_loss = [](const std::string& run) {
+        const std::vector<double> losses = logged(run, "epoch", "task_loss");
+        return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
+    };
+    return mean_loss(folder) / mean_loss(idle_folder);
+}
+
+namespace {
+
+double held_out_loss(const Recipe& recipe, const LabelData& data, int64_t size, const torch::Tensor& sampled) {
     const std::unique_ptr<learn::ShapeTask> task =
         learn::make_shape_task(recipe, data, *learn::sampling_task(recipe.sampling), size);
     task->prepare(torch::kCPU);
+    const torch::NoGradGuard no_gradients;
+    return task->loss(held_out_batch(data), sampled, size).item<double>();
+}
+
+}  // namespace
+
+double loss_of_random(const Recipe& recipe, const LabelData& data, int64_t size) {
     const learn::ShapeBatch batch = held_out_batch(data);
     double sum = 0;
     constexpr int kDraws = 10;
@@ -123,9 +148,21 @@ double score_of_random(const Recipe& recipe, const LabelData& data, int64_t size
     for (int draw = 0; draw < kDraws; ++draw) {
         const torch::Tensor order = std::get<1>(torch::rand({batch.count, kShapePoints}).sort(1)).slice(1, 0, size);
         const torch::Tensor rows = (order + torch::arange(batch.count).unsqueeze(1) * kShapePoints).reshape({-1});
-        sum += task->score(batch, batch.points.index_select(0, rows), size).to(torch::kFloat64).mean().item<double>();
+        sum += held_out_loss(recipe, data, size, batch.points.index_select(0, rows));
     }
     return sum / kDraws;
+}
+
+double loss_of_sampler(const Recipe& recipe, const LabelData& data, const std::string& weights, int64_t size) {
+    tasks::NetworkSampler sampler(tasks::load_model_or_engine(weights), {});
+    torch::Tensor sampled = torch::empty({static_cast<int64_t>(data.held_out.size()) * size, 3});
+    float* next = sampled.data_ptr<float>();
+    for (const int64_t item : data.held_out) {
+        PointCloud cloud(kShapePoints);
+        std::copy_n(data.set.points_of(item).data(), 3 * kShapePoints, cloud.positions.data());
+        next = std::copy_n(tasks::sample_by_network(sampler, cloud, size, 0).cloud.positions.data(), 3 * size, next);
+    }
+    return held_out_loss(recipe, data, size, sampled);
 }
 
 }  // namespace stipple::test

@@ -40,7 +40,14 @@ std::string small_classifier(const TemporaryFolder& folder, const learn::LabelDa
 /// The held-out clouds, with the labels of their points.
 learn::ShapeBatch held_out_batch(const learn::LabelData& data);
 
-/// The mean score of samples of the held-out clouds that are drawn at random, for the task of a sampler's recipe.
-double score_of_random(const learn::Recipe& recipe, const learn::LabelData& data, int64_t size);
+/// How low the task's loss was in the run in `folder`, mean over its epochs, as a share of what it is with weights that
+/// stay what they began as: trains once more at a rate of nothing, with the same clouds, noise and temperatures.
+double loss_share_of_idle(const learn::Recipe& recipe, const learn::LabelData& data, const std::string& folder);
+
+/// The task's loss for `size` points of each held-out cloud: drawn at random, or chosen by a trained sampler as users
+/// get them, through the engine.
+double loss_of_random(const learn::Recipe& recipe, const learn::LabelData& data, int64_t size);
+double loss_of_sampler(const learn::Recipe& recipe, const learn::LabelData& data, const std::string& weights,
+                       int64_t size);
 
 }  // namespace stipple::test

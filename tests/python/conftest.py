@@ -1,6 +1,7 @@
 """What tests of the Python module share."""
 import contextlib
 import os
+import signal
 import sys
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from stipple import _stipple
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "examples"))
+# A script that starts tests in the background makes them ignore Ctrl-C, and with them the processes that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def as_numpy(result):

@@ -93,4 +93,7 @@ except KeyboardInterrupt:
         except subprocess.TimeoutExpired:
             pass
         child.send_signal(signal.SIGINT)
-        assert child.communicate(timeout=60)[0] == "stopped\n"
+        try:
+            assert child.communicate(timeout=60)[0] == "stopped\n"
+        finally:
+            child.kill()
