@@ -1,12 +1,15 @@
 # The two commands: make demo, make test. The rest is for those who work on stipple.
 
-.PHONY: demo test learn kills tidy sanitize architectures fuzz bench format package clean help
+.PHONY: demo test check learn kills tidy sanitize architectures fuzz bench format package clean help
 
 demo:  ## install what is missing, build the program, make a scan dense, describe and draw one, recognise shapes and take one apart
 	@scripts/demo.sh
 
 test:  ## install what is missing, build everything, run every test
 	@scripts/test.sh
+
+check:  ## what make test leaves out for its time, in what it built: headers alone, clang-tidy, sanitizers, 60 s of fuzzing a parser
+	@scripts/check.sh
 
 learn:  ## install LibTorch where it is missing, build what trains and run its tests
 	@scripts/bootstrap.sh learn && cmake --preset learn && cmake --build --preset learn -j $$(nproc) --target stipple_program stipple_learn_program learn_test && \

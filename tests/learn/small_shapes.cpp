@@ -9,6 +9,7 @@
 
 #include "stipple/core/rng.h"
 #include "stipple/learn/labels/labels.h"
+#include "stipple/learn/sampling/sampling.h"
 #include "stipple/learn/sampling/shape_tasks.h"
 #include "stipple/models/registry.h"
 #include "stipple/tasks/network_sample.h"
