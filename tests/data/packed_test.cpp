@@ -231,12 +231,11 @@ TEST(Packed, HeadersThatLie) {
                                                  {"\"labels\":true", "\"labels\":false", "parts of"},
                                                  {"\"name\":\"train\"", "\"name\":\"\"", "no name"},
                                                  {"\"parts\":true", "\"parts\":false", "too long"},
-                                                 {"\"crc32\":", "\"crc\":", "is not known"}})
-        EXPECT_NE(packed_error(with_header(bytes, [&](std::string& header) { header = replaced(header, from, to); }))
-                      .find(message),
-                  std::string::npos)
-            << from << " -> " << to << ": "
-            << packed_error(with_header(bytes, [&](std::string& header) { header = replaced(header, from, to); }));
+                                                 {"\"crc32\":", "\"crc\":", "is not known"}}) {
+        const std::string error = packed_error(with_header(
+            bytes, [&, &from = from, &to = to](std::string& header) { header = replaced(header, from, to); }));
+        EXPECT_NE(error.find(message), std::string::npos) << from << " -> " << to << ": " << error;
+    }
     EXPECT_EQ(packed_error(with_header(bytes, [](std::string&) {})), "ok") << "or these tests show nothing";
 }
 

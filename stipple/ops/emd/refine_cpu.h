@@ -150,7 +150,7 @@ private:
 
     /// The bidder to swap with for the greatest gain, of equal ones the lowest; -1: none.
     int32_t best_swap(int32_t i) const {
-        const auto& [price, profit, partner, owner] = matching_;
+        const std::vector<float>& profit = matching_.profit;
         const auto limit_of = [&](int32_t bidder) { return add_rounded(profit[bidder], kSwapWindow * eps_); };
         const Candidate mine = own_candidate(i);
         const float limit = limit_of(i);
@@ -159,7 +159,7 @@ private:
         int32_t best = -1;
         const float useful = profit[i] + slack_[i] + most_slack_ - most + kFilterMargin;  // beyond this no swap gains
         visit(i, std::min(limit, useful), [&](const Candidate& one) {
-            const int32_t k = owner[one.object];
+            const int32_t k = matching_.owner[one.object];
             const float now = value(one);
             if (k == i || !(now <= limit)) return;
             if (slack_[i] + slack_[k] - (now - profit[i]) + kFilterMargin < most) return;  // an upper bound of the gain
