@@ -107,7 +107,7 @@ TEST(LearnChildUpsampling, PuFlowLearnsToCoverASurface) {
     options.progress = ProgressMode::never;
     const TrainReport report = train(recipe, *make_upsampling_objective(recipe, set), run, options);
     const std::map<std::string, double> scores(report.scores.begin(), report.scores.end());
-    EXPECT_ABOVE(scores.at("validation_gain"), before + 0.02);
+    EXPECT_ABOVE(scores.at("validation_gain"), before + 0.2);  // norms that settle alone give 0.05
     EXPECT_TRUE(std::isfinite(scores.at("nll")));
     EXPECT_EQ(models::load_model(report.weights).weights.metadata.at("stipple.unit"), "unit sphere");
 }

@@ -229,7 +229,8 @@ TEST(LearnPairPatches, BothKindsOfUpsamplersLearnFromFiles) {
         options.progress = ProgressMode::never;
         const TrainReport report = train(recipe, *task.objective, run, options);
         const std::map<std::string, double> scores(report.scores.begin(), report.scores.end());
-        EXPECT_ABOVE(scores.at("validation_gain"), before + 0.01) << model;
+        // Norms that settle alone give a puflow 0.05.
+        EXPECT_ABOVE(scores.at("validation_gain"), before + (model == "puflow" ? 0.2 : 0.05)) << model;
     }
 }
 

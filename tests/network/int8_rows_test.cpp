@@ -30,7 +30,7 @@ Weights matrix_of(int64_t rows, int64_t columns) {
 
 io::Tensor rows_tensor(const std::string& name, std::vector<int64_t> shape, std::vector<int8_t> values) {
     io::Tensor tensor{name, DType::i8, std::move(shape), Buffer(static_cast<int64_t>(values.size()))};
-    std::memcpy(tensor.data.data(), values.data(), values.size());
+    if (!values.empty()) std::memcpy(tensor.data.data(), values.data(), values.size());
     return tensor;
 }
 
