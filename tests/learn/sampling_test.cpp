@@ -222,10 +222,15 @@ TEST(LearnSampling, MatchedPointsAreThoseOfTheSampler) {
 
 TEST(LearnSampling, PcrNetLearnsTheRotation) {
     const test::TemporaryFolder folder(test::Where::memory);
-    const LabelData data = small_shapes(48, 96);
+    LabelData data = small_shapes(48, 96);
+    std::vector<float>& points = data.set.clouds.points;
+    for (size_t i = 0; i < points.size(); i += 3) {  // bent: what is symmetric looks alike from several sides
+        points[i + 1] += points[i] * points[i];
+        points[i + 2] += points[i] * points[i + 1];
+    }
     Recipe recipe = shape_recipe("registration", "pcrnet", {{"features", "128"}, {"hidden", "128"}});
     recipe.pose.angle = 45;
-    recipe.run.epochs = 120;
+    recipe.run.epochs = 60;
     const std::unique_ptr<Objective> objective = make_shape_objective(recipe, data);
     const Trained trained = train_small(recipe, *objective, folder / "run");
     const double untrained = rotation_angles(draw_poses(torch::arange(500, torch::kInt64), recipe.pose, 1).rotation,
@@ -245,8 +250,8 @@ TEST(LearnSampling, PcrNetLearnsTheRotation) {
     of_sampler.run.epochs = 2;
     const std::unique_ptr<Objective> sampling = make_shape_objective(of_sampler, data);
     const Trained sampler = train_small(of_sampler, *sampling, folder / "sampler");
-    EXPECT_ABOVE(sampler.scores.at("validation_rotation_error"), 0);
-    EXPECT_BELOW(sampler.scores.at("validation_rotation_error"), 90);
+    EXPECT_GT(sampler.scores.at("validation_rotation_error"), 0);
+    EXPECT_LT(sampler.scores.at("validation_rotation_error"), 90);
 }
 
 TEST(LearnSampling, RanksDrawWhatOneProcessWould) {
