@@ -123,7 +123,7 @@ double loss_share_of_idle(const Recipe& recipe, const LabelData& data, const std
     const std::string idle_folder = folder + "-idle";
     train_small(idle, *learn::make_shape_objective(idle, data), idle_folder);
     const auto mean_loss = [](const std::string& run) {
-        const std::vector<double> losses = logged(run, "epoch", "task_loss");
+        const std::vector<double> losses = logged(run, "epoch", "loss");
         return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
     };
     return mean_loss(folder) / mean_loss(idle_folder);

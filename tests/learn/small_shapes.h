@@ -40,7 +40,7 @@ std::string small_classifier(const TemporaryFolder& folder, const learn::LabelDa
 /// The held-out clouds, with the labels of their points.
 learn::ShapeBatch held_out_batch(const learn::LabelData& data);
 
-/// How low the task's loss was in the run in `folder`, mean over its epochs, as a share of what it is with weights that
+/// How low the loss was in the run in `folder`, mean over its epochs, as a share of what it is with weights that
 /// stay what they began as: trains once more at a rate of nothing, with the same clouds, noise and temperatures.
 double loss_share_of_idle(const learn::Recipe& recipe, const learn::LabelData& data, const std::string& folder);
 
