@@ -191,6 +191,16 @@ function(stipple_quick target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ${STIPPLE_UNITY} UNITY_BUILD_BATCH_SIZE 24)
 endfunction()
 
+# stipple_together(FOLDER GROUP sources...): sources of a folder's library, without their .cpp, that are compiled as one:
+# small ones of a family, which share headers and templates, and whose hot loops call nothing of each other's.
+function(stipple_together folder group)
+    if(STIPPLE_UNITY)
+        set_target_properties(stipple_${folder} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+        list(TRANSFORM ARGN APPEND .cpp)
+        set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${group})
+    endif()
+endfunction()
+
 # stipple_library(FOLDER [QUICK regex...] [PUBLIC targets...] [PRIVATE targets...])
 # One static library of all sources below stipple/FOLDER (.cu in CUDA builds), linked to the folders and packages it may
 # use. The headers at the folder's root are public: they alone are installed.

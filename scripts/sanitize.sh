@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make sanitize: the tests of the library under AddressSanitizer and UndefinedBehaviorSanitizer, some 20 minutes on two
-# cores and more; make test does io alone.
+# cores and more; make check does those that read files.
 #   scripts/sanitize.sh [PART]...     PART: core, io, ops, geometry, metrics, network, models, engine (default: all)
 set -uo pipefail
 cd "$(dirname "$0")/.."

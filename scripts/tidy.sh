@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # clang-tidy 14 with the checks of .clang-tidy; a finding is a failure.
 #   scripts/tidy.sh                 every source of the library: half an hour on two cores
-#   scripts/tidy.sh --quick PATH... sources below the paths, without the path-sensitive analyser: what make test does
+#   scripts/tidy.sh --quick PATH... sources below the paths, without the path-sensitive analyser: what make check does
 set -euo pipefail
 cd "$(dirname "$0")/.."
 checks=()
