@@ -8,7 +8,6 @@ elseif(EXISTS /usr/include/pybind11/pybind11.h)
     set(Python3_EXECUTABLE /usr/bin/python3)  # a distribution's pybind11 and numpy belong to its own Python
 endif()
 find_package(Python3 QUIET COMPONENTS Interpreter Development.Module)
-set(STIPPLE_PYTHON_PROGRAM ${Python3_EXECUTABLE} CACHE INTERNAL "Runs the tests of the Python module")
 if(NOT Python3_FOUND)
     message(FATAL_ERROR "stipple: Python's headers are missing. Install them with: apt-get install python3-dev (or scripts/bootstrap.sh test), or set STIPPLE_PYTHON")
 endif()
