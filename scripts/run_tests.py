@@ -185,7 +185,12 @@ def main():
     if arguments.python:
         jobs += python_files_of(arguments.python, arguments.interpreter, arguments.module_path)
     for program in arguments.programs:
-        shards = list(shards_of(program, arguments.filter, SHARDS_FOR_EACH_CORE * arguments.jobs, arguments.threads))
+        try:
+            shards = list(shards_of(program, arguments.filter, SHARDS_FOR_EACH_CORE * arguments.jobs, arguments.threads))
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"FAIL  {program} does not list its tests: {error}")
+            failed += 1
+            continue
         if not shards:
             print(f"FAIL  {program} has no tests that match '{arguments.filter}'")
             failed += 1
