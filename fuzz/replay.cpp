@@ -1,6 +1,5 @@
 // Runs a fuzz target on files and on all files of folders, once each: what a fuzzer found before is found again within
-// seconds and without clang. A failure ends the program, and
-// the last line it printed is the file.
+// seconds and without clang. A failure ends the program, and the last line it printed is the file.
 //   replay/fuzz_ply tests/corpus/ply
 
 #include <algorithm>

@@ -8,12 +8,20 @@ source scripts/steps.sh
 
 build_ci() { cmake --preset ci -DSTIPPLE_BUILD_LEARN="$learn" && cmake --build --preset ci -j "$(nproc)"; }
 format_check() { git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -P "$(nproc)" -n 100 clang-format-14 --dry-run -Werror; }
-replay() {  # the malformed and the valid files that a fuzzer begins with, of one parser
+replay() {  # the malformed and the valid files that a fuzzer begins with, of one parser; without any it fails
     local name=${1##*/fuzz_} folder folders=()
-    for folder in "tests/corpus/$name" "tests/samples/$name"; do
-        if [ -d "$folder" ]; then folders+=("$folder"); fi
-    done
-    [ ${#folders[@]} -eq 0 ] || "$1" "${folders[@]}"
+    case $name in
+        engine_file)  # tied to a version of the program, so made by this one
+            mkdir -p build/engines &&
+                build/ci/bin/stipple engine build weights/samplenet-rec-32.safetensors -o build/engines/sampler.engine --overwrite -q
+            folders=(build/engines weights) ;;
+        xyzrgb) name=xyz ;;&
+        *)
+            for folder in "tests/corpus/$name" "tests/samples/$name"; do
+                if [ -d "$folder" ]; then folders+=("$folder"); fi
+            done ;;
+    esac
+    "$1" "${folders[@]}"
 }
 package_check() {
     cmake --install build/ci --prefix "$PWD/build/installed" &&
