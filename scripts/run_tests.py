@@ -170,13 +170,15 @@ def main():
     parser.add_argument("--python", metavar="FOLDER", help="also the *_test.py files of this folder, under pytest")
     parser.add_argument("--interpreter", default="/usr/bin/python3", help="Python that has pytest (default: %(default)s)")
     parser.add_argument("--module-path", default=str(ROOT / "build/ci/python"), help="where these import stipple from")
-    parser.add_argument("--threads", type=int, default=0, help="OMP_NUM_THREADS of each process (default: leave it)")
+    parser.add_argument("--one-thread", action="append", default=[], metavar="PROGRAM",
+                        help="a program whose processes have one thread each, as torch's wait by turning")
+    parser.add_argument("--threads", type=int, default=0, help="OMP_NUM_THREADS of the other programs (default: leave it)")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="at a time (default: the cores)")
     parser.add_argument("--limit", type=int, default=600, metavar="SECONDS", help="of one job (default: %(default)s)")
     parser.add_argument("--logs", default=str(ROOT / "build/test-logs"), help="folder (default: build/test-logs)")
     parser.add_argument("--slowest", type=int, default=0, metavar="N", help="also list the N slowest tests")
     arguments = parser.parse_args()
-    if not arguments.programs and not arguments.python:
+    if not arguments.programs + arguments.one_thread and not arguments.python:
         parser.error("no test programs")
     logs = pathlib.Path(arguments.logs)
     logs.mkdir(parents=True, exist_ok=True)
@@ -184,9 +186,10 @@ def main():
     passed = failed = skipped = 0
     if arguments.python:
         jobs += python_files_of(arguments.python, arguments.interpreter, arguments.module_path)
-    for program in arguments.programs:
+    for program in arguments.one_thread + arguments.programs:
+        threads = 1 if program in arguments.one_thread else arguments.threads
         try:
-            shards = list(shards_of(program, arguments.filter, SHARDS_FOR_EACH_CORE * arguments.jobs, arguments.threads))
+            shards = list(shards_of(program, arguments.filter, SHARDS_FOR_EACH_CORE * arguments.jobs, threads))
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"FAIL  {program} does not list its tests: {error}")
             failed += 1

@@ -45,9 +45,8 @@ if step "build ci" build_ci; then
     say "tests"
     step "demo" scripts/demo.sh build/ci/bin/stipple
     programs=(build/ci/bin/{cli,docs,radiance,tasks,geometry,engine,ops,io,core,data,metrics,models,network,picture}_test)
+    if [ "$learn" = ON ]; then programs+=(--one-thread build/ci/bin/learn_test); else skip "learn: no LibTorch here"; fi
     tests "tests" --python tests/python "${programs[@]}"
-    # One thread: torch's own threads wait by turning.
-    if [ "$learn" = ON ]; then tests "learn" --threads 1 build/ci/bin/learn_test; else skip "learn: no LibTorch here"; fi
     say "corpora"
     for_each replay < <(printf '%s\n' build/ci/replay/fuzz_*)
     say "packages of ours"
