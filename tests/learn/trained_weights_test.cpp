@@ -17,7 +17,7 @@
 namespace stipple::learn {
 namespace {
 
-constexpr int64_t kClouds = 3, kPoints = 64;
+constexpr int64_t kClouds = 3, kCloudPoints = 64;
 
 /// Rows for each input: shapes for points, one-hot rows for categories.
 std::map<std::string, Array<float, 2>> shape_inputs(const network::Network& network) {
@@ -25,10 +25,10 @@ std::map<std::string, Array<float, 2>> shape_inputs(const network::Network& netw
     for (const network::Layer& layer : network.layers) {
         if (layer.kind != network::Kind::input) continue;
         const bool is_points = layer.type.level != network::Level::cloud;
-        Array<float, 2> rows({is_points ? kClouds * kPoints : kClouds, layer.type.channels});
+        Array<float, 2> rows({is_points ? kClouds * kCloudPoints : kClouds, layer.type.channels});
         if (is_points) {
-            const test::ShapeClouds shapes = test::shape_clouds(kClouds, kPoints, 21 + test::trial());
-            std::copy_n(shapes.points.data(), kClouds * kPoints * 3, rows.data());
+            const test::ShapeClouds shapes = test::shape_clouds(kClouds, kCloudPoints, 21 + test::trial());
+            std::copy_n(shapes.points.data(), kClouds * kCloudPoints * 3, rows.data());
         } else {
             std::fill_n(rows.data(), kClouds * layer.type.channels, 0.0f);
             for (int64_t i = 0; i < kClouds; ++i)
@@ -99,7 +99,7 @@ void expect_agreement(const models::Model& model) {
     SCOPED_TRACE(model.network.name);
     const bool has_queries = std::any_of(model.network.layers.begin(), model.network.layers.end(),
                                          [](const network::Layer& layer) { return layer.name == "queries"; });
-    const std::vector<ops::Batch> batch(has_queries ? 2 : 1, ops::Batch::dense(kClouds, kPoints));
+    const std::vector<ops::Batch> batch(has_queries ? 2 : 1, ops::Batch::dense(kClouds, kCloudPoints));
     const std::map<std::string, Array<float, 2>> rows = shape_inputs(model.network);
     const test::ReferenceRun expected =
         test::run_reference(model.network, model.weights, batch, reference_inputs(rows));
@@ -132,7 +132,7 @@ void expect_agreement(const models::Model& model) {
     for (const auto& [name, array] : rows) of_engine.push_back({name, array.view()});
     for (auto& [name, array] : answers) of_outputs.push_back({name, array.view()});
     const engine::Engine compiled =
-        engine::compile(model.network, model.weights, {.max_batch = kClouds, .max_points = kPoints});
+        engine::compile(model.network, model.weights, {.max_batch = kClouds, .max_points = kCloudPoints});
     engine::Context(compiled).run(batch, of_engine, of_outputs);
     for (const auto& [name, array] : answers) {
         const double tolerance = kLeast + kRoundings * effect.at(name);
