@@ -11,6 +11,6 @@ seeds=()
 for folder in "tests/corpus/${name#fuzz_}" "tests/samples/${name#fuzz_}"; do
     if [ -d "$folder" ]; then seeds+=("$folder"); fi
 done
-# One second an input; the memory rule (64 x the input + 1 MiB) is checked by the program itself.
-exec "$program" -max_total_time="$seconds" -timeout=1 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
+# Five seconds an input, which take milliseconds on a machine that is not busy; the memory rule (64 x the input + 1 MiB) is checked by the program itself.
+exec "$program" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
     -artifact_prefix="$corpus/crash-" "$corpus" "${seeds[@]}"
