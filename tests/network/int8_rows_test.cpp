@@ -36,7 +36,7 @@ io::Tensor rows_tensor(const std::string& name, std::vector<int64_t> shape, std:
 
 io::Tensor scales_tensor(const std::string& name, std::vector<int64_t> shape, std::vector<float> values) {
     io::Tensor tensor{name, DType::f32, std::move(shape), Buffer(static_cast<int64_t>(4 * values.size()))};
-    std::memcpy(tensor.data.data(), values.data(), 4 * values.size());
+    if (!values.empty()) std::memcpy(tensor.data.data(), values.data(), 4 * values.size());
     return tensor;
 }
 
