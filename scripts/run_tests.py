@@ -52,7 +52,7 @@ def tests_of(path, name_filter):
     for line in listed.splitlines():
         if line.startswith("  "):
             name = line.split("#")[0].strip()
-            if not name.startswith("DISABLED_"):  # parts of other tests, which run them in processes of their own
+            if not name.startswith("DISABLED_"):  # other tests run these in processes of their own
                 tests[suite].append(suite + name)
         else:
             suite = line.split("#")[0].strip()

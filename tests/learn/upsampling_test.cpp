@@ -134,8 +134,8 @@ TEST(LearnUpsampling, GradientsReachAllParameters) {
         ++trained;
         ASSERT_TRUE(parameter.grad().defined()) << name;
         EXPECT_TRUE(torch::isfinite(parameter.grad()).all().item<bool>()) << name;
-        // What a batch norm takes away, a shift of the whole latent space, which the inverse flow takes back, and one
-        // of all logits of a softmax, whose gradient is what rounding leaves of 0.
+        // These biases have the gradient 0: a batch norm subtracts them, the inverse flow takes back a shift of the
+        // whole latent space, and a softmax ignores a shift of all its logits.
         const bool is_idle = name.ends_with("flow2.move.bias") || name.ends_with(".logits.bias") ||
                              (name.starts_with("edge") && name.ends_with(".linear.bias"));
         EXPECT_TRUE(is_idle || parameter.grad().abs().max().item<double>() > 0) << name;

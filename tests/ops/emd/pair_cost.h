@@ -1,5 +1,5 @@
 #pragma once
-// What it costs to move a point onto another, in double: what transport plans and matchings are judged by.
+// Transport plans and matchings are judged by this cost of moving a point onto another, in double.
 
 #include <cmath>
 
@@ -17,7 +17,7 @@ inline double pair_cost(const float* p, const float* q, ops::DistanceNorm norm) 
     return norm == ops::DistanceNorm::squared ? sq : std::sqrt(sq);
 }
 
-/// Of point i of one cloud and point j of another.
+/// The cost between point i of cloud `a` and point j of cloud `b`.
 inline double pair_cost(const Array<float, 2>& a, int64_t i, const Array<float, 2>& b, int64_t j,
                         ops::DistanceNorm norm) {
     return pair_cost(a.data() + 3 * i, b.data() + 3 * j, norm);
