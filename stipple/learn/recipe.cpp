@@ -170,6 +170,7 @@ public:
         add(table, "truth", p.truth);
         add(table, "pools", p.pools);
         add(table, "samples", p.samples);
+        add(table, "scans", p.scans);
         add(table, "region", p.region);
         add(table, "inner_share", p.inner_share);
         add(table, "truth_radius", p.truth_radius);
@@ -180,6 +181,8 @@ public:
         add(table, "scan_share", p.scan_share);
         add(table, "noise_share", p.noise_share);
         add(table, "noise_max", p.noise_max);
+        add(table, "scan_noise_share", p.scan_noise_share);
+        add(table, "mixed_share", p.mixed_share);
         add(table, "scale_min", p.scale_min);
         add(table, "scale_max", p.scale_max);
         add(table, "midpoint_share", p.midpoint_share);

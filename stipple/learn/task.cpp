@@ -16,6 +16,7 @@ LoadedTask load_task(const Recipe& recipe, std::vector<std::string>& warnings, P
         const SurfaceOptions options = {.held_out = recipe.data.held_out,
                                         .pools = recipe.patch.pools,
                                         .samples = recipe.patch.samples,
+                                        .scans = recipe.patch.scans,
                                         .region = recipe.patch.region,
                                         .seed = recipe.run.seed};
         task.surfaces = std::make_unique<SurfaceSet>(

@@ -18,10 +18,6 @@ Vec3f row_of(const float* rows, int64_t i) {
     return {rows[3 * i], rows[3 * i + 1], rows[3 * i + 2]};
 }
 
-Vec3d direction(const Rng& rng, uint64_t first) {
-    return unit(Vec3d{rng.normal(first), rng.normal(first + 1), rng.normal(first + 2)});
-}
-
 /// The n samples with the smallest -log(u) / density: a choice without replacement [Efraimidis, Spirakis 2006].
 template <class Density>
 void choose_by_density(View<const float, 2> points, int64_t n, const Rng& rng, const Density& density,
@@ -39,7 +35,7 @@ void choose_by_density(View<const float, 2> points, int64_t n, const Rng& rng, c
 
 /// Density 8 to 1 along a direction.
 void choose_by_gradient(View<const float, 2> points, int64_t n, const Rng& rng, PatchScratch& scratch) {
-    const Vec3d along = direction(rng, 0);
+    const Vec3d along = random_direction(rng, 0);
     choose_by_density(
         points, n, rng,
         [&](Vec3f p) {
@@ -52,7 +48,7 @@ void choose_by_gradient(View<const float, 2> points, int64_t n, const Rng& rng, 
 /// As a scanner outside of the shape would: lines of equal elevation some spacings apart, points on them by solid
 /// angle.
 void choose_by_scan(View<const float, 2> points, double area, int64_t n, const Rng& rng, PatchScratch& scratch) {
-    const Vec3d axis = direction(rng, 0), to_eye = direction(rng, 4);
+    const Vec3d axis = random_direction(rng, 0), to_eye = random_direction(rng, 4);
     const double away = 2 + 2 * rng.uniform(32), phase = rng.uniform(33);
     const Vec3d eye = away * to_eye;
     const double spacing = std::sqrt(area / static_cast<double>(n));
@@ -132,6 +128,10 @@ void make_queries(View<const float, 2> points, int64_t inner, const PatchOptions
 }
 
 }  // namespace
+
+Vec3d random_direction(const Rng& rng, uint64_t first) {
+    return unit(Vec3d{rng.normal(first), rng.normal(first + 1), rng.normal(first + 2)});
+}
 
 void choose_points(View<const float, 2> points, double area, PatchSampling sampling, int64_t n, const Rng& rng,
                    PatchScratch& scratch) {

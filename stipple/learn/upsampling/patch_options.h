@@ -16,6 +16,9 @@ struct PatchOptions {
     // Of every mesh or scan: independent sets of points, and the points of each, of which clouds are drawn.
     int64_t pools = 3, samples = 16384;
 
+    // Virtual scans of every mesh, each of which is trained on as often as the mesh itself.
+    int64_t scans = 0;
+
     // Scans of more points are used by regions of so many.
     int64_t region = 262144;
 
@@ -28,6 +31,12 @@ struct PatchOptions {
 
     // Share of noisy clouds, and the largest standard deviation, of which theirs are uniform parts; radius 1.
     double noise_share = 0.3, noise_max = 0.02;
+
+    // The share of noisy clouds of virtual scans, whose noise is along the rays; less of it is likelier there.
+    double scan_noise_share = 0.8;
+
+    // Share of clouds of virtual scans with mixed pixels, of which up to all that may be are.
+    double mixed_share = 0.3;
 
     // A patch is seen in units of its spacing times a factor between these, log-uniform.
     double scale_min = 0.8, scale_max = 1.25;

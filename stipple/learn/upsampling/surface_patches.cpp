@@ -11,6 +11,18 @@ namespace {
 
 constexpr int64_t kThinnedShare = 4;  // of a pool: clouds of uneven density have at most a quarter of its points
 
+/// As a scanner would: noise along its rays, and points between what lies before and behind an edge.
+void spoil(const SurfacePool& pool, const PatchPlan& plan, const Rng& rng, PatchScratch& scratch) {
+    for (size_t i = 0; i < scratch.chosen.size(); ++i) {
+        const auto row = static_cast<size_t>(3 * int64_t{scratch.chosen[i]});
+        const float along = plan.scan_noise > 0 ? static_cast<float>(plan.scan_noise) * rng.normal(2 * i) : 0;
+        const float mixed = plan.mixed > 0 && rng.uniform(2 * i + 1) < plan.mixed ? 1 : 0;
+        for (size_t axis = 0; axis < 3; ++axis)
+            scratch.cloud[3 * i + axis] +=
+                along * pool.noise.data()[row + axis] + mixed * pool.mixed.data()[row + axis];
+    }
+}
+
 /// The cloud's points, with noise, into scratch.cloud.
 void draw_cloud(const SurfaceShape& shape, const PatchPlan& plan, const PatchRandom& random, PatchScratch& scratch) {
     const SurfacePool& pool = shape.pools[static_cast<size_t>(plan.pool)];
@@ -31,7 +43,8 @@ void draw_cloud(const SurfaceShape& shape, const PatchPlan& plan, const PatchRan
                           rng, scratch);
             break;
     }
-    take_points(pool.points.view(), plan.noise, random.of(Draws::noise), scratch);
+    take_points(pool.points.view(), pool.noise.size(0) > 0 ? 0 : plan.noise, random.of(Draws::noise), scratch);
+    if (pool.noise.size(0) > 0) spoil(pool, plan, random.of(Draws::noise), scratch);
 }
 
 }  // namespace
@@ -55,8 +68,10 @@ void validate(const PatchOptions& o, int64_t points) {
     require(is_share(o.random_share) && is_share(o.gradient_share) && is_share(o.scan_share) &&
                 o.random_share + o.gradient_share + o.scan_share <= 1 + 1e-9,
             "patch.random_share, gradient_share and scan_share must be 0 to 1, and so must their sum");
-    require(is_share(o.noise_share) && is_share(o.query_noise_share),
-            "patch.noise_share and query_noise_share must be 0 to 1");
+    require(is_share(o.noise_share) && is_share(o.scan_noise_share) && is_share(o.mixed_share) &&
+                is_share(o.query_noise_share),
+            "patch.noise_share, scan_noise_share, mixed_share and query_noise_share must be 0 to 1");
+    require(o.scans >= 0 && o.scans <= 16, "patch.scans must be 0 to 16");
     require(is_share(o.midpoint_share) && is_share(o.input_share) && o.midpoint_share + o.input_share <= 1 + 1e-9,
             "patch.midpoint_share and input_share must be 0 to 1, and so must their sum");
     require(o.noise_max >= 0 && o.noise_max <= 1, "patch.noise_max must be 0 to 1");
@@ -83,6 +98,9 @@ PatchPlan plan_patch(std::span<const int64_t> shapes, const PatchOptions& option
                     : kind < to_gradient + options.scan_share ? PatchSampling::scan
                                                               : PatchSampling::uniform;
     if (rng.uniform(4) < options.noise_share) plan.noise = options.noise_max * rng.uniform(5);
+    if (rng.uniform(8) < options.scan_noise_share)
+        plan.scan_noise = options.noise_max * rng.uniform(9) * rng.uniform(9);
+    if (rng.uniform(6) < options.mixed_share) plan.mixed = rng.uniform(7);
     return plan;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 // Patches of surfaces for training an upsampler: input points, candidates around them and evenly spread truth, cut from
-// meshes, whose surface is known exactly, or from scans, dense clouds whose surface is that of scan_surface.h; pairs of
-// patches that come from files are in pair_patches.h. No torch here.
+// meshes, whose surface is known exactly, from virtual scans of meshes (virtual_scan.h), of which what was seen is the
+// surface, or from scans, dense clouds whose surface is that of scan_surface.h; pairs of patches that come from files
+// are in pair_patches.h. No torch here.
 //
 //   const SurfaceSet set = load_surfaces(folder, {.held_out = 0.1}, warnings, progress);
 //   const PatchPlan plan = plan_patch(set.train, options, {seed, epoch, item});
@@ -26,11 +27,13 @@ namespace stipple::learn {
 struct SurfacePool {
     Array<float, 2> points;      // [n, 3]
     std::vector<int32_t> order;  // all of them: the first half in farthest point order, then the rest as stored
+    // Of a virtual scan, ScanErrors of the points; else empty.
+    Array<float, 2> noise, mixed;
 };
 
 struct SurfaceShape {
     std::string name;  // of its file, and which region of that
-    Mesh mesh;         // or the surface of a scan; its box about 0, largest distance from there 1
+    Mesh mesh;         // or the surface of a scan, or what a virtual one has seen; its box about 0, largest distance 1
     double area = 0;
     std::vector<SurfacePool> pools;
 };
@@ -54,6 +57,7 @@ struct SurfaceOptions {
                           // run; 0: none
     int64_t pools = 3;    // 2 or more: of a patch's points, and of its truth
     int64_t samples = 16384;
+    int64_t scans = 0;        // virtual ones of each mesh, which are shapes beside it
     int64_t region = 262144;  // points of a scan that are one shape, at least samples
     uint64_t seed = 0;
 };
@@ -94,7 +98,9 @@ struct PatchPlan {
     int64_t pool = 0, truth_pool = 1;  // different
     int64_t cloud = 0;                 // its points
     PatchSampling sampling = PatchSampling::uniform;
-    double noise = 0;  // standard deviation of the cloud's points; the shape has radius 1
+    double noise = 0;       // standard deviation of the cloud's points; the shape has radius 1
+    double scan_noise = 0;  // likewise, of a virtual scan, along the rays
+    double mixed = 0;       // share of the points of a virtual scan that may be mixed pixels which are
 };
 
 /// shapes[item % shapes.size()], so that an epoch has all alike, and the rest at random.

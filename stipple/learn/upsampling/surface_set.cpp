@@ -16,6 +16,7 @@
 #include "stipple/io/text.h"
 #include "stipple/learn/upsampling/scan_surface.h"
 #include "stipple/learn/upsampling/surface_patches.h"
+#include "stipple/learn/upsampling/virtual_scan.h"
 #include "stipple/ops/farthest_point_sample.h"
 
 namespace stipple::learn {
@@ -23,11 +24,13 @@ namespace {
 
 constexpr const char* kManifest = "manifest.tsv";
 constexpr uint64_t kPoolStream = uint64_t{0x504F4F4C} << 32;
+constexpr uint64_t kScanStream = uint64_t{0x5343414E} << 32;
 constexpr uint64_t kRegionStream = uint64_t{0x52454749} << 32;
 constexpr int64_t kMostRegions = 16;  // of one scan, however large
 
-/// The box of the faces to the middle, the farthest corner to distance 1. Vertices that no face has go to 0.
-void to_unit_size(Mesh& mesh) {
+/// The box of the faces to the middle, the farthest corner to distance 1. Vertices that no face has go to 0. Returns
+/// what was subtracted, then what was multiplied by.
+std::pair<Vec3d, double> to_unit_size(Mesh& mesh) {
     const int64_t corners = 3 * mesh.faces();
     float* positions = mesh.vertices.positions.data();
     std::vector<char> is_used(static_cast<size_t>(mesh.vertices.size()));
@@ -52,6 +55,7 @@ void to_unit_size(Mesh& mesh) {
         const Vec3d moved = is_used[static_cast<size_t>(i)] ? (1 / radius) * offset(i) : Vec3d{};
         for (int axis = 0; axis < 3; ++axis) positions[3 * i + axis] = static_cast<float>(moved[axis]);
     }
+    return {middle, 1 / radius};
 }
 
 double area_of(const Mesh& mesh) {
@@ -99,6 +103,39 @@ SurfaceShape mesh_shape(Mesh mesh, std::string name, const SurfaceOptions& optio
     return shape;
 }
 
+/// A virtual scan of a mesh of unit size; without a surface where next to nothing of it was seen.
+SurfaceShape virtual_scan_shape(const Mesh& mesh, std::string name, const SurfaceOptions& options, const Rng& rng) {
+    constexpr double kLeastArea = 0.05;
+    SurfaceShape shape;
+    shape.name = std::move(name);
+    VirtualScan scan = scan_virtually(mesh, rng);
+    shape.mesh = std::move(scan.surface);
+    if (shape.mesh.faces() == 0 || area_of(shape.mesh) < kLeastArea) return {};
+    const auto [middle, scale] = to_unit_size(shape.mesh);
+    Mesh scanned = mesh.clone();
+    const auto moved = [&](Vec3d at) { return scale * (at - middle); };
+    for (int64_t i = 0; i < scanned.vertices.size(); ++i) {
+        float* at = scanned.vertices.positions.data() + 3 * i;
+        const Vec3d to = moved({at[0], at[1], at[2]});
+        for (int axis = 0; axis < 3; ++axis) at[axis] = static_cast<float>(to[axis]);
+    }
+    for (Vec3d& place : scan.places) place = moved(place);
+    scan.surface = std::move(shape.mesh);
+    shape.area = area_of(scan.surface);
+    for (int64_t p = 0; p < options.pools; ++p) {
+        const Rng of_pool(seed_of(rng), static_cast<uint64_t>(p));
+        SurfacePool& pool = shape.pools.emplace_back();
+        geometry::SurfaceSamples samples = geometry::sample_surface(scan.surface, options.samples, seed_of(of_pool));
+        ScanErrors errors = scan_errors(scan, scanned, samples.points.view(), samples.faces.view(), of_pool);
+        pool.points = std::move(samples.points);
+        pool.order = order_of(pool.points);
+        pool.noise = std::move(errors.noise);
+        pool.mixed = std::move(errors.mixed);
+    }
+    shape.mesh = std::move(scan.surface);
+    return shape;
+}
+
 /// All numbers below n, shuffled.
 std::vector<int32_t> shuffled(int64_t n, const Rng& rng) {
     std::vector<int32_t> numbers(static_cast<size_t>(n));
@@ -128,6 +165,18 @@ SurfaceShape scan_shape(Array<float, 2> points, std::string name, const SurfaceO
         pool.order = order_of(pool.points);
     }
     return shape;
+}
+
+/// The mesh, and virtual scans of it.
+std::vector<SurfaceShape> mesh_shapes(Mesh mesh, const std::string& name, const SurfaceOptions& options, int64_t item) {
+    std::vector<SurfaceShape> shapes;
+    shapes.push_back(mesh_shape(std::move(mesh), name, options, item));
+    for (int64_t s = 0; s < options.scans; ++s) {
+        const Rng rng(options.seed, kScanStream | static_cast<uint64_t>(64 * item + s));
+        SurfaceShape scan = virtual_scan_shape(shapes[0].mesh, fmt::format("{}, scan {}", name, s), options, rng);
+        if (scan.mesh.faces() > 0) shapes.push_back(std::move(scan));
+    }
+    return shapes;
 }
 
 /// Finite points, each place once.
@@ -200,7 +249,7 @@ SurfaceSet build_surfaces(const std::vector<std::string>& names, const SurfaceOp
             if (is_scan[at])
                 made[at] = scan_shapes(mesh.vertices, names[at], options, i);
             else
-                made[at].push_back(mesh_shape(std::move(mesh), names[at], options, i));
+                made[at] = mesh_shapes(std::move(mesh), names[at], options, i);
         } catch (const Error& error) {
             if (error.code() != ErrorCode::bad_argument) throw;
             throw Error(ErrorCode::bad_file, Place{names[at]}, error.message());
