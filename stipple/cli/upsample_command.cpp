@@ -16,7 +16,7 @@ namespace stipple::cli {
 namespace {
 
 struct UpsampleArguments {
-    std::string model, from, picture, profile, shard;
+    std::string model, from, picture, profile, shard, holes = tasks::holes_names()[0];
     std::vector<std::string> inputs, settings;
     OutputFile output;
     PrecisionArgument precision;
@@ -51,6 +51,15 @@ void add_normals(PointCloud& cloud) {
     cloud.attributes.push_back(std::move(normals));
 }
 
+/// How many points are the input's own, and what was left out.
+std::string told_of(const tasks::Upsampled& upsampled) {
+    std::string text;
+    if (upsampled.measured > 0) text += fmt::format("; {} as measured", grouped(upsampled.measured));
+    if (upsampled.dropped > 0)
+        text += fmt::format("; {} places beyond rims and in holes left empty", grouped(upsampled.dropped));
+    return text;
+}
+
 /// One cloud: read, upsampled, written, reported.
 void upsample_entry(UpsampleJob& job, const data::CloudEntry& entry, const OutputFile& output, io::Format format,
                     const UpsampleArguments& arguments, const Common& common, Result& result) {
@@ -58,34 +67,37 @@ void upsample_entry(UpsampleJob& job, const data::CloudEntry& entry, const Outpu
         tasks::load_points(entry, {.normalise = false, .sample_faces = false}, job.reading, result.warnings);
     recentre(cloud);
     Mesh made;
-    const int64_t duplicates = about_file(entry.name(), [&] {
+    const tasks::Upsampled upsampled = about_file(entry.name(), [&] {
         const int64_t count = tasks::upsampled_count(cloud, arguments.how);
         Progress progress("upsample", tasks::upsampling_work(job.upsampler, cloud, count), progress_mode(common),
                           "points");
         tasks::UpsampleOptions how = arguments.how;
         how.seed = common.seed;
+        how.holes = arguments.holes == tasks::holes_names()[0] ? tasks::Holes::keep : tasks::Holes::fill;
         how.advance = [&](int64_t points) { progress.add(points); };
-        tasks::Upsampled upsampled = tasks::upsample(job.upsampler, cloud, how);
-        made.vertices = std::move(upsampled.cloud);
+        tasks::Upsampled done = tasks::upsample(job.upsampler, cloud, how);
+        made.vertices = std::move(done.cloud);
         if (arguments.normals) add_normals(made.vertices);
-        return upsampled.duplicates;
+        return done;
     });
-    if (duplicates > 0)
+    if (upsampled.duplicates > 0)
         result.warnings.push_back(fmt::format("{}: {} points lie at the place of another one and were passed over",
-                                              entry.name(), grouped(duplicates)));
+                                              entry.name(), grouped(upsampled.duplicates)));
     const double before = data::mean_spacing(cloud.positions.view()),
                  after = data::mean_spacing(made.vertices.positions.view());
     job.files.push_back({{"path", entry.name()},
                          {"points", cloud.size()},
                          {"upsampled", made.vertices.size()},
-                         {"duplicates", duplicates},
+                         {"measured", upsampled.measured},
+                         {"dropped", upsampled.dropped},
+                         {"duplicates", upsampled.duplicates},
                          {"spacing", before},
                          {"spacing_after", after}});
     job.table.rows.push_back({entry.name(), cloud.size(), made.vertices.size(), fmt::format("{:.4g}", before),
                               fmt::format("{:.4g}", after)});
     save_output(made, output, format,
-                fmt::format("{} points of {}, spacing {:.4g} (was {:.4g})", grouped(made.vertices.size()),
-                            grouped(cloud.size()), after, before),
+                fmt::format("{} points of {}, spacing {:.4g} (was {:.4g}){}", grouped(made.vertices.size()),
+                            grouped(cloud.size()), after, before, told_of(upsampled)),
                 common, result);
     save_picture(
         arguments.picture, [&] { return draw_both(cloud, made.vertices, arguments.size); }, common, result);
@@ -128,6 +140,8 @@ Result run_upsample(const UpsampleArguments& arguments, const Common& common) {
     require_picture_size(arguments.size);
     require_profile(arguments.profile, common);
     // Of the numbers as far as they can be judged without the cloud.
+    STIPPLE_REQUIRE(arguments.how.hole_size == 0 || arguments.holes != tasks::holes_names()[0],
+                    "--hole-size is for holes that are filled: --holes fill");
     STIPPLE_REQUIRE((arguments.how.ratio != 0) + (arguments.how.count != 0) + (arguments.how.spacing != 0) == 1,
                     "how many points? Give --ratio R, --count N or --spacing D");
     tasks::upsampled_count(
@@ -141,8 +155,8 @@ Result run_upsample(const UpsampleArguments& arguments, const Common& common) {
     result.fields["inputs"] = arguments.inputs;
     result.fields["model"] = arguments.model;
     if (job.upsampler.has_network()) {
-        result.fields["model"] = job.upsampler.runner().source().name();
-        result.fields["precision"] = name_of(job.upsampler.runner().precision());
+        result.fields["model"] = job.upsampler.runner()->source().name();
+        result.fields["precision"] = name_of(job.upsampler.runner()->precision());
     }
     for_each_input(entries.size(), "clouds", result, [&](size_t i) {
         check_interrupted();
@@ -176,7 +190,14 @@ Command add_upsample(Arguments& root, Common& common) {
         .text("T");
     app.option("--set", arguments->settings, "Options that training does not fix, e.g. interpolation_neighbours=12")
         .text("KEY=VALUE...");
-    app.flag("--keep-input", arguments->how.keeps_input, "The points of the input stay, as the first ones");
+    app.option("--holes", arguments->holes,
+               "Holes of the scan: keep, no points there and beyond rims; fill, as far as known")
+        .one_of(tasks::holes_names());
+    app.option("--hole-size", arguments->how.hole_size, "With --holes fill: the widest hole, in the unit of the cloud")
+        .text("D")
+        .no_default();
+    app.flag("--keep-input", arguments->how.keeps_input, "Of midpoints and PU-Flow: the points of the input stay too");
+    app.flag("--denoise", arguments->how.denoises, "Points of the input that lie beside the surface are moved onto it");
     app.flag("--normals", arguments->normals, "Oriented normals: the input's, else estimated");
     app.option("--picture", arguments->picture, "Draw input and result into this .png");
     add_picture_size(app, arguments->size);

@@ -149,14 +149,18 @@ std::vector<Classified> classify(Classifier& classifier, std::span<const PointCl
                                  const CloudOptions& options, const std::vector<Pose>& poses) {
     require_valid(options);
     const auto name_of = [](size_t i) { return fmt::format("cloud {}", i); };
-    return classify_each(
+    std::vector<int64_t> nonfinite(clouds.size());
+    std::vector<Classified> answers = classify_each(
         classifier, clouds.size(),
         [&](size_t i) {
             const PointCloud finite = drop_nonfinite(*clouds[i]);
+            nonfinite[i] = clouds[i]->size() - finite.size();
             if (finite.size() == 0) throw Error(ErrorCode::bad_file, Place{name_of(i)}, "has no finite points");
             return network_points(finite, options);
         },
         name_of, {}, poses);
+    for (size_t i = 0; i < answers.size(); ++i) answers[i].nonfinite = nonfinite[i];
+    return answers;
 }
 
 }  // namespace stipple::tasks

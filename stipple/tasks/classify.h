@@ -43,7 +43,8 @@ std::vector<Guess> ranked(std::span<const double> probabilities);
 
 /// The answer about one cloud: all classes in order, or why there is none.
 struct Classified {
-    int64_t points = 0;  // that the network saw
+    int64_t points = 0;     // that the network saw
+    int64_t nonfinite = 0;  // that were left out, of a cloud in memory; of a file a warning tells
     std::vector<Guess> guesses;
     std::optional<double> distance;  // from the training clouds, above 1 for one unlike anything (confidence.h)
     size_t pose = 0;                 // of those that were tried

@@ -14,11 +14,6 @@
 namespace stipple::tasks {
 namespace {
 
-// Queries may lie anywhere, as dense as one likes; more of them for each point would make tiles small.
-constexpr double kLargestQueryRatio = 16;
-// Input points that a point is made of where the network does not know.
-constexpr int64_t kNearestSources = 3;
-
 RunnerOptions runner_options(RunnerOptions options) {
     options.batch = 16;  // patches; of a network that takes queries there is one
     options.points = 256;
@@ -41,6 +36,47 @@ ModelOrEngine part_of(const ModelOrEngine& whole, network::Network part) {
     return {whole.path, models::Model{std::move(part), std::move(weights)}, std::nullopt};
 }
 
+/// Whether it takes queries; else it makes children. Throws for a network that does neither.
+bool takes_queries(const NetworkRunner& runner, bool has_encoder) {
+    const engine::Program& program = runner.program();
+    const network::TensorType *points = find_type(program, program.inputs, "points"),
+                              *queries = find_type(program, program.inputs, "queries"),
+                              *noise = find_type(program, program.inputs, "noise"),
+                              *upsampled = find_type(program, program.outputs, "upsampled"),
+                              *distance = find_type(program, program.outputs, "distance");
+    const bool is_noise =
+        !noise || (!queries && upsampled && *noise == rows_of(*upsampled, upsampled->width, noise->channels));
+    const size_t expected = 1 + (queries || noise) + has_encoder;
+    const bool inputs = points && *points == network::points_of(3) && program.inputs.size() == expected && is_noise &&
+                        (!queries || *queries == network::points_of(3, 1));
+    const bool tells_distances = queries && !upsampled && distance && *distance == network::points_of(1, 1);
+    const bool is_made = upsampled && (queries ? *upsampled == network::points_of(3, 1)
+                                               : *upsampled == network::rows_of(upsampled->width, 3));
+    if (!inputs || !(is_made || tells_distances))
+        throw Error(
+            ErrorCode::bad_argument, Place{runner.source().path},
+            fmt::format(
+                "{} does not upsample clouds: that takes points [B, N, 3], perhaps queries [B, M, 3], and gives "
+                "points named upsampled, or of queries their distance",
+                runner.source().name()),
+            "stipple engine inspect shows what it does");
+    return queries != nullptr;
+}
+
+std::unique_ptr<CandidateMaker> maker_of(ModelOrEngine source, const RunnerOptions& options) {
+    std::optional<NetworkRunner> encoder, first_step;
+    if (is_split(source, options)) {
+        const models::FlowUpsamplerOptions network = models::flow_upsampler_options(source.model->network.config);
+        encoder.emplace(part_of(source, models::flow_upsampler_encoder(network)), options);
+        if (network.refinement == models::Refinement::projection && network.steps > 1)
+            first_step.emplace(part_of(source, models::flow_upsampler_first_step(network)), options);
+        source = part_of(source, models::flow_upsampler_decoder(network));
+    }
+    NetworkRunner runner(std::move(source), options);
+    if (!takes_queries(runner, encoder.has_value())) return child_maker(std::move(runner));
+    return query_maker(std::move(runner), std::move(encoder), std::move(first_step));
+}
+
 /// The points of both, of the same attributes and origin.
 PointCloud joined(const PointCloud& first, const PointCloud& second) {
     PointCloud both(first.size() + second.size());
@@ -57,9 +93,30 @@ PointCloud joined(const PointCloud& first, const PointCloud& second) {
     return both;
 }
 
-PointCloud run_pass(Upsampler& upsampler, const PointCloud& cloud, int64_t count, const UpsampleOptions& options) {
-    upsampler.forget_features();
-    const Candidates kept = run_tiles(upsampler, cloud.positions.view(), count, !cloud.attributes.empty(), options);
+/// Some points of a cloud, with their attributes.
+PointCloud points_of(const PointCloud& cloud, const std::vector<int32_t>& rows) {
+    PointCloud some(static_cast<int64_t>(rows.size()));
+    some.origin = cloud.origin;
+    some.facts = cloud.facts;
+    for (size_t i = 0; i < rows.size(); ++i)
+        std::copy_n(cloud.positions.data() + 3 * int64_t{rows[i]}, 3, some.positions.data() + 3 * i);
+    const std::vector<float> all(rows.size(), 1);
+    some.attributes = blend_attributes(cloud.attributes, some.size(), 1, rows, all);
+    return some;
+}
+
+/// The first `measured` points of a cloud are as they were measured; afterwards those of them that are still.
+struct Pass {
+    PointCloud cloud;
+    int64_t measured = 0, dropped = 0;
+};
+
+Pass run_pass(Upsampler& upsampler, const Pass& before, int64_t count, const UpsampleOptions& options) {
+    const PointCloud& cloud = before.cloud;
+    upsampler.maker().forget_cloud();
+    const UpsampledTiles tiles =
+        run_tiles(upsampler.maker(), cloud.positions.view(), count, !cloud.attributes.empty(), options);
+    const Candidates& kept = tiles.made;
     PointCloud made(kept.size());
     std::copy(kept.points.begin(), kept.points.end(), made.positions.data());
     made.origin = cloud.origin;
@@ -70,7 +127,16 @@ PointCloud run_pass(Upsampler& upsampler, const PointCloud& cloud, int64_t count
         const std::vector<float> all(kept.parents.size(), 1);
         made.attributes = blend_attributes(cloud.attributes, kept.size(), 1, kept.parents, all);
     }
-    return options.keeps_input ? joined(cloud, made) : std::move(made);
+    Pass after;
+    std::vector<int32_t> stay;
+    for (int32_t i = 0; i < static_cast<int32_t>(cloud.size()); ++i) {
+        if (!tiles.stays[static_cast<size_t>(i)]) continue;
+        stay.push_back(i);
+        after.measured += i < before.measured;
+    }
+    after.cloud = stay.empty() ? std::move(made) : joined(points_of(cloud, stay), made);
+    after.dropped = before.dropped + tiles.dropped;
+    return after;
 }
 
 /// Points after each pass: equal ratios, none larger than the network's.
@@ -86,87 +152,37 @@ std::vector<int64_t> counts_of_passes(const Upsampler& upsampler, int64_t points
 
 }  // namespace
 
-Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options) {
-    compile(std::move(source), runner_options(std::move(options)));
-    check_types();
+const std::vector<std::string>& holes_names() {
+    static const std::vector<std::string> names = {"keep", "fill"};
+    return names;
 }
 
-void Upsampler::compile(ModelOrEngine source, const RunnerOptions& options) {
-    if (!is_split(source, options)) {
-        runner_.emplace(std::move(source), options);
-        return;
-    }
-    const models::Model& model = *source.model;
-    const models::FlowUpsamplerOptions network = models::flow_upsampler_options(model.network.config);
-    encoder_.emplace(part_of(source, models::flow_upsampler_encoder(network)), options);
-    if (network.refinement == models::Refinement::projection && network.steps > 1)
-        first_step_.emplace(part_of(source, models::flow_upsampler_first_step(network)), options);
-    runner_.emplace(part_of(source, models::flow_upsampler_decoder(network)), options);
-}
+Upsampler::Upsampler() : maker_(midpoint_maker()) {}
+Upsampler::Upsampler(ModelOrEngine source, RunnerOptions options)
+    : maker_(maker_of(std::move(source), runner_options(std::move(options)))) {}
+Upsampler::Upsampler(Upsampler&&) noexcept = default;
+Upsampler& Upsampler::operator=(Upsampler&&) noexcept = default;
+Upsampler::~Upsampler() = default;
 
-void Upsampler::check_types() {
-    const engine::Program& program = runner_->program();
-    const auto output = [&](const char* name) { return find_type(program, program.outputs, name); };
-    const network::TensorType *points = find_type(program, program.inputs, "points"),
-                              *queries = find_type(program, program.inputs, "queries"),
-                              *noise = find_type(program, program.inputs, "noise"), *upsampled = output("upsampled"),
-                              *distance = output("distance"), *weights = output("weights"),
-                              *neighbours = output("neighbours");
-    takes_queries_ = queries != nullptr;
-    tells_distances_ = queries && !upsampled && distance && *distance == network::points_of(1, 1);
-    const bool is_noise =
-        !noise || (!queries && upsampled && *noise == rows_of(*upsampled, upsampled->width, noise->channels));
-    const size_t expected = 1 + (queries || noise) + encoder_.has_value();
-    const bool inputs = points && *points == network::points_of(3) && program.inputs.size() == expected && is_noise &&
-                        (!queries || *queries == network::points_of(3, 1));
-    const bool is_made = upsampled && (queries ? *upsampled == network::points_of(3, 1)
-                                               : *upsampled == network::rows_of(upsampled->width, 3));
-    if (!inputs || !(is_made || tells_distances_))
-        throw Error(
-            ErrorCode::bad_argument, Place{runner_->source().path},
-            fmt::format(
-                "{} does not upsample clouds: that takes points [B, N, 3], perhaps queries [B, M, 3], and gives "
-                "points named upsampled, or of queries their distance",
-                runner_->source().name()),
-            "stipple engine inspect shows what it does");
-    children_ = queries ? 0 : upsampled->width;
-    noise_channels_ = noise ? noise->channels : 0;
-    knows_uncertainty_ = tells_distances_ || (queries && output("uncertainty"));
-    if (tells_distances_) sources_ = kNearestSources;
-    if (weights && neighbours && neighbours->is_index) sources_ = neighbours->width;
+const NetworkRunner* Upsampler::runner() const {
+    return maker_->runner();
 }
-
-const Array<float, 2>* Upsampler::features_of(const Array<float, 2>& points) {
-    if (!encoder_) return nullptr;
-    const int64_t n = points.size(0);
-    if (encoded_.size(0) == n && n > 0 && std::equal(points.data(), points.data() + 3 * n, encoded_.data()))
-        return &features_;
-    engine::Context& context = encoder_->reserve(n);
-    const network::TensorType& type = *find_type(encoder_->program(), encoder_->program().outputs, "features");
-    features_ = Array<float, 2>({n, type.channels}, encoder_->device());
-    const Array<float, 2> there = points.to(encoder_->device());
-    context.run(ops::Batch::single(n), {{"points", there.view()}}, {{"features", features_.view()}});
-    encoded_ = points.to(Device{});
-    return &features_;
+int64_t Upsampler::noise_channels() const {
+    return maker_->noise_channels();
 }
-
-int64_t Upsampler::memory_bytes() const {
-    int64_t bytes = 0;
-    for (const std::optional<NetworkRunner>* runner : {&runner_, &encoder_, &first_step_})
-        if (*runner) bytes += (*runner)->memory_bytes();
-    return bytes;
-}
-
 double Upsampler::largest_ratio() const {
-    if (takes_queries_) return kLargestQueryRatio;
-    return children_ > 0 ? static_cast<double>(children_) : 4;  // midpoints of 8 neighbours
+    return maker_->largest_ratio();
+}
+int64_t Upsampler::memory_bytes() const {
+    return maker_->memory_bytes();
 }
 
 int64_t upsampled_count(const PointCloud& cloud, const UpsampleOptions& options) {
     STIPPLE_REQUIRE((options.ratio != 0) + (options.count != 0) + (options.spacing != 0) == 1,
                     "how many points? A ratio, a count or a spacing says it");
     STIPPLE_REQUIRE(options.count >= 0, "the count must be above 0, got {}", options.count);
-    const auto n = static_cast<double>(cloud.size());
+    const int64_t points = bounds_of(cloud).finite;
+    const auto n = static_cast<double>(points);
     double wanted = static_cast<double>(options.count);
     if (options.ratio != 0) {
         STIPPLE_REQUIRE(std::isfinite(options.ratio) && options.ratio >= 1, "the ratio must be 1 or more, got {}",
@@ -183,7 +199,7 @@ int64_t upsampled_count(const PointCloud& cloud, const UpsampleOptions& options)
         wanted = std::max(wanted, n);
     }
     STIPPLE_REQUIRE(wanted >= n, "{} points are fewer than the cloud has, {}: stipple sample makes clouds smaller",
-                    grouped(options.count), grouped(cloud.size()));
+                    grouped(options.count), grouped(points));
     STIPPLE_REQUIRE(wanted < 2147483648.0, "{:.3g} points are too many: at most 2,147,483,647 in a cloud", wanted);
     return static_cast<int64_t>(wanted);
 }
@@ -204,16 +220,25 @@ Upsampled upsample(Upsampler& upsampler, const PointCloud& cloud, const Upsample
                     "the temperature must be 0 or more, got {}", options.temperature);
     STIPPLE_REQUIRE(options.temperature == 0 || upsampler.noise_channels() > 0,
                     "this network takes no noise: it makes one cloud, whatever the temperature");
+    STIPPLE_REQUIRE(options.hole_size >= 0 && std::isfinite(options.hole_size),
+                    "the size of holes must be 0 or more, got {}", options.hole_size);
+    STIPPLE_REQUIRE(options.hole_size == 0 || options.holes == Holes::fill,
+                    "a size of holes is for those that are filled (--holes fill)");
+    STIPPLE_REQUIRE(!(options.keeps_input && options.denoises),
+                    "input points cannot stay as they are and be freed of noise (--keep-input, --denoise)");
+    STIPPLE_REQUIRE(!options.denoises || upsampler.maker().mover(),
+                    "{} does not move points: it cannot free them of noise (--denoise)",
+                    upsampler.has_network() ? upsampler.runner()->source().name() : kMidpoints);
     const int64_t count = upsampled_count(cloud, options);
-    PointCloud now = geometry::dedupe_points(cloud);
-    Upsampled result;
-    result.duplicates = cloud.size() - now.size();
-    STIPPLE_REQUIRE(now.size() >= kFewestUpsampled, "{} distinct points: upsampling needs {} or more", now.size(),
-                    kFewestUpsampled);
-    for (const int64_t wanted : counts_of_passes(upsampler, now.size(), count))
+    const int64_t finite = bounds_of(cloud).finite;
+    Pass now{finite < cloud.size() ? geometry::dedupe_points(drop_nonfinite(cloud)) : geometry::dedupe_points(cloud)};
+    now.measured = now.cloud.size();
+    const int64_t nonfinite = cloud.size() - finite, duplicates = finite - now.cloud.size();
+    STIPPLE_REQUIRE(now.cloud.size() >= kFewestUpsampled, "{} distinct points: upsampling needs {} or more",
+                    now.cloud.size(), kFewestUpsampled);
+    for (const int64_t wanted : counts_of_passes(upsampler, now.cloud.size(), count))
         now = run_pass(upsampler, now, wanted, options);
-    result.cloud = std::move(now);
-    return result;
+    return {std::move(now.cloud), now.measured, now.dropped, duplicates, nonfinite};
 }
 
 }  // namespace stipple::tasks

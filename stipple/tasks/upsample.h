@@ -6,14 +6,24 @@
 // kept. So memory is bounded by the tile, time is linear, the count is exact, and the borders of tiles do not show.
 
 #include <functional>
+#include <memory>
 
 #include "stipple/core/point_cloud.h"
 #include "stipple/tasks/network_runner.h"
 
 namespace stipple::tasks {
 
+class CandidateMaker;
+
 /// Points that an upsampled cloud must have at least, duplicates not counted.
 inline constexpr int64_t kFewestUpsampled = 32;
+
+/// What becomes of places without input points.
+enum class Holes {
+    keep,  // no points beyond rims, and none in holes wider than two spacings (upsample/support.h)
+    fill,  // as far as the network reaches
+};
+const std::vector<std::string>& holes_names();  // in this order
 
 struct UpsampleOptions {
     // One of three says how many points are wanted, at least as many as there are.
@@ -26,7 +36,14 @@ struct UpsampleOptions {
     double temperature = 0;
     uint64_t seed = 0;
 
-    bool keeps_input = false;                          // all input points are among the output, as its first points
+    Holes holes = Holes::keep;
+    double hole_size = 0;  // with Holes::fill, the width of the widest one that is filled; 0: any
+
+    /// All input points are among the output, as they are. Without it so they are where a network moves points, but not
+    /// of midpoints and children.
+    bool keeps_input = false;
+    /// Input points that the network finds beside the surface are moved onto it. Needs one that moves points.
+    bool denoises = false;
     int64_t tile_points = 8192;                        // input points that are worked on at a time
     std::function<void(int64_t points)> advance = {};  // so many more points of upsampling_work() are done
 };
@@ -43,48 +60,31 @@ inline constexpr const char* kMidpoints = "midpoints";
 class Upsampler {
 public:
     /// Without a network.
-    Upsampler() : sources_(2) {}
+    Upsampler();
     /// Throws Error{bad_argument} for a network of other inputs and outputs, and as NetworkRunner does.
     /// options.batch and options.points do not count.
     Upsampler(ModelOrEngine source, RunnerOptions options);
+    Upsampler(Upsampler&&) noexcept;
+    Upsampler& operator=(Upsampler&&) noexcept;
+    ~Upsampler();
 
-    bool has_network() const { return runner_.has_value(); }
-    NetworkRunner& runner() { return *runner_; }
-    const NetworkRunner& runner() const { return *runner_; }
-    /// What moves queries most of the way, where they are to be moved again: the first step of the network, where it
-    /// has several and is a model; else runner().
-    NetworkRunner& first_step() { return first_step_ ? *first_step_ : *runner_; }
-    /// Of `points` [n, 3], on the CPU: what the input "features" of runner() and first_step() takes, [n, channels] on
-    /// their device; null where they have none. Those of the last points are kept until forget_features().
-    const Array<float, 2>* features_of(const Array<float, 2>& points);
-    void forget_features() { encoded_ = {}, features_ = {}; }
-    /// Of all its networks: weights and what runs keep.
-    int64_t memory_bytes() const;
-    /// Whether it moves queries; else it makes children.
-    bool takes_queries() const { return takes_queries_; }
-    /// Whether it tells distances of queries, and does not move them itself.
-    bool tells_distances() const { return tells_distances_; }
-    /// Children of a point; 0 where it takes queries or is no network.
-    int64_t children() const { return children_; }
-    /// Input points that an output is made of; 0: it does not say.
-    int64_t sources() const { return sources_; }
-    bool knows_uncertainty() const { return knows_uncertainty_; }
-    /// Channels of the noise that it takes for each child; 0: none.
-    int64_t noise_channels() const { return noise_channels_; }
+    bool has_network() const { return runner() != nullptr; }
+    /// The network; null without one.
+    const NetworkRunner* runner() const;
+    /// Numbers of noise that it takes for each point; 0: none.
+    int64_t noise_channels() const;
     /// The largest ratio that one pass makes: larger ones take several.
     double largest_ratio() const;
+    /// Of all its networks: weights and what runs keep.
+    int64_t memory_bytes() const;
+    /// How it makes candidates (upsample/candidates.h).
+    CandidateMaker& maker() { return *maker_; }
 
 private:
-    void compile(ModelOrEngine source, const RunnerOptions& options);
-    void check_types();
-
-    std::optional<NetworkRunner> runner_, encoder_, first_step_;
-    Array<float, 2> encoded_, features_;  // the last points, and what they became
-    bool takes_queries_ = false, tells_distances_ = false, knows_uncertainty_ = false;
-    int64_t children_ = 0, sources_ = 0, noise_channels_ = 0;
+    std::unique_ptr<CandidateMaker> maker_;
 };
 
-/// The points of a cloud that options.ratio, count or spacing ask for. Throws Error{bad_argument} unless exactly one of
+/// The points, of the finite ones of a cloud, that options.ratio, count or spacing ask for. Throws Error{bad_argument} unless exactly one of
 /// the three is given, and for one that is not finite or asks for fewer points than there are (of a spacing: fewer than
 /// one less in a hundred).
 int64_t upsampled_count(const PointCloud& cloud, const UpsampleOptions& options);
@@ -94,17 +94,20 @@ int64_t upsampling_work(const Upsampler& upsampler, const PointCloud& cloud, int
 
 struct Upsampled {
     PointCloud cloud;        // with attributes and origin
+    int64_t measured = 0;    // its first points, which are input points as they were
+    int64_t dropped = 0;     // candidates that were left out beyond rims and in holes, in all passes
     int64_t duplicates = 0;  // input points at the place of another one, which were passed over
+    int64_t nonfinite = 0;   // input points that are not finite, which were left out
 };
 
-/// Exactly upsampled_count() points. The cloud is on the CPU and has finite points.
+/// Exactly upsampled_count() points. The cloud is on the CPU.
 ///
 /// Attributes are interpolated with the network's weights: numbers of float type, colours and intensities by their
 /// weighted mean, normals likewise and brought to length 1, labels and other whole numbers by the heaviest of the
-/// points. Order: by tiles; input points that are kept come first, in their order. The same for any number of threads;
-/// with a GPU the network's rounding may differ. Throws Error{bad_argument} for fewer than kFewestUpsampled distinct
-/// points, for a temperature below 0 or above 0 of a network that takes no noise, and as upsampled_count. Can be
-/// interrupted.
+/// points. Order: input points that stay, in their order, and then by tiles. The same for any number of threads; with a
+/// GPU the network's rounding may differ. Throws Error{bad_argument} for fewer than kFewestUpsampled distinct points,
+/// for a temperature below 0 or above 0 of a network that takes no noise, for options that contradict each other, and
+/// as upsampled_count. Can be interrupted.
 Upsampled upsample(Upsampler& upsampler, const PointCloud& cloud, const UpsampleOptions& options);
 
 }  // namespace stipple::tasks

@@ -61,7 +61,8 @@ def test_upsampling_carries_colours(model):
     cloud = io.PointCloud(SPHERE, origin=(1e6, 0, 0), attributes={"color": red.astype(np.uint8)})
     done = []
     made = tasks.upsample(upsampler, cloud, ratio=4, advance=done.append)
-    assert len(made.cloud) == 1600 and made.duplicates == 0 and done
+    assert len(made.cloud) == 1600 and made.duplicates == made.nonfinite == 0 and done
+    assert made.measured == (0 if model == "midpoints" else 400)
     assert made.cloud.origin == cloud.origin
     radii = np.linalg.norm(made.cloud.positions, axis=1)
     assert np.abs(radii - 1).mean() < 0.03
@@ -143,3 +144,30 @@ def test_weights_are_found_beside_the_module(tmp_path):
     out = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(tmp_path), "PATH": os.environ["PATH"]},
                          capture_output=True, text=True, check=True).stdout
     assert out.strip() == "('mine',)"
+
+
+def test_points_that_are_not_finite_are_told():
+    spoilt = SPHERE.copy()
+    spoilt[[3, 50]] = np.nan
+    with pytest.warns(io.FileWarning, match="cloud: 2 of 400 points not finite, dropped"):
+        made = tasks.upsample(MIDPOINTS, spoilt, ratio=2)
+    assert made.nonfinite == 2 and len(made.cloud) == 2 * 398 and np.isfinite(made.cloud.positions).all()
+    classifier = tasks.Classifier(device="cpu")
+    with pytest.warns(io.FileWarning, match=r"clouds\[1\]: 2 of 400 points not finite, dropped"):
+        answers = tasks.classify(classifier, [SPHERE, spoilt])
+    assert [answer.nonfinite for answer in answers] == [0, 2]
+
+
+def test_holes_of_a_scan():
+    flat = np.stack(np.meshgrid(np.arange(24.0), np.arange(24.0)), -1).reshape(-1, 2)
+    flat += np.random.default_rng(2).uniform(-0.3, 0.3, flat.shape)
+    holed = flat[np.linalg.norm(flat - 11.5, axis=1) > 4]
+    cloud = np.pad(holed, ((0, 0), (0, 1))).astype(np.float32)
+    upsampler = tasks.Upsampler(device="cpu")
+    kept = tasks.upsample(upsampler, cloud, ratio=4)
+    filled = tasks.upsample(upsampler, cloud, ratio=4, holes="fill")
+    inside = lambda made: (np.linalg.norm(made.cloud.positions[:, :2] - 11.5, axis=1) < 3.2).sum()
+    assert inside(kept) == 0 and inside(filled) > 0 and kept.dropped > filled.dropped == 0
+    assert tasks.holes_names() == ("keep", "fill")
+    with pytest.raises(ValueError, match="holes"):
+        tasks.upsample(upsampler, cloud, ratio=4, holes="mend")

@@ -11,6 +11,7 @@
 #include "stipple/core/rng.h"
 #include "stipple/network/builder.h"
 #include "stipple/tasks/upsample.h"
+#include "stipple/tasks/upsample/candidates.h"
 #include "tests/tasks/small_models.h"
 
 namespace stipple::tasks {
@@ -117,10 +118,8 @@ TEST(UpsampleRefinements, MakeExactCounts) {
     const PointCloud cloud = plane_points(12);
     for (const char* refinement : {"matching", "descent"}) {
         Upsampler upsampler(refined_by(refinement), {.device = "cpu"});
-        EXPECT_TRUE(upsampler.takes_queries());
-        EXPECT_TRUE(upsampler.knows_uncertainty());
-        EXPECT_EQ(upsampler.tells_distances(), std::string(refinement) == "descent");
-        EXPECT_GT(upsampler.sources(), 0);
+        EXPECT_TRUE(upsampler.maker().mover());
+        EXPECT_GT(upsampler.maker().sources(), 0);
         std::vector<float> first;
         const int usual = threads();
         for (const int count : {1, 2, 3}) {
@@ -179,12 +178,15 @@ TEST(UpsampleRefinements, DescentEndsOnTheSurface) {
     for (int64_t i = 1; i < cloud.size(); ++i)
         cloud.positions.data()[3 * i + 2] = 0.4f * Rng(6).uniform(static_cast<uint64_t>(i)) - 0.2f;
     Upsampler upsampler(plane_distances(), {.device = "cpu"});
-    const Upsampled made = upsample(upsampler, cloud, {.count = 500});
+    UpsampleOptions options{.count = 500};
+    options.denoises = true;
+    const Upsampled made = upsample(upsampler, cloud, options);
     ASSERT_EQ(made.cloud.size(), 500);
-    for (int64_t i = 0; i < made.cloud.size(); ++i)
-        EXPECT_LT(std::abs(made.cloud.positions.data()[3 * i + 2]), 1e-3f) << i;
-    // Kept points stay where they are.
-    const Upsampled kept = upsample(upsampler, cloud, {.count = 500, .keeps_input = true});
+    EXPECT_LT(made.measured, cloud.size() / 2);
+    for (int64_t i = 0; i < made.cloud.size(); ++i)  // a twentieth of a spacing counts as on it
+        EXPECT_LT(std::abs(made.cloud.positions.data()[3 * i + 2]), i < made.measured ? 0.06f : 1e-3f) << i;
+    // Without it measured points stay where they are.
+    const Upsampled kept = upsample(upsampler, cloud, {.count = 500});
     ASSERT_EQ(kept.cloud.size(), 500);
     for (int64_t i = 0; i < 3 * cloud.size(); ++i) EXPECT_EQ(kept.cloud.positions.data()[i], cloud.positions.data()[i]);
 }

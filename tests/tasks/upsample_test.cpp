@@ -160,7 +160,7 @@ TEST(Upsample, CountsAreExact) {
     const PointCloud cloud = sphere(700);
     std::vector<Upsampler> all = make_all();
     for (Upsampler& upsampler : all) {
-        EXPECT_EQ(upsampler.takes_queries(), &upsampler == &all[1]);
+        EXPECT_EQ(upsampler.maker().mover() != nullptr, &upsampler == &all[1]);
         for (const double ratio : {1.0, 2.0, 3.7, 4.0}) {
             const Upsampled made = upsample(upsampler, cloud, {.ratio = ratio});
             EXPECT_EQ(made.cloud.size(), std::llround(700 * ratio)) << ratio;
@@ -188,7 +188,8 @@ TEST(Upsample, PointsOnLinesHaveQueriesEnough) {
     for (int32_t i = 0; i < 600; ++i) all[static_cast<size_t>(i)] = i;
     const std::vector<uint8_t> is_wanted(600, 1);
     for (const double ratio : {1.0, 4.0, 16.0}) {
-        const Queries queries = make_queries({cloud.positions.view(), all, all, is_wanted}, ratio, true);
+        const Queries queries = make_queries(
+            {.region = {cloud.positions.view(), all}, .around = all, .is_wanted = is_wanted, .ratio = ratio});
         std::vector<int64_t> counts(600, 0);
         for (const int32_t parent : queries.parents) ++counts[static_cast<size_t>(parent)];
         EXPECT_GE(*std::min_element(counts.begin(), counts.end()), ratio);
@@ -367,8 +368,10 @@ TEST(Upsample, CandidatesAreThoseOfThePublishedProgram) {
     std::vector<int32_t> all(static_cast<size_t>(n));
     for (int32_t i = 0; i < n; ++i) all[static_cast<size_t>(i)] = i;
     const std::vector<uint8_t> is_wanted(static_cast<size_t>(n), 1);
-    const Candidates made =
-        make_candidates(upsampler, {View<const float, 2>(input.data(), {n, 3}), all, all, is_wanted}, 4, true);
+    const Candidates made = upsampler.maker().make({.region = {View<const float, 2>(input.data(), {n, 3}), all},
+                                                    .around = all,
+                                                    .is_wanted = is_wanted,
+                                                    .ratio = 4});
     // There: in the frame of the whole cloud, 32 patches of 1024 children and 256 points. Here: children, then more
     // patches where these leave points out, then every point once.
     double centre[3] = {}, radius = 0;

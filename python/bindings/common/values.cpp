@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "python/bindings/common/foreign.h"
+#include "stipple/core/number_text.h"
 
 namespace stipple::python {
 namespace {
@@ -53,6 +54,12 @@ std::vector<std::string> texts_of(py::handle object, const char* name) {
 void warn(const std::vector<std::string>& sentences) {
     for (const std::string& sentence : sentences)
         if (PyErr_WarnEx(g_warning, sentence.c_str(), 1) != 0) throw py::error_already_set();
+}
+
+void warn_of_nonfinite(const std::string& argument, int64_t nonfinite, int64_t points) {
+    if (nonfinite > 0)
+        warn(std::vector<std::string>{
+            fmt::format("{}: {} of {} points not finite, dropped", argument, grouped(nonfinite), grouped(points))});
 }
 
 void bind_warning(py::module_& io) {

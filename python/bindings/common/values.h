@@ -44,6 +44,8 @@ std::vector<std::string> texts_of(py::handle object, const char* name);
 
 /// One warning of Python (stipple.io.FileWarning) for each sentence.
 void warn(const std::vector<std::string>& sentences);
+/// Warns where points of an argument were left out because they are not finite, in the words of the command line.
+void warn_of_nonfinite(const std::string& argument, int64_t nonfinite, int64_t points);
 void bind_warning(py::module_& io);
 
 /// A numpy array of numbers that C++ made, which owns them. `shape` may differ from the list's in rank alone.

@@ -20,7 +20,7 @@ struct NetworkSampleRecord {
 };
 struct UpsampledRecord {
     static constexpr auto name = py::detail::const_name("Upsampled");
-    static constexpr const char* fields[] = {"cloud", "duplicates"};
+    static constexpr const char* fields[] = {"cloud", "measured", "dropped", "duplicates", "nonfinite"};
 };
 struct ReconstructedRecord {
     static constexpr auto name = py::detail::const_name("Reconstructed");
@@ -67,16 +67,23 @@ Record<NetworkSampleRecord> sample_by_network(const SamplerObject& sampler, cons
                                        py::int_(made.proposed));
 }
 
-tasks::UpsampleOptions upsample_options(double ratio, int64_t count, double spacing, double temperature, uint64_t seed,
-                                        bool keeps_input, int64_t tile_points) {
-    return {ratio, count, spacing, temperature, seed, keeps_input, tile_points, {}};
+tasks::Holes holes_of(const std::string& name) {
+    const std::vector<std::string>& names = tasks::holes_names();
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) refuse_word(name, "holes", {names.begin(), names.end()});
+    return static_cast<tasks::Holes>(found - names.begin());
 }
 
 Record<UpsampledRecord> upsample(const UpsamplerObject& upsampler, const py::object& cloud_, double ratio,
-                                 int64_t count, double spacing, double temperature, uint64_t seed, bool keeps_input,
+                                 int64_t count, double spacing, double temperature, uint64_t seed,
+                                 const std::string& holes, double hole_size, bool keeps_input, bool denoises,
                                  int64_t tile_points, const py::object& advance) {
-    tasks::UpsampleOptions options =
-        upsample_options(ratio, count, spacing, temperature, seed, keeps_input, tile_points);
+    tasks::UpsampleOptions options;
+    options.ratio = ratio, options.count = count, options.spacing = spacing;
+    options.temperature = temperature, options.seed = seed;
+    options.holes = holes_of(holes), options.hole_size = hole_size;
+    options.keeps_input = keeps_input, options.denoises = denoises;
+    options.tile_points = tile_points;
     if (!advance.is_none())
         options.advance = [&](int64_t points) {
             const py::gil_scoped_acquire held;
@@ -86,7 +93,9 @@ Record<UpsampledRecord> upsample(const UpsamplerObject& upsampler, const py::obj
     const AnyCloud cloud(call, cloud_, "cloud");
     tasks::Upsampled made =
         upsampler.run([&](tasks::Upsampler& network) { return tasks::upsample(network, *cloud, options); });
-    return record<UpsampledRecord>(py::cast(give(std::move(made.cloud))), py::int_(made.duplicates));
+    warn_of_nonfinite("cloud", made.nonfinite, (*cloud).size());
+    return record<UpsampledRecord>(py::cast(give(std::move(made.cloud))), py::int_(made.measured),
+                                   py::int_(made.dropped), py::int_(made.duplicates), py::int_(made.nonfinite));
 }
 
 int64_t upsampled_count(const py::object& cloud_, double ratio, int64_t count, double spacing) {
@@ -192,10 +201,13 @@ void bind_tasks_clouds(py::module_& module) {
                doc::tasks::upsampled_count);
     module.def("upsampling_work", &upsampling_work, py::arg("upsampler"), cloud, py::arg("count"),
                doc::tasks::upsampling_work);
+    module.def("holes_names", [] { return tuple_of(tasks::holes_names()); }, doc::tasks::holes_names);
     module.def("upsample", &upsample, py::arg("upsampler"), cloud, py::kw_only(), ratio, count, spacing,
                py::arg("temperature") = up.temperature, py::arg("seed") = up.seed,
-               py::arg("keeps_input") = up.keeps_input, py::arg("tile_points") = up.tile_points,
-               py::arg("advance") = none, doc::tasks::upsample);
+               py::arg("holes") = tasks::holes_names()[static_cast<size_t>(up.holes)],
+               py::arg("hole_size") = up.hole_size, py::arg("keeps_input") = up.keeps_input,
+               py::arg("denoises") = up.denoises, py::arg("tile_points") = up.tile_points, py::arg("advance") = none,
+               doc::tasks::upsample);
     const tasks::ReconstructOptions rebuilt;
     module.def("reconstruct", &reconstruct, py::arg("reconstructor"), cloud, py::kw_only(),
                py::arg("count") = rebuilt.count, py::arg("poses") = none, py::arg("turns") = rebuilt.turns,

@@ -44,7 +44,8 @@ struct GuessRecord {
 };
 struct ClassifiedRecord {
     static constexpr auto name = py::detail::const_name("Classified");
-    static constexpr const char* fields[] = {"points", "guesses", "distance", "is_unlike", "pose", "error"};
+    static constexpr const char* fields[] = {"points",    "nonfinite", "guesses", "distance",
+                                             "is_unlike", "pose",      "error"};
 };
 struct SegmentsRecord {
     static constexpr auto name = py::detail::const_name("Segments");
@@ -78,8 +79,8 @@ py::object classified(const tasks::Classified& answer, const std::vector<std::st
     for (const tasks::Guess& guess : answer.guesses)
         guesses.append(record<GuessRecord>(str_of(names[static_cast<size_t>(guess.index)]), py::int_(guess.index),
                                            py::float_(guess.probability)));
-    return record<ClassifiedRecord>(py::int_(answer.points), guesses, or_none(answer.distance),
-                                    py::bool_(answer.is_unlike()), py::int_(answer.pose),
+    return record<ClassifiedRecord>(py::int_(answer.points), py::int_(answer.nonfinite), guesses,
+                                    or_none(answer.distance), py::bool_(answer.is_unlike()), py::int_(answer.pose),
                                     answer.error ? py::object(py::str(answer.error->what())) : py::none());
 }
 
@@ -100,7 +101,10 @@ py::list classify(const ClassifierObject& classifier, const py::object& clouds_,
         classifier.run([&](tasks::Classifier& network) { return tasks::classify(network, clouds, options, poses); });
     const std::vector<std::string> names = names_of(*classifier.network);
     py::list made;
-    for (const tasks::Classified& answer : answers) made.append(classified(answer, names));
+    for (size_t i = 0; i < answers.size(); ++i) {
+        warn_of_nonfinite(fmt::format("clouds[{}]", i), answers[i].nonfinite, clouds[i]->size());
+        made.append(classified(answers[i], names));
+    }
     return made;
 }
 

@@ -4,7 +4,6 @@
 
 #include "stipple/tasks/upsample/frame.h"
 #include "stipple/tasks/upsample/planes.h"
-#include "stipple/tasks/upsample/queries.h"
 #include "stipple/tasks/upsample/relax.h"
 
 namespace stipple::tasks {
@@ -22,14 +21,15 @@ std::vector<float> fixed_near(const ChosenTiles& of, size_t t, std::span<const i
         if (other == t || !are_near(of.tiles[t], of.tiles[other], 2 * margin)) continue;
         for (int64_t i = of.chosen[other].first; i < of.chosen[other].second; ++i) add(chosen.points.data() + 3 * i);
     }
-    if (of.keeps_input)
-        for (const int32_t i : inputs) add(of.cloud.data() + 3 * int64_t{i});
+    for (const int32_t i : inputs)
+        if (of.stays[static_cast<size_t>(i)]) add(of.cloud.data() + 3 * int64_t{i});
     return fixed;
 }
 
 }  // namespace
 
-void refine_tile(Upsampler& upsampler, const ChosenTiles& of, size_t t, bool is_rough, Candidates& chosen) {
+void refine_tile(PointMover& mover, const Support& support, const ChosenTiles& of, size_t t, bool is_rough,
+                 Candidates& chosen) {
     const float margin = patch_radius(of.index, of.cloud, of.tiles[t].points);
     const std::vector<int32_t> inputs = points_near(of.cloud, of.tiles, t, margin);
     const auto [first, last] = of.chosen[t];
@@ -45,14 +45,17 @@ void refine_tile(Upsampler& upsampler, const ChosenTiles& of, size_t t, bool is_
 
     Candidates moved;
     moved.width = chosen.width;
-    move_queries(upsampler, {of.cloud, inputs, {}, {}, chosen.width > 0}, queries, is_rough, moved);
+    mover.move({of.cloud, inputs}, queries, is_rough, moved);
     if (moved.size() != n) return;
     keep_to_planes(rows_of(of.cloud, inputs).view(), {moved.points.data(), {n, 3}});
-    std::copy(moved.points.begin(), moved.points.end(), chosen.points.begin() + 3 * first);
-    if (!moved.uncertainties.empty() && !chosen.uncertainties.empty())
-        std::copy(moved.uncertainties.begin(), moved.uncertainties.end(), chosen.uncertainties.begin() + first);
-    std::copy(moved.sources.begin(), moved.sources.end(), chosen.sources.begin() + chosen.width * first);
-    std::copy(moved.weights.begin(), moved.weights.end(), chosen.weights.begin() + chosen.width * first);
+    const std::vector<SupportGrade> grades = support.of({moved.points.data(), {n, 3}});
+    for (int64_t i = 0; i < n; ++i) {
+        if (grades[static_cast<size_t>(i)] != SupportGrade::between) continue;
+        const int64_t to = first + i;
+        std::copy_n(moved.points.begin() + 3 * i, 3, chosen.points.begin() + 3 * to);
+        std::copy_n(moved.sources.begin() + moved.width * i, moved.width, chosen.sources.begin() + moved.width * to);
+        std::copy_n(moved.weights.begin() + moved.width * i, moved.width, chosen.weights.begin() + moved.width * to);
+    }
 }
 
 }  // namespace stipple::tasks

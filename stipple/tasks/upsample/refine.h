@@ -2,6 +2,7 @@
 // Points that have been chosen, spread evenly and moved onto the surface once more.
 
 #include "stipple/tasks/upsample/candidates.h"
+#include "stipple/tasks/upsample/support.h"
 #include "stipple/tasks/upsample/tiles.h"
 
 namespace stipple::tasks {
@@ -12,11 +13,13 @@ struct ChosenTiles {
     const ops::PointIndex& index;
     std::span<const Tile> tiles;
     std::span<const std::pair<int64_t, int64_t>> chosen;  // of each tile: from, to
-    bool keeps_input = false;                             // input points stay where they are, beside the chosen ones
+    std::span<const uint8_t> stays;                       // [n] input points that are in the output, as they are
 };
 
-/// Tile t of the chosen points, in view of those of all others, which stay. Needs an upsampler that takes queries. A
-/// tile whose points the network does not keep finite stays as it was. `is_rough`: as of move_queries().
-void refine_tile(Upsampler& upsampler, const ChosenTiles& tiles, size_t t, bool is_rough, Candidates& chosen);
+/// Tile t of the chosen points, in view of those of all others, which stay. A point that would end where the input
+/// does not support it stays where it is. A
+/// tile whose points the network does not keep finite stays as it was. `is_rough`: as of PointMover::move().
+void refine_tile(PointMover& mover, const Support& support, const ChosenTiles& tiles, size_t t, bool is_rough,
+                 Candidates& chosen);
 
 }  // namespace stipple::tasks

@@ -1,0 +1,114 @@
+#include "stipple/tasks/upsample/support.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "stipple/core/parallel.h"
+#include "stipple/core/vec3.h"
+#include "stipple/data/upsampling_points.h"
+#include "stipple/geometry/normals.h"
+#include "stipple/ops/knn.h"
+
+namespace stipple::tasks {
+namespace {
+
+constexpr int64_t kSupportGrain = 512;
+constexpr int64_t kDensityNeighbours = 17;  // with the point itself
+constexpr int kAveraged = 2;                // times that spacings are averaged over neighbours
+constexpr int64_t kAround = 32;             // of evenly spread inputs 13 lie within two spacings
+constexpr float kHole = 2;                  // spacings: the width of a hole that is kept
+constexpr float kReach = 2;                 // spacings: inputs within it surround a place, or do not
+constexpr float kFarthest = 5;              // mean spacings
+constexpr float kWidestAngle = 190 * std::numbers::pi_v<float> / 180;
+constexpr float kAtPoint = 0.01f;  // spacings: so near to an input a place is supported by it alone
+
+Vec3f row(View<const float, 2> points, int64_t i) {
+    const float* at = points.data() + 3 * i;
+    return {at[0], at[1], at[2]};
+}
+
+std::vector<float> local_spacings(View<const float, 2> cloud, const ops::PointIndex& index) {
+    const int64_t n = cloud.size(0), k = std::min(kDensityNeighbours, n);
+    Array<int32_t, 2> near({n, k});
+    Array<float, 2> distances_sq({n, k});
+    ops::knn(index, cloud, near.view(), distances_sq.view());
+    std::vector<float> spacings(static_cast<size_t>(n)), mean(spacings.size());
+    for (int64_t i = 0; i < n; ++i)
+        spacings[static_cast<size_t>(i)] = std::sqrt(std::numbers::pi_v<float> * distances_sq.data()[i * k + k - 1] /
+                                                     static_cast<float>(std::max<int64_t>(1, k - 1)));
+    for (int round = 0; round < kAveraged; ++round) {
+        parallel_for(n, kSupportGrain, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+                float sum = 0;
+                for (int64_t j = 0; j < k; ++j) sum += spacings[static_cast<size_t>(near.data()[i * k + j])];
+                mean[static_cast<size_t>(i)] = sum / static_cast<float>(k);
+            }
+        });
+        std::swap(spacings, mean);
+    }
+    return spacings;
+}
+
+/// The widest angle between neighbouring directions; of one direction alone a whole turn.
+float widest_angle(std::vector<float>& directions) {
+    std::sort(directions.begin(), directions.end());
+    float widest = directions.front() + 2 * std::numbers::pi_v<float> - directions.back();
+    for (size_t j = 1; j < directions.size(); ++j) widest = std::max(widest, directions[j] - directions[j - 1]);
+    return widest;
+}
+
+}  // namespace
+
+Support::Support(View<const float, 2> cloud, const ops::PointIndex& index, const UpsampleOptions& options)
+    : cloud_(cloud),
+      index_(index),
+      is_any_hole_filled_(options.holes == Holes::fill && options.hole_size == 0),
+      hole_size_(static_cast<float>(options.hole_size)),
+      farthest_(kFarthest * data::mean_spacing(cloud)),
+      spacings_(local_spacings(cloud, index)) {
+    if (is_any_hole_filled_) return;
+    normals_ = Array<float, 2>({cloud.size(0), 3});
+    geometry::estimate_normals(cloud, normals_.view(), {});
+}
+
+std::vector<SupportGrade> Support::of(View<const float, 2> places) const {
+    const int64_t m = places.size(0), k = std::min(kAround, cloud_.size(0));
+    std::vector<SupportGrade> grades(static_cast<size_t>(m),
+                                     is_any_hole_filled_ ? SupportGrade::between : SupportGrade::far);
+    if (is_any_hole_filled_) return grades;
+    Array<int32_t, 2> near({m, k});
+    Array<float, 2> distances_sq({m, k});
+    ops::knn(index_, places, near.view(), distances_sq.view());
+    parallel_for(m, kSupportGrain, [&](int64_t begin, int64_t end) {
+        std::vector<float> directions;
+        for (int64_t i = begin; i < end; ++i) {
+            const int32_t* inputs = near.data() + i * k;
+            const float* square = distances_sq.data() + i * k;
+            if (inputs[0] < 0) continue;
+            const float spacing = spacings_[static_cast<size_t>(inputs[0])];
+            const float half = std::min(std::max(kHole * spacing, hole_size_) / 2, std::max(farthest_, hole_size_ / 2));
+            if (square[0] > half * half) continue;
+            grades[static_cast<size_t>(i)] = SupportGrade::beyond;
+            const float reach = std::max(kReach * spacing, hole_size_);
+            const Vec3f at = row(places, i), normal = row(normals_.view(), inputs[0]);
+            const Vec3f side = std::abs(normal.x) < 0.6f ? Vec3f{1, 0, 0} : Vec3f{0, 1, 0};
+            const Vec3f across = cross(normal, side), u = (1 / std::max(length(across), 1e-12f)) * across,
+                        v = cross(normal, u);
+            directions.clear();
+            bool is_at_point = false;
+            for (int64_t j = 0; j < k && inputs[j] >= 0 && square[j] <= reach * reach && !is_at_point; ++j) {
+                const Vec3f to = row(cloud_, inputs[j]) - at;
+                const float a = dot(to, u), b = dot(to, v);
+                is_at_point = a * a + b * b <= kAtPoint * kAtPoint * spacing * spacing;
+                directions.push_back(std::atan2(b, a));
+            }
+            if (is_at_point || (!directions.empty() && widest_angle(directions) <= kWidestAngle))
+                grades[static_cast<size_t>(i)] = SupportGrade::between;
+        }
+    });
+    return grades;
+}
+
+}  // namespace stipple::tasks

@@ -1,0 +1,48 @@
+#pragma once
+// Where a scan supports a point: between its input points, not beyond its rims and not in its holes.
+
+#include <vector>
+
+#include "stipple/core/array.h"
+#include "stipple/ops/point_index.h"
+#include "stipple/tasks/upsample.h"
+
+namespace stipple::tasks {
+
+/// From what a scan has nothing to say about to what it supports; a place of a higher grade is the better one.
+enum class SupportGrade : uint8_t {
+    far,      // no input within half of the width of a hole that may be filled
+    beyond,   // near an input, but with inputs to one side alone: beyond a rim
+    between,  // supported
+};
+
+/// Judges places by the input points around them. The unit is the local spacing, 1 / sqrt(density), of the nearest
+/// input, by its 16 nearest neighbours and averaged over those and theirs.
+///
+/// A hole is what is farther from all inputs than half of its width, which is two spacings where holes are kept. A
+/// place is supported where an input lies within half of that width, though never farther away than five mean spacings
+/// of the cloud, and where the inputs within two spacings surround it: seen in the tangent plane of the nearest input,
+/// the widest angle between neighbouring directions to them is at most half a turn, which is to say that the place lies
+/// in their convex hull, and ten degrees for what noise adds. So along a straight rim or a wire the line of the inputs
+/// is supported, and nothing beyond.
+class Support {
+public:
+    /// `cloud` [n, 3] of finite points, on the CPU; cloud and index must outlive it. Holes as in `options`: where they
+    /// are filled, of any width, or up to options.hole_size, and then inputs within that width count. O(n log n).
+    Support(View<const float, 2> cloud, const ops::PointIndex& index, const UpsampleOptions& options);
+
+    /// Of each of m places [m, 3], not finite ones being far. The same for any number of threads. O(m log n).
+    std::vector<SupportGrade> of(View<const float, 2> places) const;
+    /// At each input point [n]; 0 where all of its neighbours coincide with it.
+    const std::vector<float>& spacings() const { return spacings_; }
+
+private:
+    View<const float, 2> cloud_;
+    const ops::PointIndex& index_;
+    bool is_any_hole_filled_ = false;
+    float hole_size_ = 0, farthest_ = 0;
+    std::vector<float> spacings_;
+    Array<float, 2> normals_;  // empty where all holes are filled
+};
+
+}  // namespace stipple::tasks
