@@ -106,9 +106,13 @@ TEST_F(CliStudy, ScansCostsAndDiagrams) {
     const LaunchResult real = study("real", {scan, "--model", model(), "-o", folder / "real", "--json"});
     expect_success(real);
     const Json rows = json_of(real)["rows"];
-    ASSERT_EQ(rows.size(), 3u);
-    EXPECT_EQ(rows[2]["points"], 1200);
-    EXPECT_EQ(rows[0]["to_input"], 0);
+    ASSERT_EQ(rows.size(), 9u);  // three methods, thinned in three ways; a mean of one scan each
+    EXPECT_EQ(rows[2]["points"], 300);
+    EXPECT_EQ(rows[3]["thinning"], "random");
+    EXPECT_EQ(rows[0]["invented_percent"], 0);
+    EXPECT_EQ(rows[0]["stray_mean"], 0);  // the input is a part of the scan
+    EXPECT_GT(rows[2]["cover_mean"], 0);
+    EXPECT_NE(study("real", {scan, "--thin", "evenly", "-o", folder / "other"}).exit_code, 0);
     EXPECT_EQ(png(folder / "real/scans.png"), "PNG");
 
     const LaunchResult cost = study("cost", {"--model", model(), "--neighbours", "4,8", "--points", "200", "--runs",

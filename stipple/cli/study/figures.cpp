@@ -9,7 +9,7 @@
 #include "stipple/metrics/point_to_face.h"
 #include "stipple/picture/chart.h"
 #include "stipple/picture/figure.h"
-#include "stipple/tasks/upsampling_study/scans.h"
+#include "stipple/tasks/upsampling_study/place_colors.h"
 
 namespace stipple::cli {
 namespace {

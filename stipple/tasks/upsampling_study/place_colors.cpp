@@ -1,9 +1,8 @@
-#include "stipple/tasks/upsampling_study/scans.h"
+#include "stipple/tasks/upsampling_study/place_colors.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "stipple/metrics/density.h"
 #include "stipple/metrics/nearest.h"
 
 namespace stipple::tasks::study {
@@ -16,22 +15,6 @@ Attribute& new_color(PointCloud& cloud) {
 }
 
 }  // namespace
-
-ScanMeasures measure_scan(const PointCloud& input, const PointCloud& output) {
-    const metrics::Frame frame{input.origin, 1};
-    const metrics::Points from = metrics::in_frame(input, frame), to = metrics::in_frame(output, frame);
-    const metrics::NearestBoth nearest = metrics::nearest_between(to, from);
-    const metrics::Distances outwards = metrics::distances_of_squared(nearest.of_a.squared.span());
-    const metrics::Distances back = metrics::distances_of_squared(nearest.of_b.squared.span());
-    const metrics::Density density = metrics::density_of(to);
-    const double unit = metrics::density_of(from).spacing_mean;
-    return {.points = output.size(),
-            .spacing = density.spacing_mean,
-            .variation = density.spacing_variation,
-            .to_input = outwards.mean / unit,
-            .farthest_to_input = outwards.max / unit,
-            .from_input = back.mean / unit};
-}
 
 void color_by_place(PointCloud& cloud) {
     const Bounds bounds = bounds_of(cloud);
