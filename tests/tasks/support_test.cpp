@@ -76,7 +76,8 @@ TEST(UpsampleSupport, HolesWiderThanTwoSpacingsStayOpen) {
     UpsampleOptions filled;
     filled.holes = Holes::fill;
     EXPECT_EQ(grade_at(Support(wide.positions.view(), of_wide, filled), 10, 10, 0), SupportGrade::between);
-    EXPECT_EQ(grade_at(Support(wide.positions.view(), of_wide, filled), -30, 10, 0), SupportGrade::between);
+    EXPECT_EQ(grade_at(Support(wide.positions.view(), of_wide, filled), -3, 10, 0), SupportGrade::between);
+    EXPECT_EQ(grade_at(Support(wide.positions.view(), of_wide, filled), -30, 10, 0), SupportGrade::far);
     filled.hole_size = 4;
     EXPECT_EQ(grade_at(Support(wide.positions.view(), of_wide, filled), 10, 10, 0), SupportGrade::far);
     filled.hole_size = 8;

@@ -82,15 +82,15 @@ public:
             kept_of_tile_.emplace_back(first, kept_.size());
             advance(t, 0);
         }
+        std::vector<uint8_t> stays = inputs_that_stay();
         for (int pass = 1; pass < passes(); ++pass)
             for (size_t t = 0; t < tiles_.size(); ++t) {
                 check_interrupted();
-                const std::vector<uint8_t> stays = inputs_that_stay();
                 refine_tile(*maker_.mover(), *support_, {cloud_, index_, tiles_, kept_of_tile_, stays}, t,
                             pass + 1 < passes(), kept_);
                 advance(t, pass);
             }
-        return {std::move(kept_), inputs_that_stay(), dropped_};
+        return {std::move(kept_), std::move(stays), dropped_};
     }
 
 private:

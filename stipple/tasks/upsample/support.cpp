@@ -20,7 +20,7 @@ constexpr int kAveraged = 2;                // times that spacings are averaged 
 constexpr int64_t kAround = 32;             // of evenly spread inputs 13 lie within two spacings
 constexpr float kHole = 2;                  // spacings: the width of a hole that is kept
 constexpr float kReach = 2;                 // spacings: inputs within it surround a place, or do not
-constexpr float kFarthest = 5;              // mean spacings
+constexpr float kFarthest = 5;              // mean spacings, and where all holes are filled local ones
 constexpr float kWidestAngle = 190 * std::numbers::pi_v<float> / 180;
 constexpr float kAtPoint = 0.01f;  // spacings: so near to an input a place is supported by it alone
 
@@ -75,9 +75,18 @@ Support::Support(View<const float, 2> cloud, const ops::PointIndex& index, const
 
 std::vector<SupportGrade> Support::of(View<const float, 2> places) const {
     const int64_t m = places.size(0), k = std::min(kAround, cloud_.size(0));
-    std::vector<SupportGrade> grades(static_cast<size_t>(m),
-                                     is_any_hole_filled_ ? SupportGrade::between : SupportGrade::far);
-    if (is_any_hole_filled_) return grades;
+    std::vector<SupportGrade> grades(static_cast<size_t>(m), SupportGrade::far);
+    if (is_any_hole_filled_) {
+        Array<int32_t, 2> nearest({m, 1});
+        Array<float, 2> squares({m, 1});
+        ops::knn(index_, places, nearest.view(), squares.view());
+        for (int64_t i = 0; i < m; ++i) {
+            if (nearest.data()[i] < 0) continue;
+            const float most = kFarthest * spacings_[static_cast<size_t>(nearest.data()[i])];
+            if (squares.data()[i] <= most * most) grades[static_cast<size_t>(i)] = SupportGrade::between;
+        }
+        return grades;
+    }
     Array<int32_t, 2> near({m, k});
     Array<float, 2> distances_sq({m, k});
     ops::knn(index_, places, near.view(), distances_sq.view());
