@@ -201,7 +201,8 @@ void bind_tasks_clouds(py::module_& module) {
                doc::tasks::upsampled_count);
     module.def("upsampling_work", &upsampling_work, py::arg("upsampler"), cloud, py::arg("count"),
                doc::tasks::upsampling_work);
-    module.def("holes_names", [] { return tuple_of(tasks::holes_names()); }, doc::tasks::holes_names);
+    module.def(
+        "holes_names", [] { return tuple_of(tasks::holes_names()); }, doc::tasks::holes_names);
     module.def("upsample", &upsample, py::arg("upsampler"), cloud, py::kw_only(), ratio, count, spacing,
                py::arg("temperature") = up.temperature, py::arg("seed") = up.seed,
                py::arg("holes") = tasks::holes_names()[static_cast<size_t>(up.holes)],
