@@ -84,9 +84,9 @@ private:
     std::unique_ptr<CandidateMaker> maker_;
 };
 
-/// The points, of the finite ones of a cloud, that options.ratio, count or spacing ask for. Throws Error{bad_argument} unless exactly one of
-/// the three is given, and for one that is not finite or asks for fewer points than there are (of a spacing: fewer than
-/// one less in a hundred).
+/// The points, of the finite ones of a cloud, that options.ratio, count or spacing ask for. Throws Error{bad_argument}
+/// unless exactly one of the three is given, and for one that is not finite or asks for fewer points than there are (of
+/// a spacing: fewer than one less in a hundred).
 int64_t upsampled_count(const PointCloud& cloud, const UpsampleOptions& options);
 
 /// Points that upsample() goes through, those of later passes too: what advance() adds up to, about.

@@ -28,8 +28,8 @@ enum class SupportGrade : uint8_t {
 class Support {
 public:
     /// `cloud` [n, 3] of finite points, on the CPU; cloud and index must outlive it. Holes as in `options`: where they
-    /// are filled, up to options.hole_size, and then inputs within that width count, or, without it, as far as five local
-    /// spacings from an input, on any side of it. O(n log n).
+    /// are filled, up to options.hole_size, and then inputs within that width count, or, without it, as far as five
+    /// local spacings from an input, on any side of it. O(n log n).
     Support(View<const float, 2> cloud, const ops::PointIndex& index, const UpsampleOptions& options);
 
     /// Of each of m places [m, 3], not finite ones being far. The same for any number of threads. O(m log n).
