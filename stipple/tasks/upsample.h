@@ -23,7 +23,8 @@ enum class Holes {
     keep,  // no points beyond rims, and none in holes wider than two spacings (upsample/support.h)
     fill,  // as far as the network reaches
 };
-const std::vector<std::string>& holes_names();  // in this order
+/// In the order of Holes.
+const std::vector<std::string>& holes_names();
 
 struct UpsampleOptions {
     // One of three says how many points are wanted, at least as many as there are.

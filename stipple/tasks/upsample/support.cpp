@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
 #include "stipple/core/vec3.h"
 #include "stipple/data/upsampling_points.h"
@@ -29,22 +30,35 @@ Vec3f row(View<const float, 2> points, int64_t i) {
     return {at[0], at[1], at[2]};
 }
 
+/// Calls `use` for every point with its k nearest neighbours and their squared distances. They are searched for by
+/// parts: those of all points together would take ten times the memory of the points.
+template <class Use>
+void for_neighbours(View<const float, 2> cloud, const ops::PointIndex& index, int64_t k, const Use& use) {
+    constexpr int64_t kPart = 65536;
+    for (int64_t begin = 0; begin < cloud.size(0); begin += kPart) {
+        check_interrupted();
+        const int64_t count = std::min(kPart, cloud.size(0) - begin);
+        Array<int32_t, 2> near({count, k});
+        Array<float, 2> distances_sq({count, k});
+        ops::knn(index, cloud.slice(begin, begin + count), near.view(), distances_sq.view());
+        parallel_for(count, kSupportGrain, [&](int64_t from, int64_t to) {
+            for (int64_t i = from; i < to; ++i) use(begin + i, near.data() + i * k, distances_sq.data() + i * k);
+        });
+    }
+}
+
 std::vector<float> local_spacings(View<const float, 2> cloud, const ops::PointIndex& index) {
     const int64_t n = cloud.size(0), k = std::min(kDensityNeighbours, n);
-    Array<int32_t, 2> near({n, k});
-    Array<float, 2> distances_sq({n, k});
-    ops::knn(index, cloud, near.view(), distances_sq.view());
     std::vector<float> spacings(static_cast<size_t>(n)), mean(spacings.size());
-    for (int64_t i = 0; i < n; ++i)
-        spacings[static_cast<size_t>(i)] = std::sqrt(std::numbers::pi_v<float> * distances_sq.data()[i * k + k - 1] /
-                                                     static_cast<float>(std::max<int64_t>(1, k - 1)));
+    for_neighbours(cloud, index, k, [&](int64_t i, const int32_t*, const float* squares) {
+        spacings[static_cast<size_t>(i)] =
+            std::sqrt(std::numbers::pi_v<float> * squares[k - 1] / static_cast<float>(std::max<int64_t>(1, k - 1)));
+    });
     for (int round = 0; round < kAveraged; ++round) {
-        parallel_for(n, kSupportGrain, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) {
-                float sum = 0;
-                for (int64_t j = 0; j < k; ++j) sum += spacings[static_cast<size_t>(near.data()[i * k + j])];
-                mean[static_cast<size_t>(i)] = sum / static_cast<float>(k);
-            }
+        for_neighbours(cloud, index, k, [&](int64_t i, const int32_t* near, const float*) {
+            float sum = 0;
+            for (int64_t j = 0; j < k; ++j) sum += spacings[static_cast<size_t>(near[j])];
+            mean[static_cast<size_t>(i)] = sum / static_cast<float>(k);
         });
         std::swap(spacings, mean);
     }

@@ -57,6 +57,7 @@ CALLS = {
     "has_network": lambda c: tasks.has_network("critical"),
     "load_sampler": lambda c: tasks.load_sampler("samplenet-cls", m=32, device="cpu").points,
     "sample_by_network": lambda c: tasks.sample_by_network(SAMPLER, c(LARGE), SAMPLER.count).indices,
+    "holes_names": lambda c: len(tasks.holes_names()),
     "upsampled_count": lambda c: tasks.upsampled_count(c(SPHERE), ratio=4),
     "upsampling_work": lambda c: tasks.upsampling_work(MIDPOINTS, c(SPHERE), 800),
     "upsample": lambda c: tasks.upsample(MIDPOINTS, c(SPHERE), ratio=2).cloud.positions,
