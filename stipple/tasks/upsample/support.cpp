@@ -21,7 +21,8 @@ constexpr int kAveraged = 2;                // times that spacings are averaged 
 constexpr int64_t kAround = 32;             // of evenly spread inputs 13 lie within two spacings
 constexpr float kHole = 2;                  // spacings: the width of a hole that is kept
 constexpr float kReach = 2;                 // spacings: inputs within it surround a place, or do not
-constexpr float kFarthest = 5;              // mean spacings, and where all holes are filled local ones
+constexpr float kFarthest = 4;              // mean spacings
+constexpr float kFarthestFilled = 5;        // spacings, where holes of any width are filled
 constexpr float kWidestAngle = 190 * std::numbers::pi_v<float> / 180;
 constexpr float kAtPoint = 0.01f;  // spacings: so near to an input a place is supported by it alone
 
@@ -96,7 +97,7 @@ std::vector<SupportGrade> Support::of(View<const float, 2> places) const {
         ops::knn(index_, places, nearest.view(), squares.view());
         for (int64_t i = 0; i < m; ++i) {
             if (nearest.data()[i] < 0) continue;
-            const float most = kFarthest * spacings_[static_cast<size_t>(nearest.data()[i])];
+            const float most = kFarthestFilled * spacings_[static_cast<size_t>(nearest.data()[i])];
             if (squares.data()[i] <= most * most) grades[static_cast<size_t>(i)] = SupportGrade::between;
         }
         return grades;

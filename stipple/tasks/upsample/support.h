@@ -20,7 +20,7 @@ enum class SupportGrade : uint8_t {
 /// input, by its 16 nearest neighbours and averaged over those and theirs.
 ///
 /// A hole is what is farther from all inputs than half of its width, which is two spacings where holes are kept. A
-/// place is supported where an input lies within half of that width, though never farther away than five mean spacings
+/// place is supported where an input lies within half of that width, though never farther away than four mean spacings
 /// of the cloud, and where the inputs within two spacings surround it: seen in the tangent plane of the nearest input,
 /// the widest angle between neighbouring directions to them is at most half a turn, which is to say that the place lies
 /// in their convex hull, and ten degrees for what noise adds. So along a straight rim or a wire the line of the inputs
