@@ -18,7 +18,7 @@ class CandidateMaker;
 /// Points that an upsampled cloud must have at least, duplicates not counted.
 inline constexpr int64_t kFewestUpsampled = 32;
 
-/// What becomes of places without input points.
+/// This decides what becomes of places without input points.
 enum class Holes {
     keep,  // no points beyond rims, and none in holes wider than two spacings (upsample/support.h)
     fill,  // as far as the network reaches
@@ -76,7 +76,7 @@ public:
     int64_t noise_channels() const;
     /// The largest ratio that one pass makes: larger ones take several.
     double largest_ratio() const;
-    /// Of all its networks: weights and what runs keep.
+    /// Counts all its networks: weights and what runs keep.
     int64_t memory_bytes() const;
     /// How it makes candidates (upsample/candidates.h).
     CandidateMaker& maker() { return *maker_; }

@@ -30,7 +30,7 @@ private:
     uint64_t key_ = 0, item_;
 };
 
-/// Of length 1, from three numbers.
+/// The direction has length 1 and takes three numbers.
 Vec3d random_direction(const Rng& rng, uint64_t first);
 
 /// Puts the numbers of n of the points [m, 3] into scratch.chosen, all different, n <= m.

@@ -27,7 +27,7 @@ namespace stipple::learn {
 struct SurfacePool {
     Array<float, 2> points;      // [n, 3]
     std::vector<int32_t> order;  // all of them: the first half in farthest point order, then the rest as stored
-    // Of a virtual scan, ScanErrors of the points; else empty.
+    // A virtual scan has ScanErrors of its points here; other shapes have none.
     Array<float, 2> noise, mixed;
 };
 

@@ -104,7 +104,7 @@ Stations place_stations(const Vec3d& up, const Rng& rng) {
     return stations;
 }
 
-/// Of each piece the nearest station that sees it; -1: none does.
+/// Finds the nearest station that sees each piece; -1: none does.
 std::vector<int32_t> who_sees(const Mesh& scene, const std::vector<Piece>& pieces, const Stations& stations) {
     const geometry::MeshIndex index(scene);
     std::vector<int32_t> seen(pieces.size(), -1);

@@ -10,7 +10,7 @@
 
 namespace stipple::learn {
 
-/// What has been seen of a mesh, and from where.
+/// This is what has been seen of a mesh, and from where.
 struct VirtualScan {
     Mesh surface;                   // parts of the mesh's faces, at their place
     std::vector<int32_t> stations;  // [faces] from where a face was seen, the nearest of several
@@ -27,9 +27,9 @@ struct VirtualScan {
 /// Deterministic. Some 100,000 rays.
 VirtualScan scan_virtually(const Mesh& mesh, const Rng& rng);
 
-/// What is wrong with points on such a surface, for each [n, 3]: `noise`, the direction to its station, longer the
-/// farther it is (1 on average) and up to three times as long at grazing angles, for a random factor; `mixed`, from the
-/// point to somewhere between it and what lies behind or before it, where a beam of 0.6 degrees meets both, else 0.
+/// This is what is wrong with points on such a surface, for each [n, 3]: `noise`, the direction to its station, longer
+/// the farther it is (1 on average) and up to three times as long at grazing angles, for a random factor; `mixed`, from
+/// the point to somewhere between it and what lies behind or before it, where a beam of 0.6 degrees meets both, else 0.
 struct ScanErrors {
     Array<float, 2> noise, mixed;
 };

@@ -79,13 +79,13 @@ public:
     virtual int64_t sources() const = 0;
     /// Numbers of noise that it takes for each candidate; 0: none.
     virtual int64_t noise_channels() const { return 0; }
-    /// What moves points that have been chosen once more; null: nothing does.
+    /// Returns what moves points that have been chosen once more; null: nothing does.
     virtual PointMover* mover() { return nullptr; }
     /// The next request is of another cloud.
     virtual void forget_cloud() {}
     /// The network; null: there is none.
     virtual const NetworkRunner* runner() const { return nullptr; }
-    /// Of all its networks: weights and what runs keep.
+    /// Counts all its networks: weights and what runs keep.
     virtual int64_t memory_bytes() const { return 0; }
 };
 
