@@ -93,18 +93,6 @@ PointCloud joined(const PointCloud& first, const PointCloud& second) {
     return both;
 }
 
-/// Some points of a cloud, with their attributes.
-PointCloud points_of(const PointCloud& cloud, const std::vector<int32_t>& rows) {
-    PointCloud some(static_cast<int64_t>(rows.size()));
-    some.origin = cloud.origin;
-    some.facts = cloud.facts;
-    for (size_t i = 0; i < rows.size(); ++i)
-        std::copy_n(cloud.positions.data() + 3 * int64_t{rows[i]}, 3, some.positions.data() + 3 * i);
-    const std::vector<float> all(rows.size(), 1);
-    some.attributes = blend_attributes(cloud.attributes, some.size(), 1, rows, all);
-    return some;
-}
-
 /// The first `measured` points of a cloud are as they were measured; afterwards those of them that are still.
 struct Pass {
     PointCloud cloud;
@@ -134,7 +122,8 @@ Pass run_pass(Upsampler& upsampler, const Pass& before, int64_t count, const Ups
         stay.push_back(i);
         after.measured += i < before.measured;
     }
-    after.cloud = stay.empty() ? std::move(made) : joined(points_of(cloud, stay), made);
+    after.cloud = stay.empty() ? std::move(made)
+                               : joined(select(cloud, {stay.data(), {static_cast<int64_t>(stay.size())}}), made);
     after.dropped = before.dropped + tiles.dropped;
     return after;
 }

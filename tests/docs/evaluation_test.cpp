@@ -15,7 +15,7 @@ struct Row {
     std::vector<std::string> tuned, judged;
 };
 
-/// What stands between pairs of backticks.
+/// Returns what stands between pairs of backticks.
 std::vector<std::string> names_in(const std::string& cell) {
     std::vector<std::string> names;
     for (size_t begin = cell.find('`'); begin != std::string::npos;) {

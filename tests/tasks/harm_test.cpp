@@ -28,7 +28,8 @@ const SmallScan kScans[] = {
     {"scans/street.ply", {off, cover, cover_99}},
     {"scans/yard.ply", {stray_99, invented, off, cover, cover_99}},
 };
-// Of the sum over the scans: farthest points are spread evenly, and where the scan was denser nothing tells any more.
+// The sum over the scans may be worse in these: farthest points are spread evenly, and where the scan was denser
+// nothing tells any more.
 const std::vector<Column> kShortByFps = {cover, cover_99};
 constexpr int64_t kMost = 40000;
 constexpr double kStrayAllowance = 1.1;     // midpoints are near the floor there

@@ -26,7 +26,7 @@ PointCloud grid(int64_t n, float noise = 0) {
     return cloud;
 }
 
-/// What a reader of the protocol would write down first: every distance, sorted.
+/// This is what a reader of the protocol would write down first: every distance is found and sorted.
 struct Slow {
     std::vector<double> spacings;  // of the scan
     const PointCloud& scan;

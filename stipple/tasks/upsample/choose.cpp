@@ -12,7 +12,7 @@ namespace {
 // Radius of the elimination, over that of the densest packing: candidates are few, and farther neighbours tell which of
 // them leaves the smallest gap. Of 0.7 to 2.2 on held-out meshes.
 constexpr float kWiderRadius = 1.5f;
-// Of a candidate that is as certain as most.
+// A candidate that is as certain as most has this factor.
 constexpr uint8_t kEvenFactor = 60;
 
 /// How much sooner than others each of the candidates goes; those after them are fixed.

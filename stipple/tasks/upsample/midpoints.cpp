@@ -16,8 +16,8 @@ struct Pair {
     int32_t point = 0, other = 0;
 };
 
-/// Of each wanted point itself, where asked for, and the pairs with its nearest neighbours, twice as many as the ratio:
-/// at least `ratio` of each, as no pair comes twice.
+/// Lists each wanted point itself, where asked for, and its pairs with its nearest neighbours, twice as many as the
+/// ratio: at least `ratio` of each, as no pair comes twice.
 std::vector<Pair> nearest_pairs(const CandidateRequest& request, View<const float, 2> rows) {
     const int64_t n = rows.size(0),
                   k = std::min({static_cast<int64_t>(std::ceil(2 * request.ratio)) + 1, n, kMostNeighbours});

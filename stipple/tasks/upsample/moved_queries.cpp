@@ -90,8 +90,8 @@ private:
         }
     }
 
-    /// Of points [n, 3], on the CPU: what the input "features" takes, [n, channels] on the device; null where there is
-    /// none. Those of the last points are kept until forget_cloud().
+    /// Returns what the input "features" takes of points [n, 3] on the CPU, [n, channels] on the device; null where
+    /// there is none. Those of the last points are kept until forget_cloud().
     const Array<float, 2>* features_of(const Array<float, 2>& points) {
         if (!encoder_) return nullptr;
         const int64_t n = points.size(0);

@@ -28,7 +28,7 @@ constexpr float kBorder = 1.0f / 3;
 constexpr double kOutlierShare = 24.0 / 8192;
 // Times that the points of all tiles are spread evenly and moved onto the surface again. Of 0 to 3.
 constexpr int kRefinements = 2;
-// Of inputs that may be noisy, one stays as it was measured where the network moves it by less than this, in spacings,
+// An input that may be noisy stays as it was measured where the network moves it by less than this, in spacings,
 // or by less than it expects to be wrong. On clean inputs nine of ten moves are below 0.025, with noise of 0.2 spacings
 // most are above 0.1.
 constexpr float kMeasured = 0.05f;

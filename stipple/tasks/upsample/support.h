@@ -32,7 +32,8 @@ public:
     /// local spacings from an input, on any side of it. O(n log n).
     Support(View<const float, 2> cloud, const ops::PointIndex& index, const UpsampleOptions& options);
 
-    /// Of each of m places [m, 3], not finite ones being far. The same for any number of threads. O(m log n).
+    /// Grades each of m places [m, 3]; those that are not finite are far. The same for any number of threads. O(m log
+    /// n).
     std::vector<SupportGrade> of(View<const float, 2> places) const;
     /// At each input point [n]; 0 where all of its neighbours coincide with it.
     const std::vector<float>& spacings() const { return spacings_; }

@@ -60,11 +60,10 @@ double distance_to_plane(const PointCloud& scan, const int32_t* neighbours, Vec3
     return std::abs(normal.dot(Eigen::Vector3d(at.x - centre.x, at.y - centre.y, at.z - centre.z)));
 }
 
-PointCloud rows_of(const PointCloud& cloud, const std::vector<int32_t>& rows) {
-    PointCloud some(static_cast<int64_t>(rows.size()));
-    some.origin = cloud.origin;
-    for (size_t i = 0; i < rows.size(); ++i)
-        std::copy_n(cloud.positions.data() + 3 * int64_t{rows[i]}, 3, some.positions.data() + 3 * i);
+/// Selects points of a cloud without their attributes.
+PointCloud places_of(const PointCloud& cloud, const std::vector<int32_t>& rows) {
+    PointCloud some = select(cloud, {rows.data(), {static_cast<int64_t>(rows.size())}});
+    some.attributes.clear();
     return some;
 }
 
@@ -154,7 +153,7 @@ PointCloud thin(const PointCloud& scan, Thinning thinning, int64_t count, uint64
         }
         case Thinning::voxel: rows = thin_by_voxel(scan, count); break;
     }
-    return rows_of(scan, rows);
+    return places_of(scan, rows);
 }
 
 PointCloud scan_to_judge_by(const PointCloud& cloud, int64_t most) {
@@ -169,7 +168,7 @@ PointCloud scan_to_judge_by(const PointCloud& cloud, int64_t most) {
     std::vector<int32_t> rows;
     for (int64_t i = 0; i < cloud.size(); ++i)
         if (is_point(i)) rows.push_back(static_cast<int32_t>(i));
-    const PointCloud scan = geometry::dedupe_points(rows_of(cloud, rows));
+    const PointCloud scan = geometry::dedupe_points(places_of(cloud, rows));
     return scan.size() <= most ? scan.clone() : thin(scan, Thinning::voxel, most, 0);
 }
 
