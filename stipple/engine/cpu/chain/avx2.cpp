@@ -65,7 +65,9 @@ const Kernel kFp32 = {.name = "avx2 16x6",
                       .product = Floats::product,
                       .few = Floats::few,
                       .maximum = Floats::maximum,
-                      .store = store_f32};
+                      .store = store_f32,
+                      .rows = Floats::rows,
+                      .lines = Floats::lines};
 const Kernel kBf16 = {.name = "avx2 16x6, products in fp32",
                       .precision = Precision::bf16,
                       .factor = Factor::f32,
@@ -76,7 +78,9 @@ const Kernel kBf16 = {.name = "avx2 16x6, products in fp32",
                       .product = Floats::product,
                       .few = Floats::few,
                       .maximum = Floats::maximum,
-                      .store = store_rounded};
+                      .store = store_rounded,
+                      .rows = Floats::rows,
+                      .lines = Floats::lines};
 const Kernel kInt8 = {.name = "avx2 16x6",
                       .precision = Precision::int8,
                       .factor = Factor::i16,

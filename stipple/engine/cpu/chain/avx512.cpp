@@ -42,7 +42,9 @@ const Kernel kFp32 = {.name = "avx512 32x12",
                       .product = Floats::product,
                       .few = Floats::few,
                       .maximum = Floats::maximum,
-                      .store = store_f32};
+                      .store = store_f32,
+                      .rows = Floats::rows,
+                      .lines = Floats::lines};
 const Kernel kBf16 = {.name = "avx512 32x12, products in fp32",
                       .precision = Precision::bf16,
                       .factor = Factor::f32,
@@ -53,7 +55,9 @@ const Kernel kBf16 = {.name = "avx512 32x12, products in fp32",
                       .product = Floats::product,
                       .few = Floats::few,
                       .maximum = Floats::maximum,
-                      .store = store_rounded};
+                      .store = store_rounded,
+                      .rows = Floats::rows,
+                      .lines = Floats::lines};
 
 }  // namespace
 

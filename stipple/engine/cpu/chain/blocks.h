@@ -15,12 +15,6 @@ void scale_sums(float* values, int64_t channels, const float* scale);
 /// values = activation(values + bias[channel]); with a scale (int8), that of the sums first.
 void finish_sums(float* values, int64_t channels, const float* scale, const float* bias, const Activation& activation);
 
-/// Rows that are added to the rows of a panel, in this order: none, one or two for each.
-struct AddedRows {
-    int count = 0;
-    const float* rows[2][kPanelRows];
-};
-
 /// One row: out = activation(row + bias). The two may be the same.
 void finish_row(const float* row, int64_t channels, const float* bias, const Activation& activation, float* out);
 /// n_rows rows, `stride` apart: out = activation(row + added + bias).

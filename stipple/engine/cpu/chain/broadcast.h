@@ -79,6 +79,56 @@ struct BroadcastKernel {
         turn(lines, sums);
     }
 
+    static void lines(const std::byte* weights, const std::byte* rows, int64_t groups, float* out, int64_t stride) {
+        for (int r = 0; r < kRows; r += kBlock) {
+            Sum s[kVectors * kBlock];
+            multiply(weights, rows + 4 * r, groups, s, Indices<kBlock>{});
+            for (int i = 0; i < kVectors * kBlock; ++i)
+                Ops::store_sums(out + (r + i / kVectors) * stride + i % kVectors * Ops::kLanes, s[i]);
+        }
+    }
+
+    template <int kAdded, ActivationKind kKind>
+    static void finish_lines(const float* sums, const RowFinish& finish) {
+        Sum bias[kVectors];
+        for (int v = 0; v < kVectors; ++v) bias[v] = Ops::load_sums(finish.bias + v * Ops::kLanes);
+        const Sum zero = Ops::zero(), slope = zero + finish.activation.slope;
+        for (int64_t r = 0; r < finish.n_rows; ++r)
+            for (int v = 0; v < kVectors; ++v) {
+                const int c = v * Ops::kLanes;
+                Sum x = Ops::load_sums(sums + r * kChannels + c);
+                if constexpr (kAdded >= 1) x = x + Ops::load_sums(finish.added.rows[0][r] + c);
+                if constexpr (kAdded == 2) x = x + Ops::load_sums(finish.added.rows[1][r] + c);
+                x = x + bias[v];
+                if constexpr (kKind == ActivationKind::relu) x = x > zero ? x : zero;
+                if constexpr (kKind == ActivationKind::leaky_relu) x = x > zero ? x : slope * x;
+                Ops::store_sums(finish.out + r * finish.stride + c, x);
+            }
+    }
+
+    template <int kAdded>
+    static void finish_lines(const float* sums, const RowFinish& finish) {
+        switch (finish.activation.kind) {
+            case ActivationKind::none: return finish_lines<kAdded, ActivationKind::none>(sums, finish);
+            case ActivationKind::relu: return finish_lines<kAdded, ActivationKind::relu>(sums, finish);
+            default: return finish_lines<kAdded, ActivationKind::leaky_relu>(sums, finish);
+        }
+    }
+
+    static void rows(const std::byte* weights, const std::byte* rows, int64_t groups, const RowFinish& finish) {
+        alignas(64) float sums[kRows * kChannels];
+        for (int r = 0; r < kRows && r < finish.n_rows; r += kBlock)
+            multiply_and_write<kBlock>(weights, rows + 4 * r, groups, sums + r * kChannels);
+        if (finish.channels < kChannels)
+            return finish_rows(sums, kChannels, finish.added, finish.n_rows, finish.channels, finish.bias,
+                               finish.activation, finish.out, finish.stride);
+        switch (finish.added.count) {
+            case 0: return finish_lines<0>(sums, finish);
+            case 1: return finish_lines<1>(sums, finish);
+            default: return finish_lines<2>(sums, finish);
+        }
+    }
+
     static void maximum(const std::byte* weights, const std::byte* rows, int64_t groups, int64_t panels,
                         int64_t panel_bytes, void* largest) {
         static_assert(kVectors == 2);

@@ -188,6 +188,41 @@ private:
         finish_sums(values, channels, scales, weights.bias + channel, at.activation);
     }
 
+    /// What the kernel does to rows of a panel of channels, but where they go; false where it does not go by rows, or
+    /// more is added than it takes along.
+    bool find_finish(size_t l, const Weights& weights, const Tile& tile, int64_t p, int64_t panel,
+                     RowFinish& by_rows) const {
+        const PackedLayer& at = layer(l);
+        if (at.kernel->rows == nullptr || are_few(l, tile, p) || (has_row_addends(l) && task_.addends.size() > 2))
+            return false;
+        const int64_t channel = panel * at.kernel->channels;
+        by_rows.channels = std::min(at.kernel->channels, at.out - channel);
+        by_rows.n_rows = tile.panel_rows(p);
+        by_rows.bias = weights.bias + channel;
+        by_rows.activation = at.activation;
+        by_rows.added.count = 0;
+        if (has_row_addends(l))
+            for (const ChainAddend& addend : task_.addends)
+                find_rows(addend, tile.panel_begin(p), by_rows.n_rows, channel,
+                          by_rows.added.rows[by_rows.added.count++]);
+        return true;
+    }
+
+    /// Rows that are missing become copies of the last one.
+    static void fill_up(RowFinish& by_rows) {
+        for (int i = 0; i < by_rows.added.count; ++i)
+            std::fill(by_rows.added.rows[i] + by_rows.n_rows, by_rows.added.rows[i] + kPanelRows,
+                      by_rows.added.rows[i][by_rows.n_rows - 1]);
+        by_rows.n_rows = kPanelRows;
+    }
+
+    /// values[c][r] = lines[r][c]
+    static void turn_lines(const float* lines, int64_t channels, float* values) {
+        const float* rows[kPanelRows];
+        for (int64_t r = 0; r < kPanelRows; ++r) rows[r] = lines + r * channels;
+        take_rows(rows, channels, values);
+    }
+
     void inner_layer(size_t l, const Tile& tile, const std::byte* x, std::byte* y) const {
         const PackedLayer& at = layer(l);
         const PackedLayer& next = layer(l + 1);
@@ -196,6 +231,7 @@ private:
         const bool can_advance = at.kernel->advance != nullptr && next.kernel == at.kernel && !has_row_addends(l);
         const bool in_place = next.kernel->stores_values();
         alignas(64) float block[kBlockFloats] = {};
+        RowFinish by_rows;
         for (int64_t panel = 0; panel < at.panels; ++panel)
             for (int64_t p = 0; p < tile.panels; ++p) {
                 std::byte* to = y + p * next.row_bytes + panel * panel_step;
@@ -208,8 +244,18 @@ private:
                     continue;
                 }
                 float* values = in_place ? reinterpret_cast<float*>(to) : block;
-                multiply(l, weights, tile, x, p, panel, values);
-                finish(l, weights, tile, p, panel, values);
+                if (find_finish(l, weights, tile, p, panel, by_rows)) {
+                    alignas(64) float lines[kBlockFloats];
+                    if (by_rows.channels < at.kernel->channels) std::fill_n(lines, kBlockFloats, 0.0f);
+                    fill_up(by_rows);
+                    by_rows.out = lines;
+                    by_rows.stride = at.kernel->channels;
+                    at.kernel->rows(weights.panels + panel * at.panel_bytes, x + p * at.row_bytes, at.groups, by_rows);
+                    turn_lines(lines, at.kernel->channels, values);
+                } else {
+                    multiply(l, weights, tile, x, p, panel, values);
+                    finish(l, weights, tile, p, panel, values);
+                }
                 if (!in_place) next.kernel->store(values, at.kernel->channels, next.per_scale, to);
             }
     }
@@ -225,6 +271,11 @@ private:
             for (int64_t first = 0, panel = 0; first < at.out; first += most) {
                 const int64_t n = std::min(most, at.out - first);
                 for (int64_t c = 0; c < n; c += channels, ++panel) {
+                    if (at.kernel->lines != nullptr && c + channels <= n && !are_few(last_, tile, p)) {
+                        at.kernel->lines(weights.panels + panel * at.panel_bytes, x + p * at.row_bytes, at.groups,
+                                         block + c, kRowChannels);
+                        continue;
+                    }
                     multiply(last_, weights, tile, x, p, panel, values);
                     if (weights.scales != nullptr) scale_sums(values, channels, weights.scales + first + c);
                     put_rows(values, std::min(channels, n - c), tile.panel_rows(p), block + c, kRowChannels);
@@ -298,11 +349,13 @@ private:
     }
 
     void last_layer(const Tile& tile, const std::byte* x) const {
-        if (has_row_addends(last_)) return last_layer_by_rows(tile, x);
         const PackedLayer& at = layer(last_);
+        const bool is_by_rows = chain_.reduce == Reduce::none && at.kernel->rows && task_.addends.size() <= 2;
+        if (has_row_addends(last_) && !is_by_rows) return last_layer_by_rows(tile, x);
         const Weights weights = weights_of(last_);
         const int64_t channels = at.kernel->channels;
         alignas(64) float values[kBlockFloats] = {};
+        RowFinish by_rows;
         for (int64_t panel = 0; panel < at.panels; ++panel) {
             const int64_t channel = panel * channels, n = std::min(channels, at.out - channel);
             if (is_raw_maximum()) {
@@ -311,6 +364,12 @@ private:
                 continue;
             }
             for (int64_t p = 0; p < tile.panels; ++p) {
+                if (chain_.reduce == Reduce::none && find_finish(last_, weights, tile, p, panel, by_rows)) {
+                    by_rows.out = task_.out + tile.panel_begin(p) * task_.out_stride + channel;
+                    by_rows.stride = task_.out_stride;
+                    at.kernel->rows(weights.panels + panel * at.panel_bytes, x + p * at.row_bytes, at.groups, by_rows);
+                    continue;
+                }
                 multiply(last_, weights, tile, x, p, panel, values);
                 if (chain_.reduce == Reduce::none) {
                     finish(last_, weights, tile, p, panel, values);

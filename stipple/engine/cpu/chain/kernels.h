@@ -37,6 +37,23 @@ struct Finish {
     network::Activation activation;
 };
 
+/// Rows that are added to the rows of a panel, in this order: none, one or two for each.
+struct AddedRows {
+    int count = 0;
+    const float* rows[2][kPanelRows];
+};
+
+/// What becomes of the sums of a panel of rows: out[r * stride + c] = activation(sums + added + bias), of the first
+/// n_rows rows and the first `channels` channels.
+struct RowFinish {
+    AddedRows added;
+    const float* bias = nullptr;
+    network::Activation activation;
+    int64_t n_rows = kPanelRows, channels = 0;
+    float* out = nullptr;
+    int64_t stride = 0;
+};
+
 struct Kernel {
     const char* name = nullptr;  // "neon 8x12"
     Precision precision = Precision::fp32;
@@ -60,6 +77,12 @@ struct Kernel {
     /// is none.
     void (*advance)(const std::byte* weights, const std::byte* rows, int64_t groups, const Finish& finish,
                     float per_scale, std::byte* out) = nullptr;
+
+    /// product() and its finish row by row, the same bits; and the sums alone, of all rows and channels. For kernels
+    /// whose lanes are channels: nothing is turned. Null: there are none.
+    void (*rows)(const std::byte* weights, const std::byte* rows, int64_t groups, const RowFinish& finish) = nullptr;
+    void (*lines)(const std::byte* weights, const std::byte* rows, int64_t groups, float* out,
+                  int64_t stride) = nullptr;
 
     /// Its rows are the values themselves: no need to store() what is written in place.
     bool stores_values() const { return precision == Precision::fp32 && factor == Factor::f32 && group == 1; }
