@@ -47,6 +47,7 @@ Context::Context(const Program& program, const Plan& plan, const Options& option
     places_.resize(program.values.size());
     is_needed_.resize(program.steps.size());
     partial_of_cloud_.resize(static_cast<size_t>(options.max_batch));
+    trees_.resize(static_cast<size_t>(slots_));
 }
 
 void Context::run_sets(std::span<const ops::Batch* const> batches, const std::vector<View<const float, 2>>& inputs,
@@ -56,6 +57,7 @@ void Context::run_sets(std::span<const ops::Batch* const> batches, const std::ve
     batches_ = batches;
     workers_ = std::min<int64_t>(threads(), slots_);
     by_cloud_ = true;
+    for (Tree& tree : trees_) tree.index.reset();  // of the run before, of other numbers
     slot_points_ = most_rows_ = 0;
     for (size_t set = 0; set < batches.size(); ++set) {
         const ops::Batch& batch = *batches[set];

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "stipple/core/buffer.h"
@@ -47,6 +48,12 @@ private:
     struct Task {
         int64_t begin = 0, end = 0;
         Worker worker;
+    };
+    // Of the points that a knn step searches, for those after it.
+    struct Tree {
+        Value value = -1;
+        int64_t cloud = -1;
+        std::optional<ops::PointIndex> index;
     };
     // A value in this run.
     struct Place {
@@ -112,6 +119,7 @@ private:
     std::vector<Place> places_;
     std::vector<char> is_needed_;            // steps
     std::vector<int64_t> partial_of_cloud_;  // row of partial_ of its first piece; -1: it is one piece
+    std::vector<Tree> trees_;                // of each slot, the last one in the run in progress
 
     // Of the run in progress.
     std::span<const ops::Batch* const> batches_;  // by point set

@@ -148,15 +148,11 @@ void knn_all(const float* points, int64_t stride, int64_t rows, int64_t channels
     }
 }
 
-void knn_tree(const float* points, int64_t stride, int64_t rows, int64_t channels, int64_t k, int32_t* out,
-              const KnnQueries& queries) {
-    const bool is_own = queries.data == nullptr;
-    const ops::Clouds cloud(View<const float, 2>(points, {rows, channels}, {stride, 1}));
-    const int64_t count = is_own ? rows : queries.rows;
-    const ops::Clouds seekers =
-        is_own ? cloud : ops::Clouds(View<const float, 2>(queries.data, {count, channels}, {queries.stride, 1}));
-    ops::knn(ops::PointIndex(cloud), seekers, View<int32_t, 2>(out, {count, k}), {});
-    for (int64_t i = 0; i < count * k; ++i)
+void knn_tree(const ops::PointIndex& points, const KnnQueries& queries, bool is_own, int64_t k, int32_t* out) {
+    const int64_t rows = queries.rows;
+    ops::knn(points, View<const float, 2>(queries.data, {rows, points.dimension()}, {queries.stride, 1}),
+             View<int32_t, 2>(out, {rows, k}), {});
+    for (int64_t i = 0; i < rows * k; ++i)
         if (out[i] < 0) out[i] = is_own ? static_cast<int32_t>(i / k) : 0;
 }
 

@@ -8,8 +8,9 @@ namespace {
 // A piece of a cheap step, in numbers: below this a thread costs more than it brings.
 constexpr int64_t kPieceNumbers = 4096;
 
-// Larger clouds are searched by a tree: it allocates, but comparing all points with all would take seconds.
-constexpr int64_t kMostComparedPoints = 4096;
+// Larger clouds are searched by a tree: it allocates, but comparing all points with all would take seconds. Likewise
+// where many queries look for neighbours among many points.
+constexpr int64_t kMostComparedPoints = 4096, kMostComparisons = int64_t{1} << 19;
 
 int64_t rows_for(int64_t numbers_of_row) {
     return std::max<int64_t>(1, kPieceNumbers / std::max<int64_t>(1, numbers_of_row));
@@ -82,7 +83,8 @@ void Context::run_knn(const Step& step, const Task& task) {
         return reinterpret_cast<int32_t*>(at(step.output, cloud, slot));
     };
     const auto is_large = [&](int64_t cloud) {
-        return of_points.size(cloud) > kMostComparedPoints && channels <= 3 && k <= 128;
+        const int64_t n = of_points.size(cloud), m = of_queries.size(cloud);
+        return (is_own ? n > kMostComparedPoints : n * m > kMostComparisons) && channels <= 3 && k <= 128;
     };
     for_pieces(
         step, task, 1, piece_rows(step, task, 1, 64), [&](int64_t cloud, int64_t slot, int64_t begin, int64_t end) {
@@ -90,10 +92,17 @@ void Context::run_knn(const Step& step, const Task& task) {
             knn_all(at(points, cloud, slot), stride_of(points), of_points.size(cloud), channels, k, out_of(cloud, slot),
                     begin, end, scratch_.data() + slot * (scratch_.bytes() / slots_), queries_of(cloud, slot));
         });
-    for (int64_t cloud = task.begin; cloud < task.end; ++cloud)  // parallel in itself
-        if (is_large(cloud))
-            knn_tree(at(points, cloud, task.worker.slot), stride_of(points), of_points.size(cloud), channels, k,
-                     out_of(cloud, task.worker.slot), queries_of(cloud, task.worker.slot));
+    for (int64_t cloud = task.begin; cloud < task.end; ++cloud) {  // parallel in itself
+        if (!is_large(cloud)) continue;
+        const int64_t slot = task.worker.slot;
+        const KnnQueries of_cloud = {at(points, cloud, slot), stride_of(points), of_points.size(cloud)};
+        Tree& tree = trees_[static_cast<size_t>(slot)];
+        if (!tree.index || tree.value != points || tree.cloud != cloud)
+            tree = {
+                points, cloud,
+                ops::PointIndex(View<const float, 2>(of_cloud.data, {of_cloud.rows, channels}, {of_cloud.stride, 1}))};
+        knn_tree(*tree.index, is_own ? of_cloud : queries_of(cloud, slot), is_own, k, out_of(cloud, slot));
+    }
 }
 
 }  // namespace stipple::engine::cpu

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "stipple/engine/cpu/chain/chain.h"
+#include "stipple/ops/point_index.h"
 
 namespace stipple::engine::cpu {
 
@@ -84,8 +85,7 @@ struct KnnQueries {
 void knn_all(const float* points, int64_t stride, int64_t rows, int64_t channels, int64_t k, int32_t* out,
              int64_t begin, int64_t end, std::byte* scratch, const KnnQueries& queries = {});
 
-/// The same for all queries of a large cloud, by a tree. Allocates it. At most 3 channels and 128 neighbours.
-void knn_tree(const float* points, int64_t stride, int64_t rows, int64_t channels, int64_t k, int32_t* out,
-              const KnnQueries& queries = {});
+/// The same for all queries of a large cloud, by a tree of its points, which are the queries where `is_own`. Allocates.
+void knn_tree(const ops::PointIndex& points, const KnnQueries& queries, bool is_own, int64_t k, int32_t* out);
 
 }  // namespace stipple::engine::cpu

@@ -35,7 +35,7 @@ TEST(EngineCpuKnn, NeighboursAreThoseOfTheOp) {
             const ops::Clouds cloud(View<const float, 2>(points.data(), {1500, 3}));
             ops::knn(ops::PointIndex(cloud), cloud, View<int32_t, 2>(expected.data(), {1500, k}), {});
             EXPECT_EQ(neighbours(points, k), expected);
-            cpu::knn_tree(points.data(), 3, 1500, 3, k, tree.data());
+            cpu::knn_tree(ops::PointIndex(cloud), {points.data(), 3, 1500}, true, k, tree.data());
             EXPECT_EQ(tree, expected);
         }
 }
@@ -46,7 +46,8 @@ TEST(EngineCpuKnn, NeighboursThatAreMissingAreThePointItself) {
     const std::vector<int32_t> expected = {0, 2, 0, 1, 1, 1, 2, 0, 2, 3, 3, 3, 4, 4, 4};
     EXPECT_EQ(neighbours(points, 3), expected);
     std::vector<int32_t> tree(15);
-    cpu::knn_tree(points.data(), 3, 5, 3, 3, tree.data());
+    const ops::PointIndex index(ops::Clouds(View<const float, 2>(points.data(), {5, 3})));
+    cpu::knn_tree(index, {points.data(), 3, 5}, true, 3, tree.data());
     EXPECT_EQ(tree, expected);
 }
 
