@@ -77,6 +77,7 @@ enum class StepKind {
     knn,          // as the layers of the same name, below too. Neighbours that are missing, because points are not
                   // finite, are the point itself, or the first one where there are points beside the queries: every
                   // index is good
+    first_neighbours,  // (indices of k neighbours) -> of the nearest ones of them
     edge_distance,
     gather,
     max_points,  // where no chain ends in it

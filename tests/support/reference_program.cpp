@@ -60,6 +60,11 @@ public:
             case StepKind::chain: return chain(step, out);
             case StepKind::fold_matrix: return fold_matrix(step, out);
             case StepKind::knn: return knn(step, out);
+            case StepKind::first_neighbours:
+                for (int64_t r = 0; r < out.rows; ++r)
+                    out.row(r)[0] =
+                        in(step, 0).row(r / out.type.width * in(step, 0).type.width + r % out.type.width)[0];
+                return;
             case StepKind::edge_distance: return edge_distance(step, out);
             case StepKind::gather: return gather(step, out);
             case StepKind::max_points: return reduce(in(step, 0), true, out);

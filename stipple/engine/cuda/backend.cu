@@ -105,7 +105,7 @@ CudaBackend::CudaBackend(Program program, const Options& options) : Backend(std:
     for (const Step& step : program_.steps) {
         for (Value value : reads_of(step))
             if (!is_input_[static_cast<size_t>(value)]) is_planned_[static_cast<size_t>(value)] = true;
-        if (has_keys(step) || step.kind == StepKind::knn) is_planned_[static_cast<size_t>(step.output)] = true;
+        if (has_keys(step) || type(step.output).is_index) is_planned_[static_cast<size_t>(step.output)] = true;
     }
 
     chains_.resize(step_count);

@@ -126,7 +126,19 @@ void run_knn_step(const StepCall& call) {
         launch_nearest<4>(call);
 }
 
-constexpr StepLauncher kKnnSteps[] = {{StepKind::knn, run_knn_step}};
+__global__ void first_of(const int32_t* indices, int32_t k, int32_t fewer, int64_t count, int32_t* out) {
+    STIPPLE_GRID_LOOP(i, count) out[i] = indices[i / fewer * k + i % fewer];
+}
+
+void run_first_neighbours(const StepCall& call) {
+    first_of<<<grid_for(call.out.rows), kThreads, 0, call.stream>>>(call.values[0].indices(), call.values[0].width,
+                                                                    call.out.width, call.out.rows,
+                                                                    reinterpret_cast<int32_t*>(call.out.data));
+    STIPPLE_CHECK_LAUNCH(first_of);
+}
+
+constexpr StepLauncher kKnnSteps[] = {{StepKind::knn, run_knn_step},
+                                      {StepKind::first_neighbours, run_first_neighbours}};
 
 }  // namespace
 

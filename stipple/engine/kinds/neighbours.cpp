@@ -45,6 +45,20 @@ void check_knn(const ProgramCheck& check, const Step& step) {
     check.require(to.set == queries.set && to.of == points.set, "makes indices of other point sets");
 }
 
+void check_first_neighbours(const ProgramCheck& check, const Step& step) {
+    check.need_inputs(step, 1);
+    const TensorType &from = check.input(step, 0), &to = check.output(step);
+    check.require(from.is_index, "needs indices");
+    TensorType fewer = from;
+    fewer.width = to.width;
+    check.require(to.width <= from.width, "makes more neighbours than there are");
+    check.expect(step, fewer);
+}
+
+void run_first_neighbours(const Piece& piece) {  // indices are copied as they are, whatever numbers they would be
+    cpu::copy_rows(piece.input(0), piece.out_channels(), piece.out(), piece.begin, piece.end);
+}
+
 /// Channels of each neighbour: so many times those of a point, and some more.
 template <int64_t kTimes, int64_t kMore>
 void check_neighbours(const ProgramCheck& check, const Step& step) {
@@ -86,6 +100,10 @@ constexpr lowering::LayerLowering kNeighbourLayers[] = {
 };
 constexpr StepType kNeighbourSteps[] = {
     {.kind = StepKind::knn, .name = "knn", .check = check_knn, .cut = cpu::Cut::own},
+    {.kind = StepKind::first_neighbours,
+     .name = "first_neighbours",
+     .check = check_first_neighbours,
+     .run = run_first_neighbours},
     {.kind = StepKind::gather, .name = "gather", .check = check_neighbours<1, 0>, .run = run_gather},
     {.kind = StepKind::edge_distance,
      .name = "edge_distance",

@@ -189,6 +189,22 @@ std::vector<std::vector<NodeId>> Graph::users() const {
     return users;
 }
 
+void share_searches(Graph& graph) {
+    const auto is_search = [](const Node& node) { return node.kind == NodeKind::step && node.step == StepKind::knn; };
+    for (Node& node : graph.nodes) {
+        if (!is_search(node)) continue;
+        NodeId widest = -1;
+        for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
+            const Node& other = graph[id];
+            const int64_t most = widest < 0 ? node.type.width : graph[widest].type.width;
+            if (is_search(other) && other.inputs == node.inputs && other.type.width > most) widest = id;
+        }
+        if (widest < 0) continue;
+        node.step = StepKind::first_neighbours;
+        node.inputs = {{widest}};
+    }
+}
+
 int64_t cost(const Node& dense) {
     int64_t in = 0;
     for (const Term& part : dense.parts) in += part.map.cols;

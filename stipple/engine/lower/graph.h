@@ -2,6 +2,7 @@
 // The graph between a Network and its Program, and the passes over it. A node is something that has to be computed;
 // what is linear between nodes is in their forms. The passes, in order:
 //   read_network    every layer becomes a form, and a node where it is not linear; equal nodes are one node
+//   share_searches  a knn step for fewer neighbours takes the first ones of another one's
 //   compose_dense   a linear layer without activation goes into those that follow, where that costs no more
 //   cut_dense       forms become what a Dense is: parts, addends, the cloud's own matrix; moves become steps
 //   plan_chains     which nodes are stored, and which layers each chain computes, again where that is cheap
@@ -88,6 +89,7 @@ private:
 };
 
 Graph read_network(const network::Network& network, const network::Weights& weights);
+void share_searches(Graph& graph);
 void compose_dense(Graph& graph);
 void cut_dense(Graph& graph);
 

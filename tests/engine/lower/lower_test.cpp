@@ -204,6 +204,12 @@ TEST(EngineLower, Edges) {
               "chain 4 -> 5\nchain 4 -> 5\nchain 2[point][neighbour] -> 5 max_rows\n");
     EXPECT_EQ(one([](Builder& b, Tensor x) { return b.edge_distance("e", x, b.knn("k", x, 3)); }),
               "knn\nedge_distance\n");
+    // Fewer neighbours of the same points are searched for with the others.
+    EXPECT_EQ(one([](Builder& b, Tensor x) {
+                  const Tensor few = b.max_rows("f", b.edge_distance("e", x, b.knn("k", x, 2)));
+                  return b.add("a", few, b.max_rows("m", b.edge_distance("d", x, b.knn("l", x, 4))));
+              }),
+              "knn\nfirst_neighbours\nedge_distance\nmax_rows\nedge_distance\nmax_rows\nadd\n");
     // Edges and neighbours of features that are forms themselves; gathers of gathers.
     one([](Builder& b, Tensor x) {
         const Tensor k = b.knn("k", x, 3);

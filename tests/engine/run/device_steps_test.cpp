@@ -185,6 +185,9 @@ TEST_P(EngineSteps, NeighboursAndWhatUsesThem) {
         write.output("gather", write.step(step_of(StepKind::gather, {{x}, {indices}}), rows_of(k, 7)));
         const Value edges = write.step(step_of(StepKind::edge_distance, {{points}, {indices}}), rows_of(k, 10));
         write.output("edges", edges);
+        const int64_t fewer = (k + 1) / 2;
+        const Value nearest = write.step(step_of(StepKind::first_neighbours, {{indices}}), indices_of(fewer));
+        write.output("nearest", write.step(step_of(StepKind::gather, {{x}, {nearest}}), rows_of(fewer, 7)));
         // All ways to find a row, side by side.
         const Step copy =
             step_of(StepKind::copy,
