@@ -179,6 +179,7 @@ public:
         add(table, "random_share", p.random_share);
         add(table, "gradient_share", p.gradient_share);
         add(table, "scan_share", p.scan_share);
+        add(table, "voxel_share", p.voxel_share);
         add(table, "noise_share", p.noise_share);
         add(table, "noise_max", p.noise_max);
         add(table, "scan_noise_share", p.scan_noise_share);

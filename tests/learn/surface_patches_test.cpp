@@ -110,8 +110,8 @@ TEST(SurfacePatches, LieOnTheSurfaceInUnitsOfSpacings) {
     options.noise_share = 0;
     options.query_noise_share = 0;
     PatchScratch scratch;
-    for (const PatchSampling sampling :
-         {PatchSampling::uniform, PatchSampling::random, PatchSampling::gradient, PatchSampling::scan})
+    for (const PatchSampling sampling : {PatchSampling::uniform, PatchSampling::random, PatchSampling::gradient,
+                                         PatchSampling::scan, PatchSampling::voxel})
         for (int64_t item = 0; item < 20; ++item) {
             const MadePatch made =
                 make(set, options, {1, 2, item}, scratch, [&](PatchPlan& plan) { plan.sampling = sampling; });
@@ -202,7 +202,7 @@ TEST(SurfacePatches, PlansHaveTheSharesOfTheOptions) {
     const PatchOptions options;
     const int64_t shapes[] = {4, 9, 2};
     constexpr int64_t kPlans = 6000;
-    double kinds[4] = {}, noisy = 0, small = 0;
+    double kinds[5] = {}, noisy = 0, small = 0;
     for (int64_t item = 0; item < kPlans; ++item) {
         const PatchPlan plan = plan_patch(shapes, options, {3, 0, item});
         EXPECT_EQ(plan.shape, shapes[item % 3]);
@@ -215,10 +215,12 @@ TEST(SurfacePatches, PlansHaveTheSharesOfTheOptions) {
         noisy += plan.noise > 0 ? 1.0 / kPlans : 0;
         small += plan.cloud < 2508 ? 1.0 / kPlans : 0;  // the geometric mean
     }
-    EXPECT_NEAR(kinds[0], 1 - options.random_share - options.gradient_share - options.scan_share, 0.03);
+    EXPECT_NEAR(kinds[0], 1 - options.random_share - options.gradient_share - options.scan_share - options.voxel_share,
+                0.03);
     EXPECT_NEAR(kinds[1], options.random_share, 0.03);
     EXPECT_NEAR(kinds[2], options.gradient_share, 0.03);
     EXPECT_NEAR(kinds[3], options.scan_share, 0.03);
+    EXPECT_NEAR(kinds[4], options.voxel_share, 0.03);
     EXPECT_NEAR(noisy, options.noise_share, 0.03);
     EXPECT_NEAR(small, 0.5, 0.03);
 }
@@ -258,6 +260,8 @@ TEST(SurfacePatches, CloudsAreEvenRandomOrDenserOnOneSide) {
     EXPECT_NEAR(off_centre, 0.324, 0.06);  // coth a - 1 / a with a = 1.5 log 2, less what thinning saturates
     measure(PatchSampling::scan, off_centre, least_gap);
     EXPECT_GT(off_centre, 0.1);
+    measure(PatchSampling::voxel, off_centre, least_gap);
+    EXPECT_LT(off_centre, 0.06);
 }
 
 TEST(SurfacePatches, FoldersAreReadByTheirManifest) {

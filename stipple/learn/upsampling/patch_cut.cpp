@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "stipple/core/error.h"
 #include "stipple/data/upsampling_points.h"
@@ -66,6 +67,46 @@ void choose_by_scan(View<const float, 2> points, double area, int64_t n, const R
             return (line - std::floor(line) < share ? 1 : kBetweenStripes) / square;
         },
         scratch);
+}
+
+/// Appends the first sample of each cell of a grid to scratch.chosen.
+void first_in_cells(View<const float, 2> points, const std::array<double, 3>& origin, double edge,
+                    PatchScratch& scratch) {
+    scratch.cells.clear();
+    for (int64_t i = 0; i < points.size(0); ++i) {
+        uint64_t cell = 0;  // 2^21 cells along each axis
+        for (int axis = 0; axis < 3; ++axis)
+            cell = cell << 21 | static_cast<uint64_t>(std::clamp(
+                                    (points(i, axis) - origin[static_cast<size_t>(axis)]) / edge, 0.0, 0x1p21 - 1));
+        scratch.cells.emplace_back(cell, static_cast<int32_t>(i));
+    }
+    std::sort(scratch.cells.begin(), scratch.cells.end());
+    for (size_t i = 0; i < scratch.cells.size(); ++i)
+        if (i == 0 || scratch.cells[i].first != scratch.cells[i - 1].first)
+            scratch.chosen.push_back(scratch.cells[i].second);
+}
+
+/// Cells of the edge that leaves about n points: that of the second try. What is too many goes at random, and what is
+/// missing comes from anywhere.
+void choose_by_voxel(View<const float, 2> points, double area, int64_t n, const Rng& rng, PatchScratch& scratch) {
+    std::array<double, 3> origin;
+    for (uint64_t axis = 0; axis < 3; ++axis) origin[axis] = -2 - rng.uniform(axis);
+    double edge = std::sqrt(1.5 * area / static_cast<double>(n));  // a plane of any tilt meets 1.5 cells in its square
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        scratch.chosen.clear();
+        first_in_cells(points, origin, edge, scratch);
+        edge *= std::sqrt(static_cast<double>(scratch.chosen.size()) / static_cast<double>(n));
+    }
+    std::vector<uint8_t> is_chosen(static_cast<size_t>(points.size(0)), 0);
+    for (const int32_t i : scratch.chosen) is_chosen[static_cast<size_t>(i)] = 1;
+    for (uint64_t draw = 8; static_cast<int64_t>(scratch.chosen.size()) < n; ++draw) {
+        const auto i = static_cast<size_t>(rng.below(draw, static_cast<uint32_t>(points.size(0))));
+        if (!std::exchange(is_chosen[i], uint8_t{1})) scratch.chosen.push_back(static_cast<int32_t>(i));
+    }
+    for (uint64_t last = scratch.chosen.size(); last > static_cast<uint64_t>(n); --last) {
+        std::swap(scratch.chosen[rng.below(last, static_cast<uint32_t>(last))], scratch.chosen[last - 1]);
+        scratch.chosen.pop_back();
+    }
 }
 
 /// Uniform over all rotations, from a unit quaternion.
@@ -140,6 +181,8 @@ void choose_points(View<const float, 2> points, double area, PatchSampling sampl
         choose_by_gradient(points, n, rng, scratch);
     else if (sampling == PatchSampling::scan)
         choose_by_scan(points, area, n, rng, scratch);
+    else if (sampling == PatchSampling::voxel)
+        choose_by_voxel(points, area, n, rng, scratch);
     else
         choose_by_density(
             points, n, rng, [](Vec3f) { return 1.0; }, scratch);

@@ -39,6 +39,7 @@ Vec3d random_direction(const Rng& rng, uint64_t first);
 ///   gradient  with a density that falls to an eighth along a direction, from one end of the unit sphere to the other
 ///   scan      as a scanner outside of the unit sphere would: on lines of equal elevation some spacings apart, by solid
 ///             angle. `area` is that of the surface
+///   voxel     the first of `points` in each cell of a grid, whose edge leaves about n; some more or less at random
 void choose_points(View<const float, 2> points, double area, PatchSampling sampling, int64_t n, const Rng& rng,
                    PatchScratch& scratch);
 

@@ -25,9 +25,10 @@ struct PatchOptions {
     // Points of the cloud that a patch is cut from, log-uniform. A patch has at most cloud_min of them.
     int64_t cloud_min = 768, cloud_max = 8192;
 
-    // Shares of clouds whose points are drawn at random, with a density that falls to an eighth along a direction, and
-    // as by a scanner, in stripes and sparser with the distance. The others are evenly spread (farthest points).
-    double random_share = 0.35, gradient_share = 0.1, scan_share = 0.2;
+    // Shares of clouds whose points are drawn at random, with a density that falls to an eighth along a direction, as
+    // by a scanner, in stripes and sparser with the distance, and one in each cell of a grid, as thinned scans are. The
+    // others are evenly spread (farthest points).
+    double random_share = 0.3, gradient_share = 0.1, scan_share = 0.2, voxel_share = 0.1;
 
     // Share of noisy clouds, and the largest standard deviation, of which theirs are uniform parts; radius 1.
     double noise_share = 0.3, noise_max = 0.02;

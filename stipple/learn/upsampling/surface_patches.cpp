@@ -39,6 +39,7 @@ void draw_cloud(const SurfaceShape& shape, const PatchPlan& plan, const PatchRan
         }
         case PatchSampling::gradient:
         case PatchSampling::scan:
+        case PatchSampling::voxel:
             choose_points(pool.points.view(), shape.area, plan.sampling, std::min(plan.cloud, samples / kThinnedShare),
                           rng, scratch);
             break;
@@ -66,8 +67,8 @@ void validate(const PatchOptions& o, int64_t points) {
     require(o.cloud_max <= o.samples / 2, "patch.samples must be at least twice patch.cloud_max");
     require(o.cloud_min <= o.samples / kThinnedShare, "patch.samples must be at least four times patch.cloud_min");
     require(is_share(o.random_share) && is_share(o.gradient_share) && is_share(o.scan_share) &&
-                o.random_share + o.gradient_share + o.scan_share <= 1 + 1e-9,
-            "patch.random_share, gradient_share and scan_share must be 0 to 1, and so must their sum");
+                is_share(o.voxel_share) && o.random_share + o.gradient_share + o.scan_share + o.voxel_share <= 1 + 1e-9,
+            "patch.random_share, gradient_share, scan_share and voxel_share must be 0 to 1, and so must their sum");
     require(is_share(o.noise_share) && is_share(o.scan_noise_share) && is_share(o.mixed_share) &&
                 is_share(o.query_noise_share),
             "patch.noise_share, scan_noise_share, mixed_share and query_noise_share must be 0 to 1");
@@ -91,12 +92,16 @@ PatchPlan plan_patch(std::span<const int64_t> shapes, const PatchOptions& option
     const double ratio = static_cast<double>(options.cloud_max) / static_cast<double>(options.cloud_min);
     plan.cloud = std::min(options.cloud_max, static_cast<int64_t>(static_cast<double>(options.cloud_min) *
                                                                   std::pow(ratio, double{rng.uniform(2)})));
-    const double kind = rng.uniform(3);
-    const double to_gradient = options.random_share + options.gradient_share;
-    plan.sampling = kind < options.random_share               ? PatchSampling::random
-                    : kind < to_gradient                      ? PatchSampling::gradient
-                    : kind < to_gradient + options.scan_share ? PatchSampling::scan
-                                                              : PatchSampling::uniform;
+    double kind = rng.uniform(3);
+    for (const auto& [share, sampling] : {std::pair{options.random_share, PatchSampling::random},
+                                          {options.gradient_share, PatchSampling::gradient},
+                                          {options.scan_share, PatchSampling::scan},
+                                          {options.voxel_share, PatchSampling::voxel},
+                                          {1.0, PatchSampling::uniform}}) {
+        plan.sampling = sampling;
+        if (kind < share) break;
+        kind -= share;
+    }
     if (rng.uniform(4) < options.noise_share) plan.noise = options.noise_max * rng.uniform(5);
     if (rng.uniform(8) < options.scan_noise_share)
         plan.scan_noise = options.noise_max * rng.uniform(9) * rng.uniform(9);

@@ -90,7 +90,7 @@ struct PatchKey {
     int64_t epoch = 0, item = 0;
 };
 
-enum class PatchSampling { uniform, random, gradient, scan };
+enum class PatchSampling { uniform, random, gradient, scan, voxel };
 
 /// What is drawn before any point is: to be changed where patches of one kind are wanted.
 struct PatchPlan {
@@ -123,6 +123,7 @@ struct PatchArrays {
 struct PatchScratch {
     std::vector<float> cloud, patch, sparse, dense;
     std::vector<std::pair<float, int32_t>> keyed;
+    std::vector<std::pair<uint64_t, int32_t>> cells;
     std::vector<int32_t> chosen, which, truth, order;
 };
 

@@ -112,10 +112,9 @@ SurfaceShape virtual_scan_shape(const Mesh& mesh, std::string name, const Surfac
     shape.mesh = std::move(scan.surface);
     if (shape.mesh.faces() == 0 || area_of(shape.mesh) < kLeastArea) return {};
     const auto [middle, scale] = to_unit_size(shape.mesh);
-    Mesh scanned = mesh.clone();
     const auto moved = [&](Vec3d at) { return scale * (at - middle); };
-    for (int64_t i = 0; i < scanned.vertices.size(); ++i) {
-        float* at = scanned.vertices.positions.data() + 3 * i;
+    for (int64_t i = 0; i < scan.scene.vertices.size(); ++i) {
+        float* at = scan.scene.vertices.positions.data() + 3 * i;
         const Vec3d to = moved({at[0], at[1], at[2]});
         for (int axis = 0; axis < 3; ++axis) at[axis] = static_cast<float>(to[axis]);
     }
@@ -126,7 +125,7 @@ SurfaceShape virtual_scan_shape(const Mesh& mesh, std::string name, const Surfac
         const Rng of_pool(seed_of(rng), static_cast<uint64_t>(p));
         SurfacePool& pool = shape.pools.emplace_back();
         geometry::SurfaceSamples samples = geometry::sample_surface(scan.surface, options.samples, seed_of(of_pool));
-        ScanErrors errors = scan_errors(scan, scanned, samples.points.view(), samples.faces.view(), of_pool);
+        ScanErrors errors = scan_errors(scan, samples.points.view(), samples.faces.view(), of_pool);
         pool.points = std::move(samples.points);
         pool.order = order_of(pool.points);
         pool.noise = std::move(errors.noise);

@@ -17,6 +17,10 @@ constexpr double kBeam = 0.01;                   // radians
 constexpr double kJump = 0.08;                   // difference of ranges at which a beam meets two surfaces
 constexpr float kStart = 1e-3f;                  // of a ray, so that it does not hit where it begins
 constexpr double kPlane = 1.5;                   // half of the edge of the plane below the mesh
+constexpr double kTwice = 0.2, kDark = 1.0 / 3;  // shares of scans
+constexpr double kLeastApart = 0.03, kMostApart = 0.15;  // of two sheets
+constexpr double kLeastDark = 0.03, kMostDark = 0.2;     // radii of dark places
+constexpr int kMostDarkPlaces = 6;
 
 struct Piece {
     Vec3d corners[3];
@@ -71,6 +75,44 @@ Mesh on_a_plane(const Mesh& mesh, const Vec3d& up) {
     const int32_t square[6] = {first, first + 1, first + 2, first + 1, first + 3, first + 2};
     std::copy_n(square, 6, both.triangles.data() + 3 * m);
     return both;
+}
+
+/// A mesh and the same mesh beside it.
+Mesh beside_itself(const Mesh& mesh, const Vec3d& offset) {
+    const int64_t n = mesh.vertices.size(), m = mesh.faces();
+    Mesh both;
+    both.vertices = PointCloud(2 * n);
+    both.triangles = Array<int32_t, 2>({2 * m, 3});
+    for (int64_t i = 0; i < 3 * n; ++i) {
+        const float at = mesh.vertices.positions.data()[i];
+        both.vertices.positions.data()[i] = at;
+        both.vertices.positions.data()[3 * n + i] = at + static_cast<float>(offset[static_cast<int>(i % 3)]);
+    }
+    for (int64_t i = 0; i < 3 * m; ++i) {
+        const int32_t corner = mesh.triangles.data()[i];
+        both.triangles.data()[i] = corner;
+        both.triangles.data()[3 * m + i] = corner + static_cast<int32_t>(n);
+    }
+    return both;
+}
+
+/// A ball; what lies in it is not seen.
+struct DarkPlace {
+    Vec3d centre;
+    double radius = 0;
+};
+
+/// Around corners of faces, as far as chance has it.
+std::vector<DarkPlace> dark_places(const Mesh& mesh, const Rng& rng) {
+    std::vector<DarkPlace> places;
+    if (rng.uniform(600) >= kDark || mesh.faces() == 0) return places;
+    const uint64_t count = 1 + rng.below(601, kMostDarkPlaces);
+    for (uint64_t i = 0; i < count; ++i) {
+        const uint32_t corner = rng.below(602 + 2 * i, static_cast<uint32_t>(3 * mesh.faces()));
+        places.push_back({vertex(mesh, mesh.triangles.data()[corner]),
+                          kLeastDark + (kMostDark - kLeastDark) * rng.uniform(603 + 2 * i)});
+    }
+    return places;
 }
 
 /// Where scanners stand and where they look; a view is a cone around the latter.
@@ -144,7 +186,10 @@ std::vector<int32_t> who_sees(const Mesh& scene, const std::vector<Piece>& piece
 
 VirtualScan scan_virtually(const Mesh& mesh, const Rng& rng) {
     const Vec3d up = random_direction(rng, 100);
-    const Mesh standing = rng.uniform(104) < 0.5f ? on_a_plane(mesh, up) : mesh.clone();
+    const double apart = kLeastApart + (kMostApart - kLeastApart) * rng.uniform(105);
+    const Mesh twice =
+        rng.uniform(106) < kTwice ? beside_itself(mesh, apart * random_direction(rng, 108)) : mesh.clone();
+    Mesh standing = rng.uniform(104) < 0.5f ? on_a_plane(twice, up) : twice.clone();
     const Stations stations = place_stations(up, rng);
     std::vector<Piece> pieces;
     std::vector<size_t> first;  // piece of each face, and their number
@@ -153,7 +198,10 @@ VirtualScan scan_virtually(const Mesh& mesh, const Rng& rng) {
         cut(face_of(standing, face), pieces);
     }
     first.push_back(pieces.size());
-    const std::vector<int32_t> seen = who_sees(standing, pieces, stations);
+    std::vector<int32_t> seen = who_sees(standing, pieces, stations);
+    for (const DarkPlace& dark : dark_places(mesh, rng))
+        for (size_t i = 0; i < pieces.size(); ++i)
+            if (length(pieces[i].corners[0] - dark.centre) < dark.radius) seen[i] = -1;
 
     VirtualScan scan;
     scan.places = stations.places;
@@ -172,6 +220,7 @@ VirtualScan scan_virtually(const Mesh& mesh, const Rng& rng) {
         for (size_t i = begin; i < end; ++i)
             if (seen[i] >= 0) keep(pieces[i], seen[i]);
     }
+    scan.scene = std::move(standing);
     const auto faces = static_cast<int64_t>(parts.size());
     scan.surface.vertices = PointCloud(3 * faces);
     scan.surface.triangles = Array<int32_t, 2>({faces, 3});
@@ -184,8 +233,8 @@ VirtualScan scan_virtually(const Mesh& mesh, const Rng& rng) {
     return scan;
 }
 
-ScanErrors scan_errors(const VirtualScan& scan, const Mesh& scanned, View<const float, 2> points,
-                       View<const int32_t, 1> faces, const Rng& rng) {
+ScanErrors scan_errors(const VirtualScan& scan, View<const float, 2> points, View<const int32_t, 1> faces,
+                       const Rng& rng) {
     const int64_t n = points.size(0);
     ScanErrors errors{Array<float, 2>({n, 3}), Array<float, 2>({n, 3})};
     Array<float, 2> origins({n, 3}), directions({n, 3});
@@ -206,7 +255,7 @@ ScanErrors scan_errors(const VirtualScan& scan, const Mesh& scanned, View<const 
             directions.data()[3 * i + axis] = static_cast<float>(beam[axis]);
         }
     }
-    geometry::first_hit(geometry::MeshIndex(scanned), {origins.view(), directions.view()}, {t.view(), {}, {}});
+    geometry::first_hit(geometry::MeshIndex(scan.scene), {origins.view(), directions.view()}, {t.view(), {}, {}});
     const double mean = sum / static_cast<double>(std::max<int64_t>(n, 1));
     for (int64_t i = 0; i < n; ++i) {
         const double range = ranges[static_cast<size_t>(i)];

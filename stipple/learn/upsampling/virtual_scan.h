@@ -12,14 +12,16 @@ namespace stipple::learn {
 
 /// This is what has been seen of a mesh, and from where.
 struct VirtualScan {
-    Mesh surface;                   // parts of the mesh's faces, at their place
+    Mesh scene;                     // the mesh, once or twice, and what it stands on
+    Mesh surface;                   // parts of the scene's faces, at their place
     std::vector<int32_t> stations;  // [faces] from where a face was seen, the nearest of several
     std::vector<Vec3d> places;      // of the stations
 };
 
 /// A scan of a mesh of radius 1 about 0, at random: by a turntable (three stations around an axis), from one or two
 /// stations anywhere, or by one camera with a narrow view, 1.6 to 4 radii away; in half of the scans the mesh stands on
-/// a plane, which then has its shadow.
+/// a plane, which then has its shadow. A fifth of the meshes are seen twice, side by side, so that sheets lie close to
+/// each other, and a third has up to six dark places, which send no light back.
 ///
 /// Faces are cut into pieces with edges of 0.02 at most. A piece is seen from a station where nothing lies between it
 /// and its middle, and where it is not seen under less than six degrees. A face whose pieces are all seen stays whole.
@@ -33,8 +35,8 @@ VirtualScan scan_virtually(const Mesh& mesh, const Rng& rng);
 struct ScanErrors {
     Array<float, 2> noise, mixed;
 };
-/// `scanned`: the mesh that scan_virtually was given. `faces`: of scan.surface, that the points lie on.
-ScanErrors scan_errors(const VirtualScan& scan, const Mesh& scanned, View<const float, 2> points,
-                       View<const int32_t, 1> faces, const Rng& rng);
+/// `faces`: of scan.surface, that the points lie on.
+ScanErrors scan_errors(const VirtualScan& scan, View<const float, 2> points, View<const int32_t, 1> faces,
+                       const Rng& rng);
 
 }  // namespace stipple::learn
