@@ -25,7 +25,7 @@ int64_t NetworkRunner::max_points() const {
     return source_.file ? source_.file->options.max_batch * source_.file->options.max_points : INT64_MAX;
 }
 
-engine::Context& NetworkRunner::reserve(int64_t points) {
+std::span<engine::Context> NetworkRunner::reserve(int64_t points, int64_t count) {
     STIPPLE_REQUIRE(points <= max_points(), "{} points, the engine was built for {}", grouped(points),
                     grouped(max_points()));
     const int64_t needed = (points + options_.max_batch - 1) / options_.max_batch;
@@ -33,15 +33,20 @@ engine::Context& NetworkRunner::reserve(int64_t points) {
         options_.max_points = std::max(needed, 2 * options_.max_points);
         compile();
     }
-    return *context_;
+    while (!profile_ && static_cast<int64_t>(contexts_.size()) < count) add_context();
+    return contexts_;
 }
 
 void NetworkRunner::compile() {
-    context_.reset();  // before what it refers to
+    contexts_.clear();  // before what they refer to
     engine_.reset();
     engine_.emplace(tasks::compile(source_, options_, precision_given_));
-    context_.emplace(*engine_);
-    context_->profile_into(profile_);
+    add_context();
+}
+
+void NetworkRunner::add_context() {
+    contexts_.emplace_back(*engine_);
+    contexts_.back().profile_into(profile_);
 }
 
 }  // namespace stipple::tasks

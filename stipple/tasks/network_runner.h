@@ -28,7 +28,9 @@ public:
     engine::Precision precision() const { return engine_->options().precision; }
     Device device() const { return engine_->options().device; }
     /// Of the weights and of everything that a run keeps, on its device; grows with what was reserved.
-    int64_t memory_bytes() const { return engine_->weight_bytes() + engine_->context_bytes(); }
+    int64_t memory_bytes() const {
+        return engine_->weight_bytes() + static_cast<int64_t>(contexts_.size()) * engine_->context_bytes();
+    }
     /// Clouds of a batch, at most.
     int64_t max_batch() const { return max_batch_; }
     /// Points that a batch may have in all, as far as that is fixed.
@@ -36,10 +38,14 @@ public:
 
     /// Ready for a batch of so many points. Throws Error{bad_argument} when an engine file was built for fewer. The
     /// references below end with it.
-    engine::Context& reserve(int64_t points);
+    engine::Context& reserve(int64_t points) { return reserve(points, 1)[0]; }
+    /// Likewise, `count` or more contexts of such batches, which may run at the same time: for those who cut their work
+    /// over threads. One alone where runs are profiled.
+    std::span<engine::Context> reserve(int64_t points, int64_t count);
 
 private:
     void compile();
+    void add_context();
 
     ModelOrEngine source_;
     engine::Options options_;
@@ -47,7 +53,7 @@ private:
     int64_t max_batch_ = 1;
     Profile* profile_ = nullptr;
     std::optional<engine::Engine> engine_;
-    std::optional<engine::Context> context_;
+    std::vector<engine::Context> contexts_;
 };
 
 }  // namespace stipple::tasks

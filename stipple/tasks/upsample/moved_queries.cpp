@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "stipple/core/interrupt.h"
+#include "stipple/core/parallel.h"
 #include "stipple/data/upsampling_points.h"
 #include "stipple/engine/program.h"
 #include "stipple/ops/knn.h"
@@ -18,6 +20,8 @@ constexpr double kLargestQueryRatio = 16;
 constexpr int64_t kNearestSources = 3;
 // Added to distances, in spacings, before their inverses are weights.
 constexpr float kNearestDistance = 1e-3f;
+// Queries that a thread moves at a time, at least; what is computed of the input points is so for each part again.
+constexpr int64_t kPartQueries = 512;
 
 /// Where m places have gone, in the coordinates of the network.
 struct MovedPlaces {
@@ -106,30 +110,50 @@ private:
         return &features_;
     }
 
+    /// run_part(context, begin, end) for parts of m queries around n points. On the CPU a thread has a part of its own,
+    /// which stays in its caches; a GPU has all of them at once.
+    template <class RunPart>
+    static void run_in_parts(NetworkRunner& runner, int64_t n, int64_t m, const RunPart& run_part) {
+        const int64_t workers = runner.device().type == DeviceType::cpu ? threads() : 1;
+        const int64_t part =
+            workers == 1 && runner.device().type != DeviceType::cpu ? m : std::max(kPartQueries, n / 4);
+        const std::span<engine::Context> contexts = runner.reserve(std::max(n, std::min(m, part)), workers);
+        std::atomic<int64_t> next{0};
+        parallel_for(std::min(workers, static_cast<int64_t>(contexts.size())), 1, [&](int64_t first, int64_t last) {
+            for (int64_t worker = first; worker < last; ++worker)
+                for (int64_t begin; (begin = next.fetch_add(part)) < m;)
+                    run_part(contexts[static_cast<size_t>(worker)], begin, std::min(begin + part, m));
+        });
+    }
+
     /// By a network that moves them.
     MovedPlaces places_by_network(NetworkRunner& runner, const Array<float, 2>& points, const Array<float, 2>& places,
                                   int64_t k) {
         const int64_t n = points.size(0), m = places.size(0);
         const Array<float, 2>* features = features_of(points);
-        engine::Context& context = runner.reserve(std::max(n, m));
         const Device device = runner.device();
         const Array<float, 2> points_there = points.to(device), places_there = places.to(device);
         MovedPlaces moved;
         moved.points = Array<float, 2>({m, 3}, device);
-        std::vector<engine::Output> outputs = {{"upsampled", moved.points.view()}};
         if (k > 0) {
             moved.weights = Array<float, 2>({m * k, 1}, device);
             moved.neighbours = Array<int32_t, 2>({m, k}, device);
-            outputs.push_back({"weights", moved.weights.view()});
-            outputs.push_back({"neighbours", {}, moved.neighbours.view()});
         }
-        if (find_type(runner.program(), runner.program().outputs, "uncertainty")) {
-            moved.uncertainty = Array<float, 2>({m, 1}, device);
-            outputs.push_back({"uncertainty", moved.uncertainty.view()});
-        }
-        std::vector<engine::Input> inputs = {{"points", points_there.view()}, {"queries", places_there.view()}};
-        if (features) inputs.push_back({"features", features->view()});
-        context.run({ops::Batch::single(n), ops::Batch::single(m)}, inputs, outputs);
+        const bool knows_uncertainty = find_type(runner.program(), runner.program().outputs, "uncertainty") != nullptr;
+        if (knows_uncertainty) moved.uncertainty = Array<float, 2>({m, 1}, device);
+        const auto run_part = [&](engine::Context& context, int64_t begin, int64_t end) {
+            std::vector<engine::Input> inputs = {{"points", points_there.view()},
+                                                 {"queries", places_there.view().slice(begin, end)}};
+            if (features) inputs.push_back({"features", features->view()});
+            std::vector<engine::Output> outputs = {{"upsampled", moved.points.view().slice(begin, end)}};
+            if (k > 0) {
+                outputs.push_back({"weights", moved.weights.view().slice(begin * k, end * k)});
+                outputs.push_back({"neighbours", {}, moved.neighbours.view().slice(begin, end)});
+            }
+            if (knows_uncertainty) outputs.push_back({"uncertainty", moved.uncertainty.view().slice(begin, end)});
+            context.run({ops::Batch::single(n), ops::Batch::single(end - begin)}, inputs, outputs);
+        };
+        run_in_parts(runner, n, m, run_part);
         moved.points = moved.points.to(Device{});
         if (k > 0) moved.weights = moved.weights.to(Device{}), moved.neighbours = moved.neighbours.to(Device{});
         moved.uncertainty = moved.uncertainty.to(Device{});

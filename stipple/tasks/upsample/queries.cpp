@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "stipple/core/numeric.h"
+#include "stipple/core/parallel.h"
 #include "stipple/data/upsampling_points.h"
 #include "stipple/ops/knn.h"
 #include "stipple/tasks/upsample/frame.h"
@@ -22,13 +23,23 @@ constexpr double kRandomPacking = 0.547 * 4 / std::numbers::pi;
 // Times that the distance of a point's queries is halved, where there are too few of them, until it does not count.
 constexpr int kCloser = 8;
 constexpr uint64_t kSeed = 0x5155;
+constexpr int64_t kQueryGrain = 256;
 
-/// Puts down queries that keep a distance from those of their parent and of its neighbours.
+/// Puts down queries that keep a distance from those of their parent and of its neighbours. Every point offers one
+/// place at a time, and all do so at once: what comes too near to a query is refused, and so is what comes too near to
+/// the place of a neighbour that is drawn before it. So the result does not depend on the order of points or threads.
 class Spreader {
 public:
-    /// `count`: queries that a point has room for.
-    Spreader(View<const float, 2> rows, View<const int32_t, 2> near, std::span<const int32_t> points, double count)
-        : near_(near), points_(points), room_sq_(static_cast<size_t>(rows.size(0))), of_(room_sq_.size()) {
+    /// `wanted`: rows that have queries. `count`: queries that a point has room for. `most`: offers, all in all.
+    Spreader(View<const float, 2> rows, View<const int32_t, 2> near, std::span<const int32_t> wanted, double count,
+             int64_t most)
+        : near_(near),
+          wanted_(wanted),
+          most_(most),
+          room_sq_(static_cast<size_t>(rows.size(0))),
+          count_(room_sq_.size()),
+          offers_(room_sq_.size()),
+          queries_(static_cast<size_t>(3 * most) * room_sq_.size()) {
         const double part = kRandomPacking / count;
         const int64_t last = near.size(1) - 1;
         for (int64_t i = 0; i < rows.size(0); ++i) {
@@ -39,35 +50,79 @@ public:
         }
     }
 
-    /// Where there is room for it.
-    void add(int32_t row, const float* point) {
+    /// place(i, row, to) writes what wanted[i] offers, or returns false.
+    template <class Place>
+    void offer(const Place& place) {
+        ++round_;
+        for_wanted([&](int64_t i, int32_t row) {
+            Offer& mine = offers_[static_cast<size_t>(row)];
+            mine.is_open = place(i, row, mine.at) && has_room(row, mine.at);
+        });
+        for_wanted([&](int64_t, int32_t row) {
+            const Offer& mine = offers_[static_cast<size_t>(row)];
+            if (mine.is_open && is_first(row, mine.at)) put(row, mine.at);
+        });
+    }
+    /// In any case.
+    void put(int32_t row, const float* point) {
+        std::copy_n(point, 3, queries_.data() + 3 * (row * most_ + count_[static_cast<size_t>(row)]++));
+    }
+
+    int64_t count(int32_t row) const { return count_[static_cast<size_t>(row)]; }
+    std::span<const float> queries_of(int32_t row) const {
+        return {queries_.data() + 3 * row * most_, static_cast<size_t>(3 * count(row))};
+    }
+    /// Halves the distance that its queries keep, or gives it up.
+    void narrow(int32_t row, bool entirely) { room_sq_[static_cast<size_t>(row)] *= entirely ? 0 : 0.25f; }
+
+private:
+    struct Offer {
+        float at[3];
+        bool is_open = false;
+    };
+
+    template <class Body>
+    void for_wanted(const Body& body) const {
+        parallel_for(static_cast<int64_t>(wanted_.size()), kQueryGrain, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) body(i, wanted_[static_cast<size_t>(i)]);
+        });
+    }
+
+    bool has_room(int32_t row, const float* point) const {
         const float room_sq = room_sq_[static_cast<size_t>(row)];
         for (int64_t j = 0; j < near_.size(1); ++j) {
             const int32_t other = near_(row, j);
             if (other < 0) break;
-            for (const int32_t query : of_[static_cast<size_t>(other)])
-                if (distance_sq(queries.points.data() + 3 * int64_t{query}, point) < room_sq) return;
+            const float* query = queries_.data() + 3 * other * most_;
+            for (int64_t left = count(other); left > 0; --left, query += 3)
+                if (distance_sq(query, point) < room_sq) return false;
         }
-        put(row, point);
+        return true;
     }
-    /// In any case.
-    void put(int32_t row, const float* point) {
-        of_[static_cast<size_t>(row)].push_back(static_cast<int32_t>(queries.size()));
-        queries.points.insert(queries.points.end(), point, point + 3);
-        queries.parents.push_back(points_[static_cast<size_t>(row)]);
+    bool is_first(int32_t row, const float* point) const {
+        const float room_sq = room_sq_[static_cast<size_t>(row)];
+        for (int64_t j = 0; j < near_.size(1); ++j) {
+            const int32_t other = near_(row, j);
+            if (other < 0) break;
+            const Offer& theirs = offers_[static_cast<size_t>(other)];
+            if (theirs.is_open && draw(other) < draw(row) && distance_sq(theirs.at, point) < room_sq) return false;
+        }
+        return true;
+    }
+    /// In another order each time; never the same of two rows.
+    uint64_t draw(int32_t row) const {
+        const auto key = static_cast<uint64_t>(row);
+        return (key ^ round_ * 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u;
     }
 
-    int64_t count(int32_t row) const { return static_cast<int64_t>(of_[static_cast<size_t>(row)].size()); }
-    /// Halves the distance that its queries keep, or gives it up.
-    void narrow(int32_t row, bool entirely) { room_sq_[static_cast<size_t>(row)] *= entirely ? 0 : 0.25f; }
-
-    Queries queries;
-
-private:
     View<const int32_t, 2> near_;
-    std::span<const int32_t> points_;
-    std::vector<float> room_sq_;            // of each row: the squared distance that its queries keep
-    std::vector<std::vector<int32_t>> of_;  // queries of each row
+    std::span<const int32_t> wanted_;
+    int64_t most_;
+    uint64_t round_ = 0;
+    std::vector<float> room_sq_;  // of each row: the squared distance that its queries keep
+    std::vector<int64_t> count_;
+    std::vector<Offer> offers_;   // of each row, in this round
+    std::vector<float> queries_;  // [rows, most, 3]
 };
 
 }  // namespace
@@ -87,30 +142,41 @@ Queries make_queries(const CandidateRequest& request) {
     std::vector<float> places(static_cast<size_t>(3 * tried * static_cast<int64_t>(wanted.size())));
     data::neighbour_queries(rows.view(), near.view(), wanted, tried, kSeed, places.data());
 
-    Spreader spread(rows.view(), near.view(), points, kOversampling * ratio);
-    const auto place = [&](size_t i, int64_t j) { return places.data() + 3 * (static_cast<int64_t>(i) * tried + j); };
-    for (const int32_t i : wanted)
-        if (request.has_inputs) spread.put(i, &rows.view()(i, 0));
-    spread.queries.inputs = spread.queries.size();
-    for (const int32_t i : wanted)
-        for (int64_t j = 1; j < k; ++j) {
-            const int32_t other = near.view()(i, j);
-            if (other < 0) break;
-            float middle[3];
-            for (int c = 0; c < 3; ++c) middle[c] = 0.5f * (rows.view()(i, c) + rows.view()(other, c));
-            spread.add(i, middle);
-        }
-    for (int64_t j = 0; j < tried; ++j)  // one of each point in turn
-        for (size_t i = 0; i < wanted.size(); ++i) spread.add(wanted[i], place(i, j));
+    Spreader spread(rows.view(), near.view(), wanted, kOversampling * ratio, 1 + k + 2 * tried);
+    if (request.has_inputs)
+        for (const int32_t i : wanted) spread.put(i, &rows.view()(i, 0));
+    for (int64_t j = 1; j < k; ++j)
+        spread.offer([&](int64_t, int32_t row, float* to) {
+            const int32_t other = near.view()(row, j);
+            for (int c = 0; c < 3 && other >= 0; ++c) to[c] = 0.5f * (rows.view()(row, c) + rows.view()(other, c));
+            return other >= 0;
+        });
+    const auto place = [&](int64_t i, int64_t j, float* to) {
+        std::copy_n(places.data() + 3 * (i * tried + j), 3, to);
+        return true;
+    };
+    for (int64_t j = 0; j < tried; ++j) spread.offer([&](int64_t i, int32_t, float* to) { return place(i, j, to); });
 
     // Points on a line, or many at one place, seem to have more room than they have: closer and closer there.
     const auto needed = static_cast<int64_t>(std::ceil(ratio));
-    for (size_t i = 0; i < wanted.size(); ++i)
-        for (int closer = 0; spread.count(wanted[i]) < needed && closer <= kCloser; ++closer) {
-            spread.narrow(wanted[i], closer == kCloser);
-            for (int64_t j = 0; j < tried && spread.count(wanted[i]) < needed; ++j) spread.add(wanted[i], place(i, j));
-        }
-    return std::move(spread.queries);
+    const auto lacks = [&](int32_t row) { return spread.count(row) < needed; };
+    for (int closer = 0; closer <= kCloser && std::any_of(wanted.begin(), wanted.end(), lacks); ++closer) {
+        for (const int32_t row : wanted)
+            if (lacks(row)) spread.narrow(row, closer == kCloser);
+        for (int64_t j = 0; j < tried; ++j)
+            spread.offer([&](int64_t i, int32_t row, float* to) { return lacks(row) && place(i, j, to); });
+    }
+
+    Queries queries;
+    const auto add = [&](int32_t row, std::span<const float> of) {
+        queries.points.insert(queries.points.end(), of.begin(), of.end());
+        queries.parents.insert(queries.parents.end(), of.size() / 3, points[static_cast<size_t>(row)]);
+    };
+    const size_t own = request.has_inputs ? 3 : 0;
+    for (const int32_t row : wanted) add(row, spread.queries_of(row).first(own));
+    queries.inputs = queries.size();
+    for (const int32_t row : wanted) add(row, spread.queries_of(row).subspan(own));
+    return queries;
 }
 
 }  // namespace stipple::tasks
