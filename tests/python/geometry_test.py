@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import stipple
 from conftest import address, arrays_of, as_numpy, traced
-from geometry_calls import BODY, CALLS, CLOUD, FOUND, MOVED, NORMALS, OTHERS, POINTS, QUERIES, SPHERE, TURN, TRIANGLES, VERTICES
+from geometry_calls import BODY, CALLS, CLOUD, FOUND, MOVED, NORMALS, OTHERS, POINTS, QUERIES, SPHERE, SWEEP, TURN, TRIANGLES, VERTICES
 from scipy.spatial import cKDTree
 from stipple import geometry, io, ops
 
@@ -172,6 +172,13 @@ def test_parts_of_clouds():
     assert found.planes[0].points == 400 and abs(found.planes[0].offset) == pytest.approx(3)
     ground = geometry.find_ground(plane, cell=0.5, window=2)
     assert ground.is_ground.all() and ground.is_ground.dtype == bool
+
+
+def test_rings_of_a_sweep():
+    sweep = geometry.find_sweep_rings(SWEEP)
+    assert len(sweep.rings) == 16 and sweep.sensor == (0, 0, 0) and sweep.step == pytest.approx(np.radians(1), rel=1e-4)
+    np.testing.assert_array_equal(np.concatenate(sweep.rings), np.arange(16 * 360))
+    assert geometry.find_sweep_rings(CLOUD) is None
 
 
 def test_the_gil_is_released_and_what_is_read_stays():

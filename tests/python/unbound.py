@@ -36,6 +36,7 @@ GEOMETRY = _because({
     "a step of register_globally, whose poses bring its numbers":
         "evidence_of judged_scan judged_support pose_confidence support_of thin_scan",
     "a step of merge_clouds": "fitted merge_facts plan_merge",
+    "a step of find_sweep_rings": "seen_from",
     "a piece of kernels": "gather_bits",
     "a check that others make": "require_mesh require_region",
     "both kinds of transforms are 4 x 4 matrices": "affine_from_numbers to_affine",

@@ -10,6 +10,7 @@
 #include "stipple/geometry/pose_graph.h"
 #include "stipple/geometry/region.h"
 #include "stipple/geometry/split_cloud.h"
+#include "stipple/geometry/sweep_rings.h"
 
 namespace stipple::python {
 namespace {
@@ -25,6 +26,10 @@ struct PlanesResult {
 struct GroundResult {
     static constexpr auto name = py::detail::const_name("Ground");
     static constexpr const char* fields[] = {"is_ground", "height", "cell", "columns", "rows"};
+};
+struct SweepResult {
+    static constexpr auto name = py::detail::const_name("SweepRings");
+    static constexpr const char* fields[] = {"sensor", "rings", "step"};
 };
 struct EdgeResult {
     static constexpr auto name = py::detail::const_name("PoseEdge");
@@ -54,6 +59,16 @@ Record<GroundResult> find_ground(const CloudLike& cloud_, double cell, double wi
     auto found = without_gil([&] { return geometry::find_ground(cloud.cloud(), options); });
     return record<GroundResult>(numpy_mask(std::move(found.is_ground)), numpy_of(std::move(found.height)),
                                 number(found.cell), number(found.columns), number(found.rows));
+}
+
+py::object find_sweep_rings(const CloudLike& cloud_) {
+    const CloudArgument cloud(cloud_, "cloud");
+    auto found = without_gil([&] { return geometry::find_sweep_rings(cloud.cloud()); });
+    if (!found) return py::none();
+    py::list rings;
+    for (std::vector<int32_t>& ring : found->rings) rings.append(numpy_of(std::move(ring)));
+    const Vec3d sensor = found->sensor;
+    return record<SweepResult>(py::make_tuple(sensor.x, sensor.y, sensor.z), rings, number(found->step));
 }
 
 geometry::Region region_of(const py::object& box, const py::object& sphere, const py::object& polygon) {
@@ -215,10 +230,13 @@ void bind_scans(py::module_& g) {
     add_record<GroundResult>(g);
     add_record<EdgeResult>(g);
     add_record<GraphResult>(g);
+    add_record<SweepResult>(g);
     bind_splitting(g);
     const py::none none;
     g.def("find_planes", &find_planes, py::arg("cloud"), py::kw_only(), py::arg("distance"), py::arg("count") = 0,
           py::arg("min_points") = 3, py::arg("trials") = 0, py::arg("seed") = 0, doc::geometry::find_planes);
+    g.def("find_sweep_rings", &find_sweep_rings, py::arg("cloud"),
+          noted("Returns None for a cloud that is no sweep.", doc::geometry::find_sweep_rings).c_str());
     g.def("find_ground", &find_ground, py::arg("cloud"), py::kw_only(), py::arg("cell") = 1.0, py::arg("window") = 40.0,
           py::arg("slope") = 0.3, py::arg("step") = 0.3, py::arg("height") = 0.25, doc::geometry::find_ground);
     g.def("sides_of", &sides_of, py::arg("cloud"), py::kw_only(), py::arg("box") = none, py::arg("sphere") = none,

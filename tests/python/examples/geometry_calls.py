@@ -25,6 +25,10 @@ VALUES = _random.random(100)
 VOXELS = geometry.voxelize_mesh(SPHERE, 0.25)
 SAMPLES = geometry.sample_surface(SPHERE, 50, 1)
 DESCRIPTORS = geometry.fpfh(POINTS, NORMALS, 0.4)
+#: What 16 lasers see of a ball around them.
+_elevation, _azimuth = np.meshgrid(np.radians(np.linspace(10, -20, 16)), np.radians(np.arange(0.5, 360)), indexing="ij")
+SWEEP = io.PointCloud(5 * np.stack([np.cos(_elevation) * np.cos(_azimuth), np.cos(_elevation) * np.sin(_azimuth),
+                                    np.sin(_elevation)], -1).reshape(-1, 3).astype(np.float32))
 GRID = np.linalg.norm(np.mgrid[-1:1:12j, -1:1:12j, -1:1:12j], axis=0).astype(np.float32)
 
 
@@ -151,6 +155,7 @@ OTHERS = {
     "register_globally": lambda: geometry.register_globally(MOVED, CLOUD, most_points=300),
     "are_distinct": lambda: geometry.are_distinct(TURN, np.eye(4), (0, 0, 0), 1),
     "find_planes": lambda: geometry.find_planes(CLOUD, distance=0.02, count=1),
+    "find_sweep_rings": lambda: geometry.find_sweep_rings(SWEEP),
     "find_ground": lambda: geometry.find_ground(CLOUD, cell=0.2, window=1),
     "sides_of": lambda: geometry.sides_of(CLOUD, sphere=((0, 0, 0), 0.5)),
     "parse_polygon": lambda: geometry.parse_polygon("0 0, 1 0, 1 1"),
