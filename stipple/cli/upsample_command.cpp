@@ -15,8 +15,10 @@
 namespace stipple::cli {
 namespace {
 
+const std::vector<std::string> kRingsNames = {"auto", "ignore"};
+
 struct UpsampleArguments {
-    std::string model, from, picture, profile, shard, holes = tasks::holes_names()[0];
+    std::string model, from, picture, profile, shard, holes = tasks::holes_names()[0], rings = "auto";
     std::vector<std::string> inputs, settings;
     OutputFile output;
     PrecisionArgument precision;
@@ -54,6 +56,9 @@ void add_normals(PointCloud& cloud) {
 /// How many points are the input's own, and what was left out.
 std::string told_of(const tasks::Upsampled& upsampled) {
     std::string text;
+    if (upsampled.rings > 0)
+        text +=
+            fmt::format("; a sweep of {} rings: {} points between them", upsampled.rings, grouped(upsampled.between));
     if (upsampled.measured > 0) text += fmt::format("; {} as measured", grouped(upsampled.measured));
     if (upsampled.dropped > 0)
         text += fmt::format("; {} places beyond rims and in holes left empty", grouped(upsampled.dropped));
@@ -74,6 +79,7 @@ void upsample_entry(UpsampleJob& job, const data::CloudEntry& entry, const Outpu
         tasks::UpsampleOptions how = arguments.how;
         how.seed = common.seed;
         how.holes = arguments.holes == tasks::holes_names()[0] ? tasks::Holes::keep : tasks::Holes::fill;
+        how.finds_rings = arguments.rings == kRingsNames[0];
         how.advance = [&](int64_t points) { progress.add(points); };
         tasks::Upsampled done = tasks::upsample(job.upsampler, cloud, how);
         made.vertices = std::move(done.cloud);
@@ -90,6 +96,8 @@ void upsample_entry(UpsampleJob& job, const data::CloudEntry& entry, const Outpu
                          {"upsampled", made.vertices.size()},
                          {"measured", upsampled.measured},
                          {"dropped", upsampled.dropped},
+                         {"rings", upsampled.rings},
+                         {"between_rings", upsampled.between},
                          {"duplicates", upsampled.duplicates},
                          {"spacing", before},
                          {"spacing_after", after}});
@@ -196,6 +204,9 @@ Command add_upsample(Arguments& root, Common& common) {
     app.option("--hole-size", arguments->how.hole_size, "With --holes fill: the widest hole, in the unit of the cloud")
         .text("D")
         .no_default();
+    app.option("--rings", arguments->rings,
+               "Of a spinning LiDAR: auto, new points lie between the rings of a sweep; ignore, as in any cloud")
+        .one_of(kRingsNames);
     app.flag("--keep-input", arguments->how.keeps_input, "Of midpoints and PU-Flow: the points of the input stay too");
     app.flag("--denoise", arguments->how.denoises, "Points of the input that lie beside the surface are moved onto it");
     app.flag("--normals", arguments->normals, "Oriented normals: the input's, else estimated");

@@ -9,7 +9,9 @@
 #include "stipple/geometry/dedupe.h"
 #include "stipple/models/flow_upsampler.h"
 #include "stipple/tasks/upsample/attributes.h"
+#include "stipple/tasks/upsample/between_rings.h"
 #include "stipple/tasks/upsample/run_tiles.h"
+#include "stipple/tasks/upsample/support.h"
 
 namespace stipple::tasks {
 namespace {
@@ -93,6 +95,22 @@ PointCloud joined(const PointCloud& first, const PointCloud& second) {
     return both;
 }
 
+/// Candidates as a cloud, with the attributes of those that they are made of.
+PointCloud cloud_of(const Candidates& candidates, const PointCloud& cloud) {
+    PointCloud made(candidates.size());
+    std::copy(candidates.points.begin(), candidates.points.end(), made.positions.data());
+    made.origin = cloud.origin;
+    made.facts = cloud.facts;
+    if (candidates.width > 0) {
+        made.attributes = blend_attributes(cloud.attributes, candidates.size(), candidates.width, candidates.sources,
+                                           candidates.weights);
+    } else {  // the network does not say what its points are made of: their parents
+        const std::vector<float> all(candidates.parents.size(), 1);
+        made.attributes = blend_attributes(cloud.attributes, candidates.size(), 1, candidates.parents, all);
+    }
+    return made;
+}
+
 /// The first `measured` points of a cloud are as they were measured; afterwards those of them that are still.
 struct Pass {
     PointCloud cloud;
@@ -104,17 +122,7 @@ Pass run_pass(Upsampler& upsampler, const Pass& before, int64_t count, const Ups
     upsampler.maker().forget_cloud();
     const UpsampledTiles tiles =
         run_tiles(upsampler.maker(), cloud.positions.view(), count, !cloud.attributes.empty(), options);
-    const Candidates& kept = tiles.made;
-    PointCloud made(kept.size());
-    std::copy(kept.points.begin(), kept.points.end(), made.positions.data());
-    made.origin = cloud.origin;
-    made.facts = cloud.facts;
-    if (kept.width > 0) {
-        made.attributes = blend_attributes(cloud.attributes, kept.size(), kept.width, kept.sources, kept.weights);
-    } else {  // the network does not say what its points are made of: their parents
-        const std::vector<float> all(kept.parents.size(), 1);
-        made.attributes = blend_attributes(cloud.attributes, kept.size(), 1, kept.parents, all);
-    }
+    PointCloud made = cloud_of(tiles.made, cloud);
     Pass after;
     std::vector<int32_t> stay;
     for (int32_t i = 0; i < static_cast<int32_t>(cloud.size()); ++i) {
@@ -126,6 +134,23 @@ Pass run_pass(Upsampler& upsampler, const Pass& before, int64_t count, const Ups
                                : joined(select(cloud, {stay.data(), {static_cast<int64_t>(stay.size())}}), made);
     after.dropped = before.dropped + tiles.dropped;
     return after;
+}
+
+/// What is made of a sweep; nothing of other clouds.
+std::optional<Upsampled> upsample_sweep(Upsampler& upsampler, const PointCloud& cloud, int64_t count,
+                                        const UpsampleOptions& options) {
+    if (!options.finds_rings || options.denoises || !upsampler.maker().mover()) return std::nullopt;
+    const std::optional<geometry::SweepRings> sweep = geometry::find_sweep_rings(cloud);
+    if (!sweep) return std::nullopt;
+    const std::vector<float> spacings = local_spacings(cloud.positions.view(), ops::PointIndex(cloud.positions.view()));
+    const std::optional<SweepPoints> points = points_of_sweep(cloud, *sweep, spacings, count - cloud.size(), options);
+    if (!points) return std::nullopt;
+    if (options.advance) options.advance(upsampling_work(upsampler, cloud, count));
+    return Upsampled{.cloud = joined(cloud, cloud_of(points->made, cloud)),
+                     .measured = cloud.size(),
+                     .dropped = points->dropped,
+                     .rings = static_cast<int64_t>(sweep->rings.size()),
+                     .between = points->between};
 }
 
 /// Points after each pass: equal ratios, none larger than the network's.
@@ -225,9 +250,13 @@ Upsampled upsample(Upsampler& upsampler, const PointCloud& cloud, const Upsample
     const int64_t nonfinite = cloud.size() - finite, duplicates = finite - now.cloud.size();
     STIPPLE_REQUIRE(now.cloud.size() >= kFewestUpsampled, "{} distinct points: upsampling needs {} or more",
                     now.cloud.size(), kFewestUpsampled);
+    if (std::optional<Upsampled> sweep = upsample_sweep(upsampler, now.cloud, count, options)) {
+        sweep->duplicates = duplicates, sweep->nonfinite = nonfinite;
+        return std::move(*sweep);
+    }
     for (const int64_t wanted : counts_of_passes(upsampler, now.cloud.size(), count))
         now = run_pass(upsampler, now, wanted, options);
-    return {std::move(now.cloud), now.measured, now.dropped, duplicates, nonfinite};
+    return {std::move(now.cloud), now.measured, now.dropped, duplicates, nonfinite, 0, 0};
 }
 
 }  // namespace stipple::tasks

@@ -40,6 +40,10 @@ struct UpsampleOptions {
     Holes holes = Holes::keep;
     double hole_size = 0;  // with Holes::fill, the width of the widest one that is filled; 0: any
 
+    /// A sweep of a spinning LiDAR (geometry/sweep_rings.h) is told by its rings and gets points between them
+    /// (upsample/between_rings.h), unless input points are freed of noise or the network moves none.
+    bool finds_rings = true;
+
     /// All input points are among the output, as they are. Without it so they are where a network moves points, but not
     /// of midpoints and children.
     bool keeps_input = false;
@@ -99,6 +103,8 @@ struct Upsampled {
     int64_t dropped = 0;     // candidates that were left out beyond rims and in holes, in all passes
     int64_t duplicates = 0;  // input points at the place of another one, which were passed over
     int64_t nonfinite = 0;   // input points that are not finite, which were left out
+    int64_t rings = 0;       // of a spinning LiDAR's sweep; 0: of another cloud, or rings were not looked for
+    int64_t between = 0;     // new points between rings; the others lie along them
 };
 
 /// Exactly upsampled_count() points. The cloud is on the CPU.

@@ -20,7 +20,8 @@ struct NetworkSampleRecord {
 };
 struct UpsampledRecord {
     static constexpr auto name = py::detail::const_name("Upsampled");
-    static constexpr const char* fields[] = {"cloud", "measured", "dropped", "duplicates", "nonfinite"};
+    static constexpr const char* fields[] = {"cloud",     "measured", "dropped", "duplicates",
+                                             "nonfinite", "rings",    "between"};
 };
 struct ReconstructedRecord {
     static constexpr auto name = py::detail::const_name("Reconstructed");
@@ -76,12 +77,13 @@ tasks::Holes holes_of(const std::string& name) {
 
 Record<UpsampledRecord> upsample(const UpsamplerObject& upsampler, const py::object& cloud_, double ratio,
                                  int64_t count, double spacing, double temperature, uint64_t seed,
-                                 const std::string& holes, double hole_size, bool keeps_input, bool denoises,
-                                 int64_t tile_points, const py::object& advance) {
+                                 const std::string& holes, double hole_size, bool finds_rings, bool keeps_input,
+                                 bool denoises, int64_t tile_points, const py::object& advance) {
     tasks::UpsampleOptions options;
     options.ratio = ratio, options.count = count, options.spacing = spacing;
     options.temperature = temperature, options.seed = seed;
     options.holes = holes_of(holes), options.hole_size = hole_size;
+    options.finds_rings = finds_rings;
     options.keeps_input = keeps_input, options.denoises = denoises;
     options.tile_points = tile_points;
     if (!advance.is_none())
@@ -95,7 +97,8 @@ Record<UpsampledRecord> upsample(const UpsamplerObject& upsampler, const py::obj
         upsampler.run([&](tasks::Upsampler& network) { return tasks::upsample(network, *cloud, options); });
     warn_of_nonfinite("cloud", made.nonfinite, (*cloud).size());
     return record<UpsampledRecord>(py::cast(give(std::move(made.cloud))), py::int_(made.measured),
-                                   py::int_(made.dropped), py::int_(made.duplicates), py::int_(made.nonfinite));
+                                   py::int_(made.dropped), py::int_(made.duplicates), py::int_(made.nonfinite),
+                                   py::int_(made.rings), py::int_(made.between));
 }
 
 int64_t upsampled_count(const py::object& cloud_, double ratio, int64_t count, double spacing) {
@@ -206,9 +209,9 @@ void bind_tasks_clouds(py::module_& module) {
     module.def("upsample", &upsample, py::arg("upsampler"), cloud, py::kw_only(), ratio, count, spacing,
                py::arg("temperature") = up.temperature, py::arg("seed") = up.seed,
                py::arg("holes") = tasks::holes_names()[static_cast<size_t>(up.holes)],
-               py::arg("hole_size") = up.hole_size, py::arg("keeps_input") = up.keeps_input,
-               py::arg("denoises") = up.denoises, py::arg("tile_points") = up.tile_points, py::arg("advance") = none,
-               doc::tasks::upsample);
+               py::arg("hole_size") = up.hole_size, py::arg("finds_rings") = up.finds_rings,
+               py::arg("keeps_input") = up.keeps_input, py::arg("denoises") = up.denoises,
+               py::arg("tile_points") = up.tile_points, py::arg("advance") = none, doc::tasks::upsample);
     const tasks::ReconstructOptions rebuilt;
     module.def("reconstruct", &reconstruct, py::arg("reconstructor"), cloud, py::kw_only(),
                py::arg("count") = rebuilt.count, py::arg("poses") = none, py::arg("turns") = rebuilt.turns,

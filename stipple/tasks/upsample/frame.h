@@ -5,6 +5,7 @@
 #include <span>
 
 #include "stipple/core/array.h"
+#include "stipple/core/vec3.h"
 
 namespace stipple::tasks {
 
@@ -20,6 +21,11 @@ struct Frame {
         for (int c = 0; c < 3; ++c) p[c] = static_cast<float>(x[c] * unit + centre[c]);
     }
 };
+
+inline Vec3f row(View<const float, 2> points, int64_t i) {
+    const float* at = points.data() + 3 * i;
+    return {at[0], at[1], at[2]};
+}
 
 inline Array<float, 2> rows_of(View<const float, 2> cloud, std::span<const int32_t> points) {
     Array<float, 2> rows({static_cast<int64_t>(points.size()), 3});

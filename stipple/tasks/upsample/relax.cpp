@@ -9,6 +9,7 @@
 #include "stipple/core/vec3.h"
 #include "stipple/geometry/normals.h"
 #include "stipple/ops/knn.h"
+#include "stipple/tasks/upsample/frame.h"
 
 namespace stipple::tasks {
 namespace {
@@ -23,11 +24,6 @@ constexpr float kStep = 0.25f;            // in spacings, for the force of one n
 constexpr float kFarthest = 0.5f;         // from where a point was at the start, in spacings
 constexpr int kNormalNeighbours = 13;
 constexpr int64_t kRelaxGrain = 512;
-
-Vec3f row(View<const float, 2> points, int64_t i) {
-    const float* at = points.data() + 3 * i;
-    return {at[0], at[1], at[2]};
-}
 
 /// Mean distance of each movable point to its nearest six, averaged again and again over its neighbours: what is denser
 /// than its surroundings then feels more pressure than they do, and spreads into them.

@@ -11,6 +11,7 @@
 #include "stipple/data/upsampling_points.h"
 #include "stipple/geometry/normals.h"
 #include "stipple/ops/knn.h"
+#include "stipple/tasks/upsample/frame.h"
 
 namespace stipple::tasks {
 namespace {
@@ -20,16 +21,11 @@ constexpr int64_t kDensityNeighbours = 17;  // with the point itself
 constexpr int kAveraged = 2;                // times that spacings are averaged over neighbours
 constexpr int64_t kAround = 32;             // of evenly spread inputs 13 lie within two spacings
 constexpr float kHole = 2;                  // spacings: the width of a hole that is kept
-constexpr float kReach = 2;                 // spacings: inputs within it surround a place, or do not
-constexpr float kFarthest = 4;              // mean spacings
+constexpr float kSurround = 2;              // spacings: inputs within it surround a place, or do not
+constexpr float kFarthestKept = 4;          // mean spacings
 constexpr float kFarthestFilled = 5;        // spacings, where holes of any width are filled
 constexpr float kWidestAngle = 190 * std::numbers::pi_v<float> / 180;
 constexpr float kAtPoint = 0.01f;  // spacings: so near to an input a place is supported by it alone
-
-Vec3f row(View<const float, 2> points, int64_t i) {
-    const float* at = points.data() + 3 * i;
-    return {at[0], at[1], at[2]};
-}
 
 /// Calls `use` for every point with its k nearest neighbours and their squared distances. They are searched for by
 /// parts: those of all points together would take ten times the memory of the points.
@@ -47,6 +43,16 @@ void for_neighbours(View<const float, 2> cloud, const ops::PointIndex& index, in
         });
     }
 }
+
+/// The widest angle between neighbouring directions; of one direction alone a whole turn.
+float widest_angle(std::vector<float>& directions) {
+    std::sort(directions.begin(), directions.end());
+    float widest = directions.front() + 2 * std::numbers::pi_v<float> - directions.back();
+    for (size_t j = 1; j < directions.size(); ++j) widest = std::max(widest, directions[j] - directions[j - 1]);
+    return widest;
+}
+
+}  // namespace
 
 std::vector<float> local_spacings(View<const float, 2> cloud, const ops::PointIndex& index) {
     const int64_t n = cloud.size(0), k = std::min(kDensityNeighbours, n);
@@ -66,22 +72,12 @@ std::vector<float> local_spacings(View<const float, 2> cloud, const ops::PointIn
     return spacings;
 }
 
-/// The widest angle between neighbouring directions; of one direction alone a whole turn.
-float widest_angle(std::vector<float>& directions) {
-    std::sort(directions.begin(), directions.end());
-    float widest = directions.front() + 2 * std::numbers::pi_v<float> - directions.back();
-    for (size_t j = 1; j < directions.size(); ++j) widest = std::max(widest, directions[j] - directions[j - 1]);
-    return widest;
-}
-
-}  // namespace
-
 Support::Support(View<const float, 2> cloud, const ops::PointIndex& index, const UpsampleOptions& options)
     : cloud_(cloud),
       index_(index),
       is_any_hole_filled_(options.holes == Holes::fill && options.hole_size == 0),
       hole_size_(static_cast<float>(options.hole_size)),
-      farthest_(kFarthest * data::mean_spacing(cloud)),
+      farthest_(kFarthestKept * data::mean_spacing(cloud)),
       spacings_(local_spacings(cloud, index)) {
     if (is_any_hole_filled_) return;
     normals_ = Array<float, 2>({cloud.size(0), 3});
@@ -115,7 +111,7 @@ std::vector<SupportGrade> Support::of(View<const float, 2> places) const {
             const float half = std::min(std::max(kHole * spacing, hole_size_) / 2, std::max(farthest_, hole_size_ / 2));
             if (square[0] > half * half) continue;
             grades[static_cast<size_t>(i)] = SupportGrade::beyond;
-            const float reach = std::max(kReach * spacing, hole_size_);
+            const float reach = std::max(kSurround * spacing, hole_size_);
             const Vec3f at = row(places, i), normal = row(normals_.view(), inputs[0]);
             const Vec3f side = std::abs(normal.x) < 0.6f ? Vec3f{1, 0, 0} : Vec3f{0, 1, 0};
             const Vec3f across = cross(normal, side), u = (1 / std::max(length(across), 1e-12f)) * across,

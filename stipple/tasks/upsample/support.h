@@ -16,8 +16,11 @@ enum class SupportGrade : uint8_t {
     between,  // supported
 };
 
-/// Judges places by the input points around them. The unit is the local spacing, 1 / sqrt(density), of the nearest
-/// input, by its 16 nearest neighbours and averaged over those and theirs.
+/// 1 / sqrt(density) at each point of a cloud [n], by its 16 nearest neighbours and averaged over those and theirs; 0
+/// where all of its neighbours coincide with it. O(n log n).
+std::vector<float> local_spacings(View<const float, 2> cloud, const ops::PointIndex& index);
+
+/// Judges places by the input points around them. The unit is the local spacing of the nearest input.
 ///
 /// A hole is what is farther from all inputs than half of its width, which is two spacings where holes are kept. A
 /// place is supported where an input lies within half of that width, though never farther away than four mean spacings
@@ -35,7 +38,7 @@ public:
     /// Grades each of m places [m, 3]; those that are not finite are far. The same for any number of threads. O(m log
     /// n).
     std::vector<SupportGrade> of(View<const float, 2> places) const;
-    /// At each input point [n]; 0 where all of its neighbours coincide with it.
+    /// At each input point [n].
     const std::vector<float>& spacings() const { return spacings_; }
 
 private:
