@@ -11,6 +11,7 @@ Command add_studies(Arguments& root, Common& common) {
     Command group{&app, {}, {}, {}};
     group.commands = add_sweep_studies(app, common);
     group.commands.push_back(add_study_real(app, common));
+    group.commands.push_back(add_study_rings(app, common));
     group.commands.push_back(add_study_cost(app, common));
     group.commands.push_back(add_study_diagrams(app, common));
     group.commands.push_back(add_study_radiance(app, common));

@@ -1,6 +1,5 @@
 #include "stipple/tasks/upsampling_study/ruler.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,27 +7,15 @@
 #include <set>
 
 #include "stipple/core/rng.h"
-#include "stipple/core/vec3.h"
 #include "stipple/geometry/dedupe.h"
 #include "stipple/ops/farthest_point_sample.h"
-#include "stipple/ops/knn.h"
+#include "stipple/tasks/upsampling_study/local_plane.h"
 
 namespace stipple::tasks::study {
 namespace {
 
 constexpr int64_t kNeighbours = 16;
-constexpr double kInvented = 1.5;  // spacings
-constexpr int kHalvings = 40;      // of the edges between which a voxel's is sought
-
-struct Found {
-    Array<int32_t, 2> indices;
-    Array<float, 2> squares;
-};
-Found nearest(const PointCloud& of, const PointCloud& among, int64_t k) {
-    Found found{Array<int32_t, 2>({of.size(), k}), Array<float, 2>({of.size(), k})};
-    ops::knn(ops::PointIndex(among.positions.view()), of.positions.view(), found.indices.view(), found.squares.view());
-    return found;
-}
+constexpr int kHalvings = 40;  // of the edges between which a voxel's is sought
 
 /// The value below which 99 of 100 lie, between two of them in proportion.
 double percentile_99(std::vector<double> values) {
@@ -40,24 +27,6 @@ double percentile_99(std::vector<double> values) {
 }
 double mean(const std::vector<double>& values) {
     return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-Vec3d point(const PointCloud& cloud, int64_t i) {
-    const float* at = cloud.positions.data() + 3 * i;
-    return {at[0], at[1], at[2]};
-}
-
-double distance_to_plane(const PointCloud& scan, const int32_t* neighbours, Vec3d at) {
-    Vec3d centre;
-    for (int64_t j = 0; j < kNeighbours; ++j) centre = centre + (1.0 / kNeighbours) * point(scan, neighbours[j]);
-    Eigen::Matrix3d covariance = Eigen::Matrix3d::Zero();
-    for (int64_t j = 0; j < kNeighbours; ++j) {
-        const Vec3d offset = point(scan, neighbours[j]) - centre;
-        const Eigen::Vector3d o(offset.x, offset.y, offset.z);
-        covariance += o * o.transpose();
-    }
-    const Eigen::Vector3d normal = Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d>(covariance).eigenvectors().col(0);
-    return std::abs(normal.dot(Eigen::Vector3d(at.x - centre.x, at.y - centre.y, at.z - centre.z)));
 }
 
 /// Selects points of a cloud without their attributes.
@@ -102,23 +71,23 @@ std::array<double, 6> columns_of(const RulerScores& s) {
 RulerScores measure_by_ruler(const PointCloud& output, const PointCloud& scan) {
     STIPPLE_REQUIRE(scan.size() > kNeighbours && output.size() > 0, "the ruler: {} points beside a scan of {}",
                     output.size(), scan.size());
-    const Found own = nearest(scan, scan, kNeighbours + 1);
-    std::vector<double> spacings;
-    for (int64_t i = 0; i < scan.size(); ++i)
-        spacings.push_back(std::sqrt(M_PI * own.squares.view()(i, kNeighbours) / kNeighbours));
-    const Found to_scan = nearest(output, scan, kNeighbours);
+    const std::vector<double> spacings = scan_spacings(scan);
+    const Nearest to_scan = nearest(output, scan, kNeighbours);
     std::vector<double> stray, off, cover;
     int64_t invented = 0;
     for (int64_t i = 0; i < output.size(); ++i) {
         const int32_t* neighbours = to_scan.indices.data() + i * kNeighbours;
         const double spacing = spacings[static_cast<size_t>(neighbours[0])];
         stray.push_back(std::sqrt(double{to_scan.squares.view()(i, 0)}) / spacing);
-        if (stray.back() < kInvented)
-            off.push_back(distance_to_plane(scan, neighbours, point(output, i)) / spacing);
-        else
+        if (stray.back() >= kInventedFrom) {
             ++invented;
+            continue;
+        }
+        std::array<Vec3d, kNeighbours> around;
+        for (size_t j = 0; j < around.size(); ++j) around[j] = point_of(scan, neighbours[j]);
+        off.push_back(fit_plane(around).distance(point_of(output, i)) / spacing);
     }
-    const Found to_output = nearest(scan, output, 1);
+    const Nearest to_output = nearest(scan, output, 1);
     for (int64_t i = 0; i < scan.size(); ++i)
         cover.push_back(std::sqrt(double{to_output.squares.view()(i, 0)}) / spacings[static_cast<size_t>(i)]);
     return {

@@ -6,8 +6,7 @@
 
 namespace stipple::tasks::study {
 
-/// Scores of new points beside the scan. Its spacing is local, of each of its points: 1 / sqrt(density), which is
-/// 0.443 times the distance to the 16th neighbour on a surface.
+/// Scores of new points beside the scan, in its local spacings (scan_spacings() of local_plane.h).
 struct RulerScores {
     double stray_mean = 0;  // distance of the output to the nearest point of the scan
     double stray_99 = 0;    // 99 % of it are nearer
