@@ -1,8 +1,10 @@
 #pragma once
 // Scans thinned to cells of one edge, with normals: what global registration matches, and what a pose is judged by.
 
+#include <cmath>
 #include <optional>
 
+#include "stipple/geometry/registration/sensor_view.h"
 #include "stipple/geometry/rigid_transform.h"
 #include "stipple/ops/point_index.h"
 
@@ -15,6 +17,9 @@ struct ThinScan {
     Vector3 origin = {};      // added to every point
     double voxel = 0;         // edge of the cells
     ops::PointIndex index;    // of the points
+    /// Of a scan that looks as if seen from the origin of its coordinates, unless it brings normals: these then point
+    /// to the sensor.
+    std::optional<SensorView> sensor = {};
 
     int64_t size() const { return points.size(0); }
 };
@@ -47,16 +52,22 @@ struct PoseSupport {
     int64_t support = 0;
     int64_t opposite = 0;  // would support, but for a normal that points the other way
     double rmse = 0;       // of the distances of supports; 0 without any
+    double through = 0;    // see seen_through(); 0 where support_of() did not ask
 
     /// Share of the source that supports the pose.
     double overlap() const { return points > 0 ? static_cast<double>(support) / static_cast<double>(points) : 0; }
     /// Share of what is around that supports: 1 where two samples of one surface coincide.
     double agreement() const { return around > 0 ? static_cast<double>(support) / static_cast<double>(around) : 0; }
     /// What poses are compared by: supports, discounted by the agreement.
-    double score() const { return static_cast<double>(support) * agreement(); }
+    double score() const { return static_cast<double>(support) * agreement() * std::pow(1 - through, 24); }
 };
 
 /// O(n log m). CPU. `sign` -1 compares with the target's normals turned round, for scans whose sides are not known.
 PoseSupport support_of(const ThinScan& source, const ThinScan& target, const RigidTransform& pose, int sign = 1);
+
+/// The share of points, of both scans, that lie clearly nearer to the other's sensor than what it saw in their
+/// direction: it saw through them, so they are not there. Of those in directions that it saw anything in; 0 where no
+/// sensor is known. O(n).
+double seen_through(const ThinScan& source, const ThinScan& target, const RigidTransform& pose);
 
 }  // namespace stipple::geometry

@@ -41,6 +41,36 @@ void turn_to_own(const PointCloud& cloud, const ops::VoxelGrid& grid, View<float
     }
 }
 
+/// Turns normals to the side of a place.
+void turn_to(const Vector3& place, View<const float, 2> points, View<float, 2> normals) {
+    for (int64_t i = 0; i < points.size(0); ++i) {
+        const float* p = points.data() + 3 * i;
+        float* m = normals.data() + 3 * i;
+        double dot = 0;
+        for (int axis = 0; axis < 3; ++axis) dot += m[axis] * (place[axis] - p[axis]);
+        if (dot < 0)
+            for (int axis = 0; axis < 3; ++axis) m[axis] = -m[axis];
+    }
+}
+
+struct SightCounts {
+    int64_t measured = 0, free = 0;
+};
+
+/// The points of one scan by the sensor of the other.
+SightCounts look_at(const ThinScan& points, const RigidTransform& pose, const ThinScan& seen) {
+    SightCounts counts;
+    if (!seen.sensor) return counts;
+    const RigidTransform local = between_origins(pose, points.origin, seen.origin);
+    for (int64_t i = 0; i < points.size(); ++i) {
+        const float* p = points.points.data() + 3 * i;
+        const SensorView::Sight sight = seen.sensor->look_at(local({p[0], p[1], p[2]}));
+        counts.measured += sight.is_measured;
+        counts.free += sight.is_free;
+    }
+    return counts;
+}
+
 struct SupportCounts {
     int64_t around = 0, support = 0, opposite = 0;
     double distance_sq = 0;
@@ -102,12 +132,19 @@ ThinScan thin_scan(const PointCloud& cloud, double voxel, bool own_normals) {
     Array<float, 2> points({grid.cells.rows(), 3}), normals({grid.cells.rows(), 3});
     ops::voxel_centroids(grid, cloud.positions.view(), points.view());
     estimate_normals(points.view(), normals.view(), {}, kNormalNeighbours, static_cast<float>(3 * voxel));
-    if (own_normals && has_normals(cloud))
+    std::optional<SensorView> sensor;
+    if (own_normals && has_normals(cloud)) {
         turn_to_own(cloud, grid, normals.view());
-    else
-        orient_consistently(points.view(), normals.view(), kNormalNeighbours);
+    } else {
+        const Vector3 place = {-cloud.origin[0], -cloud.origin[1], -cloud.origin[2]};
+        sensor = SensorView::of(points.view(), normals.view(), place, voxel);
+        if (sensor)
+            turn_to(place, points.view(), normals.view());
+        else
+            orient_consistently(points.view(), normals.view(), kNormalNeighbours);
+    }
     ops::PointIndex index{ops::Clouds(points.view())};
-    return {std::move(points), std::move(normals), cloud.origin, voxel, std::move(index)};
+    return {std::move(points), std::move(normals), cloud.origin, voxel, std::move(index), std::move(sensor)};
 }
 
 PoseSupport support_of(const ThinScan& source, const ThinScan& target, const RigidTransform& pose, int sign) {
@@ -160,6 +197,12 @@ PoseSupport support_of(const ThinScan& source, const ThinScan& target, const Rig
     }
     found.rmse = found.support > 0 ? std::sqrt(found.rmse / static_cast<double>(found.support)) : 0;
     return found;
+}
+
+double seen_through(const ThinScan& source, const ThinScan& target, const RigidTransform& pose) {
+    const SightCounts forth = look_at(source, pose, target), back = look_at(target, inverse(pose), source);
+    const int64_t measured = forth.measured + back.measured;
+    return measured > 0 ? static_cast<double>(forth.free + back.free) / static_cast<double>(measured) : 0;
 }
 
 }  // namespace stipple::geometry
