@@ -17,8 +17,9 @@ constexpr double kDegrees = 180 / M_PI;
 
 std::string confidence_text(const tasks::Registration& registration) {
     const tasks::PoseTrust& trust = registration.trust;
-    const std::string text = fmt::format("{:.2f}, {} {:.2f}", trust.confidence,
-                                         trust.is_believed() ? "believed from" : "not believed below", trust.threshold);
+    // Rounded down: what is shown as 0.95 is good.
+    const std::string text = fmt::format("{:.2f}, good from {:.2f}, failed below {:.2f}",
+                                         std::floor(100 * trust.confidence) / 100, geometry::kGood, geometry::kWritten);
     if (registration.method != tasks::RegisterMethod::global) return text + "; no other pose was tried";
     if (trust.evidence.other == 0) return text + "; no other pose fits";
     return text +
@@ -60,9 +61,13 @@ void report(const tasks::Registration& registration, const RegisterOptions& opti
     fields["agreement"] = trust.evidence.agreement();
     fields["stiffness"] = trust.evidence.stiffness;
     fields["residual"] = trust.evidence.residual;
+    fields["through"] = trust.evidence.through;
+    fields["matches"] = trust.evidence.inliers;
+    fields["rival_matches"] = trust.evidence.rival;
     fields["other"] = trust.evidence.other;
     fields["confidence"] = trust.confidence;
-    fields["threshold"] = trust.threshold;
+    fields["good_from"] = geometry::kGood;
+    fields["failed_below"] = geometry::kWritten;
     fields["poses"] = registration.poses;
     fields["thinned"] = {{"source", found.evidence.source_points}, {"target", found.evidence.target_points}};
     fields["verdict"] = geometry::to_string(registration.verdict.state);
@@ -140,8 +145,9 @@ Result run_register(const RegisterOptions& options, const Common& common) {
     }
     result.text = format_pairs(lines, 0);
     result.fields["outputs"] = Json::array();
-    const PointCloud start =
-        options.picture.empty() ? PointCloud() : geometry::transformed(source.vertices, wanted.initial);
+    const PointCloud start = options.picture.empty()
+                                 ? PointCloud()
+                                 : geometry::transformed(source.vertices, wanted.initial.value_or(RigidTransform{}));
     source.vertices = geometry::transformed(source.vertices, found.transform);
     if (!options.output.path.empty())
         save_output(source, options.output, format, fmt::format("{} points", grouped(source.vertices.size())), common,

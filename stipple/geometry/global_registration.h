@@ -9,16 +9,25 @@
 // second-order compatibility [Chen et al. 2022]; each is refined by ICP on the thinned scans and judged by the points
 // and normals that it brings together (pose_evidence.h), so that matches propose and surfaces decide.
 
+#include <optional>
 #include <vector>
 
 #include "stipple/geometry/pose_evidence.h"
 
 namespace stipple::geometry {
 
+/// Poses not far from one.
+struct PoseRegion {
+    RigidTransform pose;
+    double degrees = 0;   // of the rotation between them, at most
+    double distance = 0;  // that the middle of the source moves, at most
+};
+
 struct GlobalOptions {
     double voxel = 0;                         // edge of the cells; 0: common_voxel(source, target, most_points)
     int64_t most_points = 3000;               // of a thinned scan, where voxel is 0
     std::vector<RigidTransform> starts = {};  // poses from elsewhere, judged with those that are found
+    std::optional<PoseRegion> within = {};    // nothing: poses are searched everywhere
     int64_t most_matches = 4000;
     std::vector<double> feature_radii = {5, 8};  // of descriptors' neighbourhoods, in cells; the next where one is not
                                                  // enough
@@ -52,5 +61,8 @@ bool are_distinct(const RigidTransform& a, const RigidTransform& b, const Vector
 /// bits for any number of threads. Throws Error{bad_argument} for options out of range and clouds that are not on the
 /// CPU. A second or so on two cores for scans of any size, beyond the thinning, which is O(n).
 GlobalResult register_globally(const PointCloud& source, const PointCloud& target, const GlobalOptions& options = {});
+/// With scans that were thinned to judge poses by before: judged_pair() with the voxel of the options, above 0.
+GlobalResult register_globally(const PointCloud& source, const PointCloud& target, const GlobalOptions& options,
+                               const JudgedPair& judged);
 
 }  // namespace stipple::geometry

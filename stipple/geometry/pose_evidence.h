@@ -10,6 +10,16 @@ namespace stipple::geometry {
 /// an edge), unless they are more than a fifth of all.
 ThinScan judged_scan(const PointCloud& cloud, double voxel, bool own_normals);
 
+/// Both scans of a pair as poses are judged by, and whether the sides of their normals are known: from the clouds' own,
+/// or from both sensors.
+struct JudgedPair {
+    ThinScan source, target;
+    bool is_sided = false;
+};
+
+/// By cells half as large as those of `voxel`, where the clouds are dense enough.
+JudgedPair judged_pair(const PointCloud& source, const PointCloud& target, double voxel);
+
 /// support_of() where the sides of normals are known (`is_sided`); where they were guessed, a normal that points the
 /// other way agrees as well, since each connected part of a scan may have been turned its own way.
 PoseSupport judged_support(const ThinScan& source, const ThinScan& target, const RigidTransform& pose, bool is_sided);
@@ -29,28 +39,33 @@ struct PoseEvidence {
     /// RMS distance of the supports from the tangent plane of their partner, over that of neighbours within the target:
     /// about 1 or less where the surfaces are one, whatever the noise.
     double residual = 0;
+    double spread = 0;     // RMS distance of the supports from their mean, over the RMS radius of the smaller scan
+    double inliers = 0;    // of a search: matches of descriptors that the pose explains, to 1.5 of the matched cells
+    double rival = 0;      // of a search: the most of them that a distinct pose explains
+    double matches = 0;    // of a search: how many there were
+    double through = 0;    // seen_through()
     double sidedness = 0;  // of the supports: 1 where all normals point the same or all the opposite way, 0 for halves
-    double other = 0;      // pose_confidence() of the best distinct pose that was met over this one's, both as if there
-                           // were no other; 0 without one
+    double other = 0;      // of a search: the odds of the best distinct pose over this one's, each by its confidence as
+                           // if there were no other; 0 without one, at most 1
 
     double overlap() const;    // the larger share of supports of the two directions
     double agreement() const;  // supports over points within 3 cells
 };
 
-/// 0 to 1: the chance that a pose with this evidence is right (within 2 degrees and 3 % of the RMS radius), by a
-/// logistic regression over simulated scans, see kBelieved, and at most 1 / (1 + other^4), a half for two poses that
-/// are equally likely. 0 without supports. Symmetric shapes, which fit in several poses, have little, and so have
-/// surfaces that only cross or that slide on a patch.
+/// 0 to 1: the chance that a pose with this evidence is right, by logistic regressions over simulated and real pairs,
+/// one for poses of a search and one for those of ICP alone (bench/results/geometry.md), and at most 1 / (1 + other), a
+/// half for two poses that are equally likely. 0 without supports. Symmetric shapes, which fit in several poses, have
+/// little, and so have surfaces that only cross or that slide on a patch.
 double pose_confidence(const PoseEvidence& evidence);
 
-/// A pose that a search found is believed from this confidence, the pose of ICP alone, which has met no other, from
-/// kClear: at most one in a hundred wrong poses of simulated scans has more. Chosen by
-///   confidence_study DATA ... > poses.csv; bench/geometry/confidence_fit.py poses.csv
-/// on depth images of training meshes and furnished rooms, before the real scans were measured
-/// (bench/results/geometry.md).
-inline constexpr double kBelieved = 0.89, kClear = 0.67;
+/// What a wrong verdict costs, in looks at a result: to look at a doubtful one costs 1, to act on a wrong one that was
+/// called good 20, to lose a right one that was called failed 5. With a calibrated confidence the cheapest verdict is
+/// good from kGood, failed below kWritten, doubtful between.
+inline constexpr double kCostOfActingOnWrong = 20, kCostOfLosingRight = 5;
+inline constexpr double kGood = 1 - 1 / kCostOfActingOnWrong, kWritten = 1 / kCostOfLosingRight;
 
 /// Cost of three support_of(). Deterministic for any number of threads.
 PoseEvidence evidence_of(const ThinScan& source, const ThinScan& target, const RigidTransform& pose, bool is_sided);
+PoseEvidence evidence_of(const JudgedPair& scans, const RigidTransform& pose);
 
 }  // namespace stipple::geometry

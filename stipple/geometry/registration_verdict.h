@@ -38,6 +38,10 @@ struct RegistrationLimits {
     double max_across = 0.22;     // more is a doubt
 };
 
+/// What to say of steps that were used up, and of directions that the pairs leave open.
+std::string unconverged_text(const IcpResult& result);
+std::string undetermined_text(const IcpResult& result);
+
 RegistrationVerdict judge(const IcpResult& result, const RegistrationLimits& limits = {});
 
 }  // namespace stipple::geometry

@@ -43,8 +43,8 @@ RigidTransform from_quaternion(const std::array<double, 4>& wxyz, const Vector3&
 RigidTransform rotation_about(const Vector3& axis, double radians, const Vector3& center = {});
 
 /// The rotation nearest to a matrix [Higham 1986], for matrices from text or from long products. Throws
-/// Error{bad_argument} when the matrix is not a rotation to 1e-3 in every number of R R^T, or reflects.
-Matrix3 nearest_rotation(const Matrix3& matrix);
+/// Error{bad_argument} when the matrix is not a rotation to `tolerance` in every number of R R^T, or reflects.
+Matrix3 nearest_rotation(const Matrix3& matrix, double tolerance = 1e-3);
 
 /// The cloud moved in world coordinates: places, the attribute "normal" (float32, 3 components), all else as it is. The
 /// new origin is choose_origin() of the moved places, which are computed in float64 and rounded once. Non-finite points

@@ -29,30 +29,29 @@ constexpr MethodName kMethods[] = {{RegisterMethod::automatic, "auto"},
                                    {RegisterMethod::global, "global"},
                                    {RegisterMethod::learned, "learned"}};
 
-/// Both clouds as poses are judged by: cells half as large as those that global registration matches, where the clouds
-/// are dense enough.
+/// Both clouds as poses are judged by; nothing where they have no surface.
 struct JudgedScans {
-    std::optional<geometry::ThinScan> source, target;
-    bool own_normals = false;
+    double voxel = 0;  // of the search
+    std::optional<geometry::JudgedPair> pair;
 
-    JudgedScans(const PointCloud& from, const PointCloud& to, const geometry::GlobalOptions& options) {
-        double voxel = options.voxel > 0 ? options.voxel : geometry::common_voxel(from, to, options.most_points);
-        if (voxel == 0) return;
-        const double spacing = std::max(geometry::median_spacing(from), geometry::median_spacing(to));
-        voxel = std::max(voxel / 2, std::min(voxel, 1.5 * spacing));
-        own_normals = geometry::has_normals(from) && geometry::has_normals(to);
-        source = geometry::judged_scan(from, voxel, own_normals);
-        target = geometry::judged_scan(to, voxel, own_normals);
+    JudgedScans(const PointCloud& from, const PointCloud& to, const geometry::GlobalOptions& options)
+        : voxel(options.voxel > 0 ? options.voxel : geometry::common_voxel(from, to, options.most_points)) {
+        if (voxel > 0) pair = geometry::judged_pair(from, to, voxel);
     }
 
-    /// other  of a search, as in PoseEvidence; nothing where there was no search
-    PoseTrust trust(const RigidTransform& pose, std::optional<double> other) const {
+    /// searched  what a search found; nothing where there was none
+    PoseTrust trust(const RigidTransform& pose, const geometry::GlobalResult* searched) const {
         PoseTrust trust;
-        trust.threshold = other ? geometry::kBelieved : geometry::kClear;
-        if (!source) return trust;
-        trust.voxel = source->voxel;
-        trust.evidence = geometry::evidence_of(*source, *target, pose, own_normals);
-        trust.evidence.other = other.value_or(0);
+        if (!pair) return trust;
+        trust.voxel = pair->source.voxel;
+        trust.evidence = geometry::evidence_of(*pair, pose);
+        if (searched) {
+            const geometry::PoseEvidence& found = searched->poses[0].evidence;
+            trust.evidence.other = searched->other();
+            trust.evidence.inliers = found.inliers;
+            trust.evidence.rival = found.rival;
+            trust.evidence.matches = found.matches;
+        }
         trust.confidence = geometry::pose_confidence(trust.evidence);
         return trust;
     }
@@ -67,46 +66,32 @@ void judge(const RegisterOptions& options, Registration& registration) {
         verdict.state = geometry::RegistrationState::failed;
 }
 
-/// What the evidence says about a pose. After a search it alone decides between good and doubtful: how ICP's pairs lie
-/// is part of it.
+/// What the evidence says about a pose. It alone decides between good, doubtful and failed where there are pairs: how
+/// ICP's pairs lie is part of it.
 void judge_evidence(Registration& registration) {
     geometry::RegistrationVerdict& verdict = registration.verdict;
     const PoseTrust& trust = registration.trust;
     if (verdict.state == geometry::RegistrationState::failed) return;
-    if (registration.method == RegisterMethod::global) verdict = {};
-    if (trust.is_believed()) return;
+    verdict = {};
     const auto add = [&](geometry::RegistrationState state, std::string reason) {
         verdict.state = std::max(verdict.state, state);
-        verdict.reasons.insert(verdict.reasons.begin(), std::move(reason));
+        verdict.reasons.push_back(std::move(reason));
     };
-    const double overlap = 100 * trust.evidence.overlap(), agreement = 100 * trust.evidence.agreement(),
-                 other = 100 * trust.evidence.other;
-    constexpr double kEven = 0.5;  // below, the pose is likelier wrong than right
-    geometry::PoseEvidence alone = trust.evidence;
-    alone.other = 0;
-    const std::string doubt = fmt::format("confidence {:.2f} is below {:.2f}", trust.confidence, trust.threshold);
-    if (registration.method != RegisterMethod::global)
-        // ICP's start was given by somebody who may know better; a network's has nothing but this to speak for it.
-        add(registration.method == RegisterMethod::learned && trust.confidence < kEven
-                ? geometry::RegistrationState::failed
-                : geometry::RegistrationState::doubtful,
-            fmt::format("{}: surfaces overlap by {:.0f} %, and {:.0f} % of what is near agrees", doubt, overlap,
-                        agreement));
-    else if (other > 90 && geometry::pose_confidence(alone) >= kEven)
-        add(geometry::RegistrationState::doubtful,
-            fmt::format("{}: another pose is {:.0f} % as likely, as of a symmetric shape", doubt, other));
-    else if (trust.confidence >= kEven)
-        add(geometry::RegistrationState::doubtful,
-            fmt::format(
-                "{}: surfaces overlap by {:.0f} %, {:.0f} % of what is near agrees, and another pose is {:.0f} % "
-                "as likely",
-                doubt, overlap, agreement, other));
-    else
-        add(geometry::RegistrationState::failed,
-            fmt::format(
-                "no pose found that is to be believed: {}; surfaces overlap by {:.0f} %, {:.0f} % of what is near "
-                "agrees, and another pose is {:.0f} % as likely",
-                doubt, overlap, agreement, other));
+    if (registration.method != RegisterMethod::global && !registration.found.converged())
+        add(geometry::RegistrationState::doubtful, geometry::unconverged_text(registration.found));
+    if (registration.found.undetermined > 0)
+        add(geometry::RegistrationState::doubtful, geometry::undetermined_text(registration.found));
+    if (trust.is_believed()) return;
+    const bool is_failed = trust.confidence < geometry::kWritten;
+    const double other = 100 * trust.evidence.other, through = 100 * trust.evidence.through;
+    std::string reason =
+        fmt::format("confidence {:.2f} is below {:.2f}: surfaces overlap by {:.0f} %, {:.0f} % of what is near agrees",
+                    trust.confidence, is_failed ? geometry::kWritten : geometry::kGood, 100 * trust.evidence.overlap(),
+                    100 * trust.evidence.agreement());
+    constexpr double kTold = 1;  // percent
+    if (through >= kTold) reason += fmt::format(", {:.0f} % lies where the other's sensor saw nothing", through);
+    if (other >= kTold) reason += fmt::format(", another pose is {:.0f} % as likely", other);
+    add(is_failed ? geometry::RegistrationState::failed : geometry::RegistrationState::doubtful, std::move(reason));
 }
 
 geometry::IcpOptions icp_options(const PointCloud& target, const RegisterOptions& options) {
@@ -126,11 +111,11 @@ Registration by_icp(const PointCloud& source, const PointCloud& target, const Ju
     Registration registration;
     registration.method = method;
     registration.levels = prepared.options().levels;
-    registration.found = geometry::icp(source, prepared, options.initial);
-    registration.trust = scans.trust(registration.found.transform, std::nullopt);
+    registration.found = geometry::icp(source, prepared, options.initial.value_or(RigidTransform{}));
+    registration.trust = scans.trust(registration.found.transform, nullptr);
     registration.poses = 1;
     judge(options, registration);
-    if (scans.source) judge_evidence(registration);
+    if (scans.pair) judge_evidence(registration);
     return registration;
 }
 
@@ -158,7 +143,10 @@ bool may_be_one_shape(const PointCloud& source, const PointCloud& target) {
 
 Registration by_search(const PointCloud& source, const PointCloud& target, const JudgedScans& scans,
                        const RegisterOptions& options) {
-    const geometry::GlobalResult searched = geometry::register_globally(source, target, options.global);
+    geometry::GlobalOptions global = options.global;
+    global.voxel = scans.voxel;
+    const geometry::GlobalResult searched =
+        scans.pair ? geometry::register_globally(source, target, global, *scans.pair) : geometry::GlobalResult{};
     Registration registration;
     registration.method = RegisterMethod::global;
     registration.poses = static_cast<int64_t>(searched.poses.size());
@@ -180,17 +168,37 @@ Registration by_search(const PointCloud& source, const PointCloud& target, const
     const geometry::IcpTarget prepared(target, icp);
     registration.levels = prepared.options().levels;
     registration.found = geometry::icp(source, prepared, searched.poses[0].transform);
-    registration.trust = scans.trust(registration.found.transform, searched.other());
+    registration.trust = scans.trust(registration.found.transform, &searched);
     judge(options, registration);
     judge_evidence(registration);
     return registration;
+}
+
+/// The best pose near the start that was given: from there ICP, and matches where it ends in doubt.
+Registration by_start(const PointCloud& source, const PointCloud& target, const JudgedScans& scans,
+                      const RegisterOptions& options) {
+    constexpr double kDegrees = 20, kExtent = 0.2;  // what a start may be off by: the turn, and the share of the extent
+    Registration near = by_icp(source, target, scans, options);
+    near.story = "from the start that was given";
+    if (near.verdict.state == geometry::RegistrationState::good || !scans.pair) return near;
+    const Bounds bounds = bounds_of(source);
+    const double extent =
+        std::hypot(bounds.max[0] - bounds.min[0], bounds.max[1] - bounds.min[1], bounds.max[2] - bounds.min[2]);
+    RegisterOptions around = options;
+    around.global.within = geometry::PoseRegion{*options.initial, kDegrees, kExtent * extent};
+    around.global.starts.push_back(*options.initial);
+    if (near.found.fitness > 0) around.global.starts.push_back(near.found.transform);
+    Registration searched = by_search(source, target, scans, around);
+    searched.story = "ICP from the start that was given ended in doubt; poses near it were searched";
+    if (searched.poses == 0) return near;
+    return searched;
 }
 
 Registration by_either(const PointCloud& source, const PointCloud& target, const JudgedScans& scans,
                        const RegisterOptions& options) {
     Registration near = by_icp(source, target, scans, options);
     if (near.verdict.state == geometry::RegistrationState::good) {
-        near.story = "ICP from the start that was given ended well";
+        near.story = "ICP from where the clouds lie ended well";
         return near;
     }
     const char* ended = near.verdict.state == geometry::RegistrationState::failed ? "failed" : "ended in doubt";
@@ -200,7 +208,7 @@ Registration by_either(const PointCloud& source, const PointCloud& target, const
         constexpr double kWhole = 0.6;  // of the source lies on the target: less is left to the search
         Registration learned = by_network(source, target, scans, options);
         if (learned.verdict.state == geometry::RegistrationState::good && learned.trust.evidence.overlap() >= kWhole) {
-            learned.story = fmt::format("ICP from the start that was given {}; {}", ended, learned.story);
+            learned.story = fmt::format("ICP from where the clouds lie {}; {}", ended, learned.story);
             return learned;
         }
         if (learned.found.fitness > 0) wide.global.starts.push_back(learned.found.transform);
@@ -209,7 +217,7 @@ Registration by_either(const PointCloud& source, const PointCloud& target, const
     // ICP's pose is judged among the others.
     if (near.verdict.state != geometry::RegistrationState::failed) wide.global.starts.push_back(near.found.transform);
     Registration searched = by_search(source, target, scans, wide);
-    searched.story = fmt::format("ICP from the start that was given{} {}; all poses were searched", tried, ended);
+    searched.story = fmt::format("ICP from where the clouds lie{} {}; all poses were searched", tried, ended);
     return searched;
 }
 
@@ -244,7 +252,10 @@ Registration register_clouds(const PointCloud& source, const PointCloud& target,
     const JudgedScans scans(source, target, options.global);
     Registration registration;
     switch (options.method) {
-        case RegisterMethod::automatic: registration = by_either(source, target, scans, options); break;
+        case RegisterMethod::automatic:
+            registration =
+                options.initial ? by_start(source, target, scans, options) : by_either(source, target, scans, options);
+            break;
         case RegisterMethod::icp: registration = by_icp(source, target, scans, options); break;
         case RegisterMethod::global: registration = by_search(source, target, scans, options); break;
         case RegisterMethod::learned: registration = by_network(source, target, scans, options); break;
@@ -252,7 +263,8 @@ Registration register_clouds(const PointCloud& source, const PointCloud& target,
     if (registration.verdict.state == geometry::RegistrationState::failed)
         registration.failure = Error(
             ErrorCode::check_failed, registration.verdict.text(),
-            options.method == RegisterMethod::icp
+            options.initial ? "the data contradict the start: without --init all poses are searched"
+            : options.method == RegisterMethod::icp
                 ? "start nearer to the true pose, widen the greatest distance of pairs, or search: --method global"
             : options.method == RegisterMethod::learned
                 ? "the network knows whole shapes, turned by up to 45 degrees; others: --method global"

@@ -14,10 +14,9 @@
 
 namespace stipple::tasks {
 
-/// automatic  icp; unless that is clearly right (good, and its confidence at least geometry::kClear), learned for
-/// clouds
-///            that may be one whole shape, then global, which judges the poses of both among its own
-/// icp        ICP from the start that is given
+/// automatic  with a start: icp; unless that is good, the best pose near the start. Without: icp; unless that is good,
+///            learned for clouds that may be one whole shape, then global, which judges the poses of both among its own
+/// icp        ICP from the start that is given, or from where the clouds lie
 /// global     register_globally(), from any pose, then ICP
 /// learned    the start that a network gives (learned_pose.h), then ICP
 enum class RegisterMethod { automatic, icp, global, learned };
@@ -38,9 +37,9 @@ struct RegisterOptions {
     geometry::GlobalOptions global;
     /// Levels: empty for automatic ones. How plane to plane and Cauchy's kernel were chosen: bench/results/geometry.md.
     geometry::IcpOptions icp{.metric = geometry::IcpMetric::generalised, .kernel = geometry::RobustKernel::cauchy};
-    double scale = 0;                  // RMS radius that automatic levels fit; 0: the target's
-    int iterations = 0;                // most steps of each level; 0: the level's own
-    geometry::RigidTransform initial;  // source to target, world coordinates
+    double scale = 0;                                 // RMS radius that automatic levels fit; 0: the target's
+    int iterations = 0;                               // most steps of each level; 0: the level's own
+    std::optional<geometry::RigidTransform> initial;  // a start: source to target, world coordinates
     std::function<LearnedStart(const PointCloud& source, const PointCloud& target)> learned;  // empty: no network
     bool require_convergence = false;                                 // without it a failure, else a doubt
     double min_fitness = geometry::RegistrationLimits{}.min_fitness;  // below is a failure
@@ -50,10 +49,9 @@ struct RegisterOptions {
 struct PoseTrust {
     geometry::PoseEvidence evidence;  // other: 0 for icp alone, which meets no other pose
     double confidence = 0;            // pose_confidence()
-    double threshold = 0;  // confidence from which the pose is believed: kClear for icp alone, else kBelieved
-    double voxel = 0;      // edge of the cells; 0 for clouds that have no surface
+    double voxel = 0;                 // edge of the cells; 0 for clouds that have no surface
 
-    bool is_believed() const { return confidence >= threshold; }
+    bool is_believed() const { return confidence >= geometry::kGood; }
 };
 
 struct Registration {
@@ -74,8 +72,10 @@ struct Registration {
 /// other, as two looks at one whole shape have; its pose counts where it is sure by itself, else it is one of those
 /// that are searched.
 ///
-/// A pose with a confidence below the threshold is not good. After a search it failed below 0.5 (likelier wrong than
-/// right), but for symmetric shapes, where another pose is as likely; else, and of icp alone, it is doubtful.
+/// good      its confidence is at least geometry::kGood, and nothing is left open: act on it
+/// doubtful  its confidence is at least geometry::kWritten: look at it
+/// failed    less, too few pairs, or not what the options ask for
+/// Low overlap and another pose that fits as well lower the confidence, they are no failure of their own.
 Registration register_clouds(const PointCloud& source, const PointCloud& target, const RegisterOptions& options);
 
 /// Levels from greatest distances of pairs, coarse to fine, and the edges of the cells that thin both clouds (none, or

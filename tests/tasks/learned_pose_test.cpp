@@ -202,7 +202,7 @@ TEST(Register, GoesOnFromALearnedStart) {
     const Registration automatic = register_clouds(source, target, options);
     EXPECT_EQ(asked, 1);
     EXPECT_EQ(automatic.method, RegisterMethod::learned) << automatic.story;
-    EXPECT_TRUE(contains(automatic.story, "ICP from the start that was given ")) << automatic.story;
+    EXPECT_TRUE(contains(automatic.story, "ICP from where the clouds lie ")) << automatic.story;
     EXPECT_TRUE(contains(automatic.story, "; a friend")) << automatic.story;
     // A network that is wrong does no harm: all poses are searched.
     answer = truth * geometry::rotation_about({1, 0, 0}, 3);

@@ -31,9 +31,9 @@ TEST(RegisterAnyPose, DustyChairHalfRoundIsRightOrTold) {
         const PoseError error = pose_error(found.found.transform, truth * geometry::inverse(turn), turned);
         if (found.verdict.state == RegistrationState::good) {
             EXPECT_LT(error.degrees, 2) << degrees;
-            EXPECT_GE(found.trust.confidence, found.trust.threshold);
+            EXPECT_GE(found.trust.confidence, geometry::kGood);
         } else {
-            EXPECT_LT(found.trust.confidence, found.trust.threshold) << degrees << ": " << found.verdict.text();
+            EXPECT_LT(found.trust.confidence, geometry::kGood) << degrees << ": " << found.verdict.text();
         }
     }
 }

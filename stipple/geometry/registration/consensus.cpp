@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <numeric>
 
+#include "stipple/core/cpu_clones.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
 
@@ -17,6 +18,12 @@ double dot_of(const Vector3& a, const Vector3& b) {
 }
 Vector3 minus(const Vector3& a, const Vector3& b) {
     return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+}
+
+STIPPLE_CPU_CLONES int64_t common_bits(const uint64_t* a, const uint64_t* b, int64_t words) {
+    int64_t count = 0;
+    for (int64_t word = 0; word < words; ++word) count += std::popcount(a[word] & b[word]);
+    return count;
 }
 
 /// Rows of bits: which matches are compatible.
@@ -39,10 +46,7 @@ public:
 
     /// How many are compatible with both.
     int64_t common(int64_t i, int64_t j) const {
-        const uint64_t *a = bits_.data() + i * words_, *b = bits_.data() + j * words_;
-        int64_t count = 0;
-        for (int64_t word = 0; word < words_; ++word) count += std::popcount(a[word] & b[word]);
-        return count;
+        return common_bits(bits_.data() + i * words_, bits_.data() + j * words_, words_);
     }
 
     template <class Call>
@@ -119,6 +123,10 @@ std::vector<Weighted> grow(const CompatibilityGraph& graph, int64_t seed, int co
 }
 
 }  // namespace
+
+int64_t explained_matches(const std::vector<MatchedPair>& pairs, const RigidTransform& pose, double tolerance) {
+    return static_cast<int64_t>(inliers_of(pairs, pose, tolerance).size());
+}
 
 std::vector<ConsensusPose> consensus_poses(const std::vector<MatchedPair>& pairs, const ConsensusOptions& options) {
     std::vector<ConsensusPose> poses;

@@ -31,6 +31,9 @@ struct ConsensusPose {
     int64_t inliers = 0;  // matches within the tolerance
 };
 
+/// How many matches a pose explains: points within `tolerance`, normals within 60 degrees.
+int64_t explained_matches(const std::vector<MatchedPair>& pairs, const RigidTransform& pose, double tolerance);
+
 /// Poses from the matches, most inliers first; each seed is a match that no earlier pose explains, so they differ.
 /// Fewer than three matches give none. Deterministic for any number of threads. O(n^2 + n e / 64) for n matches and e
 /// compatible pairs among them.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "stipple/core/interrupt.h"
+#include "stipple/core/parallel.h"
 #include "stipple/geometry/fpfh.h"
 #include "stipple/geometry/icp.h"
 #include "stipple/geometry/pose_evidence.h"
@@ -96,8 +97,9 @@ std::vector<MatchedPair> match_points(const ScanPair& scans, double radius, int6
 }
 
 /// Poses that many matches agree on.
-void propose(const ScanPair& scans, double radius, const GlobalOptions& options, GlobalResult& result) {
-    const std::vector<MatchedPair> pairs = match_points(scans, radius, options.most_matches);
+void propose(const ScanPair& scans, double radius, const GlobalOptions& options, GlobalResult& result,
+             std::vector<MatchedPair>& pairs) {
+    pairs = match_points(scans, radius, options.most_matches);
     result.matches = std::max(result.matches, static_cast<int64_t>(pairs.size()));
     ConsensusOptions consensus;
     consensus.tolerance = 1.5 * scans.target.voxel;
@@ -117,6 +119,12 @@ bool is_plain(const std::vector<GlobalPose>& poses) {
     return std::any_of(poses.begin(), poses.end(), [](const GlobalPose& pose) {
         return pose.support.agreement() >= kAgreement && pose.support.overlap() >= kOverlap;
     });
+}
+
+bool lies_within(const RigidTransform& pose, const PoseRegion& region, const Vector3& middle) {
+    if (rotation_angle(inverse(region.pose) * pose) > region.degrees * M_PI / 180) return false;
+    const Vector3 a = region.pose(middle), b = pose(middle);
+    return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]) <= region.distance;
 }
 
 /// Best score first.
@@ -166,15 +174,18 @@ void propose_turns(const ScanPair& scans, const Vector3& middle, std::vector<Glo
 void refine(const ScanPair& scans, const std::vector<IcpLevel>& levels, std::vector<GlobalPose>& poses) {
     const IcpTarget refining = refining_target(scans.target, levels);
     const PointCloud moving = cloud_of(scans.source);
-    for (GlobalPose& pose : poses) {
-        check_interrupted();
-        const IcpResult refined = icp(moving, refining, pose.transform);
-        pose.support = judged_support(scans.source, scans.target, pose.transform, scans.is_sided);
-        const PoseSupport after = judged_support(scans.source, scans.target, refined.transform, scans.is_sided);
-        if (after.score() < pose.support.score()) continue;
-        pose.transform = refined.transform;
-        pose.support = after;
-    }
+    check_interrupted();
+    parallel_for(static_cast<int64_t>(poses.size()), 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            GlobalPose& pose = poses[i];
+            const IcpResult refined = icp(moving, refining, pose.transform);
+            pose.support = judged_support(scans.source, scans.target, pose.transform, scans.is_sided);
+            const PoseSupport after = judged_support(scans.source, scans.target, refined.transform, scans.is_sided);
+            if (after.score() < pose.support.score()) continue;
+            pose.transform = refined.transform;
+            pose.support = after;
+        }
+    });
     sort_poses(poses);
 }
 
@@ -186,14 +197,34 @@ void keep_contenders(std::vector<GlobalPose>& poses, double share, size_t most) 
     if (poses.size() > most) poses.resize(most);
 }
 
+/// How many of the matches each pose explains, and the most that a distinct proposal did.
+void count_matches(const std::vector<MatchedPair>& matches, const std::vector<GlobalPose>& proposed,
+                   const ScanPair& scans, const Vector3& middle, double radius, std::vector<GlobalPose>& poses) {
+    for (GlobalPose& pose : poses) {
+        const RigidTransform local = between_origins(pose.transform, scans.source.origin, scans.target.origin);
+        pose.evidence.inliers = static_cast<double>(explained_matches(matches, local, 1.5 * scans.target.voxel));
+        pose.evidence.matches = static_cast<double>(matches.size());
+        for (const GlobalPose& rival : proposed)
+            if (are_distinct(pose.transform, rival.transform, middle, radius))
+                pose.evidence.rival = std::max(pose.evidence.rival, static_cast<double>(rival.inliers));
+    }
+}
+
 /// Refined and judged by finer cells, which tell surfaces that coincide from surfaces that nearly do: what is likeliest
 /// right comes first.
 void judge_contenders(const ScanPair& fine, double reach, std::vector<GlobalPose>& poses) {
     refine(fine, {{0, reach, 8}, {0, reach / 2, 8}}, poses);
-    for (GlobalPose& pose : poses) {
-        pose.evidence = evidence_of(fine.source, fine.target, pose.transform, fine.is_sided);
-        pose.chance = pose_confidence(pose.evidence);
-    }
+    parallel_for(static_cast<int64_t>(poses.size()), 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            GlobalPose& pose = poses[i];
+            const PoseEvidence counted = pose.evidence;
+            pose.evidence = evidence_of(fine.source, fine.target, pose.transform, fine.is_sided);
+            pose.evidence.inliers = counted.inliers;
+            pose.evidence.rival = counted.rival;
+            pose.evidence.matches = counted.matches;
+            pose.chance = pose_confidence(pose.evidence);
+        }
+    });
     std::stable_sort(poses.begin(), poses.end(),
                      [](const GlobalPose& a, const GlobalPose& b) { return a.chance > b.chance; });
 }
@@ -208,7 +239,12 @@ double GlobalResult::confidence() const {
 }
 
 double GlobalResult::other() const {
-    return poses.size() < 2 || poses[0].chance == 0 ? 0 : poses[1].chance / poses[0].chance;
+    if (poses.size() < 2 || poses[0].chance == 0) return 0;
+    const auto odds = [](double chance) {
+        constexpr double kSure = 1 - 1e-9;
+        return std::min(chance, kSure) / (1 - std::min(chance, kSure));
+    };
+    return std::min(1.0, odds(poses[1].chance) / odds(poses[0].chance));
 }
 
 bool are_distinct(const RigidTransform& a, const RigidTransform& b, const Vector3& middle, double radius) {
@@ -220,27 +256,46 @@ bool are_distinct(const RigidTransform& a, const RigidTransform& b, const Vector
 
 GlobalResult register_globally(const PointCloud& source, const PointCloud& target, const GlobalOptions& options) {
     require_global_options(options);
+    GlobalOptions sized = options;
+    if (sized.voxel == 0) sized.voxel = common_voxel(source, target, options.most_points);
+    if (sized.voxel == 0) return {};
+    return register_globally(source, target, sized, judged_pair(source, target, sized.voxel));
+}
+
+GlobalResult register_globally(const PointCloud& source, const PointCloud& target, const GlobalOptions& options,
+                               const JudgedPair& judged) {
+    require_global_options(options);
+    STIPPLE_REQUIRE(options.voxel > 0, "register_globally: scans that are judged by have a voxel");
     GlobalResult result;
-    result.voxel = options.voxel > 0 ? options.voxel : common_voxel(source, target, options.most_points);
-    if (result.voxel == 0) return result;
+    result.voxel = options.voxel;
     const bool own_normals = has_normals(source) && has_normals(target);
     const ThinScan from = judged_scan(source, result.voxel, own_normals),
                    to = judged_scan(target, result.voxel, own_normals);
     result.source_points = from.size();
     result.target_points = to.size();
     if (from.size() < 3 || to.size() < 3) return result;
-    const ScanPair scans{from, to, own_normals};
+    const bool is_sided = own_normals || (from.sensor && to.sensor);
+    const ScanPair scans{from, to, is_sided};
     // Descriptors of small balls tell more places apart, those of large ones are less troubled by borders and noise.
+    std::vector<MatchedPair> matches;
     for (const double cells : options.feature_radii)
-        if (!is_plain(result.poses)) propose(scans, cells * result.voxel, options, result);
+        if (!is_plain(result.poses)) propose(scans, cells * result.voxel, options, result, matches);
+    const std::vector<GlobalPose> proposed = result.poses;
     for (const RigidTransform& start : options.starts) {
         GlobalPose given;
         given.transform = start;
-        given.support = judged_support(from, to, start, own_normals);
+        given.support = judged_support(from, to, start, is_sided);
         result.poses.push_back(given);
     }
     const Vector3 middle = middle_of(from);
     const double radius = rms_radius(cloud_of(from)), reach = 4 * result.voxel;
+    const auto keep_within = [&] {
+        if (options.within)
+            std::erase_if(result.poses, [&](const GlobalPose& pose) {
+                return !lies_within(pose.transform, *options.within, middle);
+            });
+    };
+    keep_within();
     sort_poses(result.poses);
     if (result.poses.size() > static_cast<size_t>(options.most_poses))
         result.poses.resize(static_cast<size_t>(options.most_poses));
@@ -248,16 +303,15 @@ GlobalResult register_globally(const PointCloud& source, const PointCloud& targe
     refine(scans, {{0, reach, 6}}, result.poses);
     constexpr int kMiddle = 12;
     keep_distinct(result.poses, middle, radius, kMiddle);
-    propose_turns(scans, middle, result.poses);
+    if (!options.within) propose_turns(scans, middle, result.poses);
     keep_distinct(result.poses, middle, radius, kMiddle);
     refine(scans, {{0, reach, 4}, {0, reach / 2, 10}}, result.poses);
+    keep_within();
     keep_distinct(result.poses, middle, radius, kMiddle);
     constexpr double kContender = 0.4;
     keep_contenders(result.poses, kContender, 5);
-    const double spacing = std::max(median_spacing(source), median_spacing(target));
-    const double edge = std::max(result.voxel / 2, std::min(result.voxel, 1.5 * spacing));
-    const ThinScan fine_from = judged_scan(source, edge, own_normals), fine_to = judged_scan(target, edge, own_normals);
-    judge_contenders({fine_from, fine_to, own_normals}, 2 * result.voxel, result.poses);
+    count_matches(matches, proposed, scans, middle, radius, result.poses);
+    judge_contenders({judged.source, judged.target, judged.is_sided}, 2 * result.voxel, result.poses);
     keep_distinct(result.poses, middle, radius, kMiddle);
     return result;
 }

@@ -109,18 +109,38 @@ Neighbourhood neighbourhood_of(const ThinScan& source, const ThinScan& target, c
     return found;
 }
 
-double stiffness_of(const std::vector<Support>& supports) {
-    if (supports.size() < 6) return 0;
-    const auto n = static_cast<double>(supports.size());
+/// The mean of places and their RMS distance from it.
+struct Spread {
     Vector3 mean = {};
+    double radius = 0;
+};
+
+Spread extent_of(const std::vector<Support>& supports) {
+    const auto n = static_cast<double>(supports.size());
+    Spread found;
     for (const Support& support : supports)
-        for (int axis = 0; axis < 3; ++axis) mean[axis] += support.place[axis] / n;
-    double radius_sq = 0;
+        for (int axis = 0; axis < 3; ++axis) found.mean[axis] += support.place[axis] / n;
     for (const Support& support : supports)
-        for (int axis = 0; axis < 3; ++axis)
-            radius_sq += (support.place[axis] - mean[axis]) * (support.place[axis] - mean[axis]) / n;
-    const double radius = std::sqrt(radius_sq);
-    if (!(radius > 0)) return 0;
+        for (int axis = 0; axis < 3; ++axis) {
+            const double off = support.place[axis] - found.mean[axis];
+            found.radius += off * off / n;
+        }
+    found.radius = std::sqrt(found.radius);
+    return found;
+}
+
+double radius_of(const ThinScan& scan) {
+    std::vector<Support> places(static_cast<size_t>(scan.size()));
+    for (int64_t i = 0; i < scan.size(); ++i)
+        for (int axis = 0; axis < 3; ++axis) places[i].place[axis] = scan.points.data()[3 * i + axis];
+    return extent_of(places).radius;
+}
+
+double stiffness_of(const std::vector<Support>& supports, const Spread& extent) {
+    const double radius = extent.radius;
+    if (supports.size() < 6 || !(radius > 0)) return 0;
+    const auto n = static_cast<double>(supports.size());
+    const Vector3& mean = extent.mean;
     Matrix6 information = {};
     for (const Support& support : supports) {
         const Vector3& m = support.normal;
@@ -163,27 +183,61 @@ ThinScan judged_scan(const PointCloud& cloud, double voxel, bool own_normals) {
                      own_normals);
 }
 
+JudgedPair judged_pair(const PointCloud& source, const PointCloud& target, double voxel) {
+    const double spacing = std::max(median_spacing(source), median_spacing(target));
+    const double edge = std::max(voxel / 2, std::min(voxel, 1.5 * spacing));
+    const bool own_normals = has_normals(source) && has_normals(target);
+    JudgedPair pair{judged_scan(source, edge, own_normals), judged_scan(target, edge, own_normals), own_normals};
+    pair.is_sided |= pair.source.sensor && pair.target.sensor;
+    return pair;
+}
+
+PoseEvidence evidence_of(const JudgedPair& scans, const RigidTransform& pose) {
+    return evidence_of(scans.source, scans.target, pose, scans.is_sided);
+}
+
+// By confidence_fit.py (bench/results/geometry.md): of poses of a search, and of ICP alone, which knows no matches.
+constexpr double kSearched[] = {-1.61, 1.58, 0, 0, 0, 0, -1.83, 4.08, 0.38, -44.04};
+constexpr double kMatched[] = {-4.01, 1.34, -0.67};
+constexpr double kAlone[] = {0.99, 0, 2.80, 5.49, 0, 2.68, -2.01, 2.07, 0.49, -65.13};
+
 PoseSupport judged_support(const ThinScan& source, const ThinScan& target, const RigidTransform& pose, bool is_sided) {
     PoseSupport support = support_of(source, target, pose);
     if (!is_sided) support.support += support.opposite;
+    support.through = seen_through(source, target, pose);
     return support;
 }
 
 double pose_confidence(const PoseEvidence& evidence) {
     if (evidence.forth.support == 0) return 0;
-    // By confidence_fit.py on cases 0 to 27 and 84 to 109 of confidence_study (bench/results/geometry.md).
-    const double logit = -0.27 + 0.85 * evidence.close + 2.02 * evidence.wide + 4.43 * evidence.even +
-                         3.10 * evidence.overlap() + 1.84 * std::log10(std::max(evidence.stiffness, 1e-4)) -
-                         1.95 * std::min(evidence.residual, 3.0) - 1.89 * std::min(evidence.other, 1.0);
-    // Of two poses that are equally likely at most one is right; this limit is by reason, not by regression.
-    const double other_sq = std::min(evidence.other, 1.0) * std::min(evidence.other, 1.0);
-    return std::min(1 / (1 + std::exp(-logit)), 1 / (1 + other_sq * other_sq));
+    const double common[] = {1,
+                             evidence.close,
+                             evidence.wide,
+                             evidence.even,
+                             evidence.overlap(),
+                             std::log10(std::max(evidence.stiffness, 1e-4)),
+                             std::min(evidence.residual, 3.0),
+                             evidence.spread,
+                             std::log10(1 + static_cast<double>(evidence.forth.support)),
+                             std::min(evidence.through, 0.2)};
+    const double other = std::min(evidence.other, 1.0);
+    const double matched[] = {other, std::log10(1 + evidence.inliers), std::log10(1 + evidence.rival)};
+    double logit = 0;
+    if (evidence.matches > 0) {
+        for (size_t i = 0; i < std::size(common); ++i) logit += kSearched[i] * common[i];
+        for (size_t i = 0; i < std::size(matched); ++i) logit += kMatched[i] * matched[i];
+    } else {
+        for (size_t i = 0; i < std::size(common); ++i) logit += kAlone[i] * common[i];
+    }
+    // Of two poses at most one is right; this limit is by reason, not by regression.
+    return std::min(1 / (1 + std::exp(-logit)), 1 / (1 + other));
 }
 
 PoseEvidence evidence_of(const ThinScan& source, const ThinScan& target, const RigidTransform& pose, bool is_sided) {
     PoseEvidence evidence;
     evidence.forth = judged_support(source, target, pose, is_sided);
     evidence.back = judged_support(target, source, inverse(pose), is_sided);
+    evidence.through = evidence.forth.through;
     const double all =
         static_cast<double>(is_sided ? evidence.forth.support + evidence.forth.opposite : evidence.forth.support);
     if (all > 0) evidence.sidedness = std::abs(1 - 2 * static_cast<double>(evidence.forth.opposite) / all);
@@ -196,7 +250,10 @@ PoseEvidence evidence_of(const ThinScan& source, const ThinScan& target, const R
     evidence.close = (share(supports.size(), near.close) + share(back.supports.size(), back.close)) / 2;
     evidence.wide = (share(supports.size(), near.wide) + share(back.supports.size(), back.wide)) / 2;
     evidence.even = (near.by_direction + back.by_direction) / 2;
-    evidence.stiffness = stiffness_of(supports);
+    const Spread extent = extent_of(supports);
+    evidence.stiffness = stiffness_of(supports, extent);
+    const double smaller = std::min(radius_of(source), radius_of(target));
+    evidence.spread = smaller > 0 ? extent.radius / smaller : 0;
     double sum = 0;
     for (const Support& support : supports) sum += support.off * support.off;
     const double rough = own_roughness(target);

@@ -42,6 +42,15 @@ std::string RegistrationVerdict::text() const {
     return line;
 }
 
+std::string unconverged_text(const IcpResult& result) {
+    return fmt::format("did not converge in {} iterations", result.iterations);
+}
+
+std::string undetermined_text(const IcpResult& result) {
+    return fmt::format("{} of 6 directions of motion are not determined by the points: not moved along them",
+                       result.undetermined);
+}
+
 RegistrationVerdict judge(const IcpResult& result, const RegistrationLimits& limits) {
     RegistrationVerdict verdict;
     const auto add = [&](RegistrationState state, std::string reason) {
@@ -56,17 +65,13 @@ RegistrationVerdict judge(const IcpResult& result, const RegistrationLimits& lim
             fmt::format("fitness {:.3f} is below {:.3f}", result.fitness, limits.min_fitness));
     if (verdict.state == RegistrationState::failed) return verdict;
 
-    if (result.stop == IcpStop::iterations)
-        add(RegistrationState::doubtful, fmt::format("did not converge in {} iterations", result.iterations));
+    if (result.stop == IcpStop::iterations) add(RegistrationState::doubtful, unconverged_text(result));
     if (result.fitness < limits.little_fitness)
         add(RegistrationState::doubtful,
             fmt::format("little overlap: {:.0f} % of the source has a neighbour in the target", 100 * result.fitness));
     if (std::string reason = against_pairs(result, limits); !reason.empty())
         add(RegistrationState::doubtful, std::move(reason));
-    if (result.undetermined > 0)
-        add(RegistrationState::doubtful,
-            fmt::format("{} of 6 directions of motion are not determined by the points: not moved along them",
-                        result.undetermined));
+    if (result.undetermined > 0) add(RegistrationState::doubtful, undetermined_text(result));
     return verdict;
 }
 

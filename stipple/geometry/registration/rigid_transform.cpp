@@ -71,10 +71,10 @@ RigidTransform rotation_about(const Vector3& axis, double radians, const Vector3
     return turn_about;
 }
 
-Matrix3 nearest_rotation(const Matrix3& matrix) {
+Matrix3 nearest_rotation(const Matrix3& matrix, double tolerance) {
     for (const Vector3& row : matrix) STIPPLE_REQUIRE(is_finite(row), "nearest_rotation: a number is not finite");
     const double error = orthogonality_error(matrix);
-    STIPPLE_REQUIRE(error <= 1e-3, "nearest_rotation: not a rotation, R R^T differs from 1 by {:.2g}", error);
+    STIPPLE_REQUIRE(error <= tolerance, "nearest_rotation: not a rotation, R R^T differs from 1 by {:.2g}", error);
     STIPPLE_REQUIRE(determinant(matrix) > 0, "nearest_rotation: a reflection, not a rotation");
     if (error <= 1e-15) return matrix;  // as near as float64 gets: text that we wrote reads back as it was
     return nearest_orthogonal(matrix);

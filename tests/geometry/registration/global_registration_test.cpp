@@ -81,23 +81,27 @@ TEST(GeometryGlobalRegistration, FindsPartsThatOverlapByHalf) {
 }
 
 TEST(GeometryGlobalRegistration, DoubtsSymmetryAndDifferentThings) {
-    // A box: four poses of it fit alike.
-    PointCloud box(6000);
+    // Two samples of a box: four poses of it fit alike.
     const Rng rng(3);
-    for (int64_t i = 0; i < box.size(); ++i) {
-        const double size[3] = {1, 0.6, 0.3};
-        const auto at = static_cast<uint64_t>(4 * i);
-        const int flat = static_cast<int>(i % 3);
-        for (int axis = 0; axis < 3; ++axis) {
-            const double place =
-                axis == flat ? (i % 2 ? 1 : -1) : 2 * rng.uniform(at + static_cast<uint64_t>(axis)) - 1;
-            box.positions.data()[3 * i + axis] = static_cast<float>(size[axis] * place);
+    const auto box_of = [&](uint64_t stream) {
+        PointCloud box(6000);
+        const Rng places(3, stream);
+        for (int64_t i = 0; i < box.size(); ++i) {
+            const double size[3] = {1, 0.6, 0.3};
+            const auto at = static_cast<uint64_t>(4 * i);
+            const int flat = static_cast<int>(i % 3);
+            for (int axis = 0; axis < 3; ++axis) {
+                const double place =
+                    axis == flat ? (i % 2 ? 1 : -1) : 2 * places.uniform(at + static_cast<uint64_t>(axis)) - 1;
+                box.positions.data()[3 * i + axis] = static_cast<float>(size[axis] * place);
+            }
         }
-    }
-    const GlobalResult turned = register_globally(box, geometry::transformed(box, any_pose(5, 1)));
+        return box;
+    };
+    const GlobalResult turned = register_globally(box_of(1), geometry::transformed(box_of(2), any_pose(5, 1)));
     ASSERT_GT(turned.poses.size(), 1u);
-    EXPECT_LT(turned.confidence(), geometry::kBelieved);
-    EXPECT_GT(turned.other(), 0.9);
+    EXPECT_LT(turned.confidence(), geometry::kGood);
+    EXPECT_GT(turned.other(), 0.3);
     // One body against a plane with bumps.
     PointCloud plane(4000);
     for (int64_t i = 0; i < plane.size(); ++i) {

@@ -40,11 +40,11 @@ TEST(GeometryPoseEvidence, SpeaksForTheTruePose) {
     EXPECT_GT(right.stiffness, 0.01);
     EXPECT_LT(right.residual, 1.2);
     EXPECT_GT(right.sidedness, 0.95);
-    EXPECT_GE(geometry::pose_confidence(right), geometry::kClear);
+    EXPECT_GE(geometry::pose_confidence(right), geometry::kGood);
     for (const double degrees : {20.0, 90.0, 180.0}) {
         const PoseEvidence wrong = evidence_of(a, b, geometry::rotation_about({1, 2, 3}, degrees * M_PI / 180), false);
         EXPECT_LT(wrong.agreement(), right.agreement());
-        EXPECT_LT(geometry::pose_confidence(wrong), geometry::kBelieved) << degrees;
+        EXPECT_LT(geometry::pose_confidence(wrong), geometry::kGood) << degrees;
     }
     // As good another pose takes it away; nothing has none.
     PoseEvidence twice = right;
@@ -142,7 +142,7 @@ TEST(GeometryGlobalRegistration, FindsFragmentsOfRooms) {
         const RigidTransform off = geometry::inverse(pair.truth) * found.poses[0].transform;
         const bool is_right = geometry::rotation_angle(off) < 3 * M_PI / 180;
         right += is_right;
-        EXPECT_TRUE(is_right || found.confidence() < geometry::kBelieved) << seed;
+        EXPECT_TRUE(is_right || found.confidence() < geometry::kGood) << seed;
     }
     EXPECT_GE(right, 3);
 }
