@@ -1,96 +1,95 @@
-"""Fits the confidence of a pose to what confidence_study printed, and chooses the thresholds.
+"""Fits the confidence of a pose, and judges it on poses that it was not fitted to.
 
 usage: command -p python3 bench/geometry/confidence_fit.py FIT.csv[,MORE.csv...] [CHECK.csv...]
 
-A pose is right within 2 degrees and 3 % of the source's RMS radius, or where all that both scans saw lies on
-the body in this pose too (symmetries); near within 5 degrees and 10 %, else wrong; near ones do not count. A logistic regression (ridge 0.3) over searched poses and those of ICP from near and from random starts gives the weights of
-pose_confidence(). Thresholds: the
-least confidence, rounded up to a hundredth, above which at most 1 % of the wrong poses of FIT and CHECK lie; kBelieved by searched
-poses, kClear by those of ICP. Needs numpy.
+Reads what `stipple study registration` writes as pairs.csv (real pairs) and what confidence_study prints (simulated
+ones). Two logistic regressions (ridge) give the weights of pose_confidence(): one for poses of a search, which have
+matches of descriptors, and one for those of ICP alone. Each file of FIT counts as much as the others. Needs numpy and scipy.
 """
 
 import csv
 import sys
 
 import numpy as np
+from scipy.optimize import minimize
 
-NAMES = ["1", "close", "wide", "even", "overlap", "log10 stiffness", "residual", "other"]
-
-
-def features(row):
-    value = {k: float(v) for k, v in row.items() if k not in ("kind", "verdict")}
-    return [
-        1,
-        value["close"],
-        value["wide"],
-        value["even"],
-        max(value["forth_overlap"], value["back_overlap"]),
-        np.log10(max(value["stiffness"], 1e-4)),
-        min(value["residual"], 3),
-        min(value["other"], 1),
-    ]
+COMMON = ["1", "close", "wide", "even", "overlap", "log stiffness", "residual", "spread", "log support", "through"]
+SEARCHED = COMMON + ["other", "log inliers", "log rival"]
+AGAINST = {"residual", "through", "other", "log rival"}
+COST_OF_ACTING_ON_WRONG, COST_OF_LOSING_RIGHT = 20, 5  # in looks: kCostOf... of pose_evidence.h
 
 
-def label(row):
-    if row["related"] == "0":
-        return 0
-    if row["same"] == "1":
-        return 1
-    degrees, rms = float(row["degrees"]), float(row["rms"])
-    return 1 if degrees <= 2 and rms <= 0.03 else -1 if degrees <= 5 and rms <= 0.1 else 0
+def features(row, searched):
+    v = {k: float(row[k] or 0) for k in ("close", "wide", "even", "overlap", "stiffness", "residual", "spread", "support", "through", "other", "inliers", "rival")}
+    x = [1, v["close"], v["wide"], v["even"], v["overlap"], np.log10(max(v["stiffness"], 1e-4)), min(v["residual"], 3), v["spread"],
+         np.log10(1 + v["support"]), min(v["through"], 0.2)]
+    if searched:
+        x += [min(v["other"], 1), np.log10(1 + v["inliers"]), np.log10(1 + v["rival"])]
+    return x
 
 
-def load(paths):
-    return [row for path in paths for row in csv.DictReader(open(path)) if row["seconds"]]
+def is_searched(row):
+    return float(row["matches"] or 0) > 0
 
 
-def fit(x, y, ridge=0.3):
-    w, penalty = np.zeros(x.shape[1]), ridge * np.eye(x.shape[1])
-    penalty[0, 0] = 1e-6
-    for _ in range(60):
-        p = 1 / (1 + np.exp(-x @ w))
-        w += np.linalg.solve((x * (p * (1 - p))[:, None]).T @ x + penalty, x.T @ (y - p) - penalty @ w)
+def load(path):
+    return [r for r in csv.DictReader(open(path)) if r["right"] != "" and float(r["support"] or 0) > 0]
+
+
+def fit(x, y, weight, names, ridge=0.5):
+    """Logistic regression with a ridge on features of variance 1, so that their units do not matter. No weight may have
+    the other sign than its feature's meaning: more support never lowers the confidence, on data of other kinds too."""
+    mean, scale = x.mean(0), np.maximum(x.std(0), 1e-9)
+    mean[0], scale[0] = 0, 1
+    z = (x - mean) / scale
+
+    def loss(w):
+        t = z @ w
+        penalty = ridge * (w[1:] ** 2).sum() / 2
+        slope = z.T @ (weight * (predict(w, z) - y))
+        slope[1:] += ridge * w[1:]
+        return (weight * (np.logaddexp(0, t) - y * t)).sum() + penalty, slope
+
+    bounds = [(None, None)] + [(None, 0) if n in AGAINST else (0, None) for n in names[1:]]
+    w = minimize(loss, np.zeros(len(names)), jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": 5000, "ftol": 1e-13}).x / scale
+    w[0] -= w[1:] @ mean[1:]
     return w
 
 
-def threshold(p, wrong):
-    ordered = np.sort(p[wrong])[::-1]
-    return np.ceil(100 * ordered[int(0.01 * len(ordered))] + 1e-9) / 100
+def predict(w, x):
+    return 1 / (1 + np.exp(-np.clip(x @ w, -50, 50)))
+
+
+def report(name, p, y):
+    good, written = p >= 1 - 1 / COST_OF_ACTING_ON_WRONG, p >= 1 / COST_OF_LOSING_RIGHT
+    right = y == 1
+    error = sum(abs(p[m].mean() - y[m].mean()) * m.mean() for i in range(10) for m in [(p >= i / 10) & (p < (i + 1) / 10 + (i == 9))] if m.any())
+    share = lambda part, of: f"{100 * part.sum() / max(of.sum(), 1):5.1f}"
+    print(f"| {name} | {len(y)} | {right.sum()} | {share(right & good, right)} | {share(right & written, right)} | {(good & ~right).sum()} | "
+          f"{(written & ~right).sum()} | {share(good & ~right, good)} | {share(written & ~right, written)} | {error:.3f} |")
 
 
 def main():
-    fitted, checked = load(sys.argv[1].split(",")), load(sys.argv[2:])
-    rows = fitted + checked
-    x, y = np.array([features(r) for r in rows]), np.array([label(r) for r in rows])
-    method, kind = np.array([int(r["method"]) for r in rows]), np.array([r["kind"] for r in rows])
-    counts = np.ones(len(rows), bool)
-    first = np.arange(len(rows)) < len(fitted)
-    w = fit(x[first & counts & (y >= 0)], y[first & counts & (y >= 0)])
-    p = np.minimum(1 / (1 + np.exp(-x @ w)), 1 / (1 + x[:, -1] ** 4))
-    print("weights: " + ", ".join(f"{n} {v:.2f}" for n, v in zip(NAMES, w)))
-    searched = method == 0
-    believed, clear = (threshold(p, (y == 0) & counts & m) for m in (searched, ~searched))
-    print(f"kBelieved {believed:.2f} ({((y == 0) & searched).sum()} wrong poses), kClear {clear:.2f} ({((y == 0) & ~searched & counts).sum()})\n")
-    print("| poses | of | 1 % | 10 % | 25 % | half | 75 % | 90 % | 99 % | believed |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-    for name, which, limit in (("searched", searched, believed), ("ICP", ~searched & counts, clear)):
-        for title, value in (("right", 1), ("near", -1), ("wrong", 0)):
-            q = p[which & (y == value)]
-            if len(q):
-                shares = " | ".join(f"{v:.2f}" for v in np.quantile(q, [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99]))
-                print(f"| {name}, {title} | {len(q)} | {shares} | {(q >= limit).sum()} |")
-    print("\n| searched | overlap | pairs | right | right and believed | wrong and believed | s |\n|---|---|--:|--:|--:|--:|--:|")
-    overlap, seconds = np.array([float(r["overlap"]) for r in rows]), np.array([float(r["seconds"]) for r in rows])
-    for name in ("views", "room", "symmetric", "different", "other room"):
-        for low, high in ((0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.01)):
-            these = searched & (kind == name) & (overlap >= low) & (overlap < high)
-            if these.any():
-                right, sure = y[these] == 1, p[these] >= believed
-                print(f"| {name} | {100 * low:.0f} to {100 * min(high, 1):.0f} % | {these.sum()} | {right.sum()} | {(right & sure).sum()} | "
-                      f"{((y[these] == 0) & sure).sum()} | {seconds[these].mean():.2f} |")
-    print("\nwrong with most confidence:")
-    for i in np.argsort(np.where((y == 0) & counts, -p, 9))[:12]:
-        print(f"  case {rows[i]['case']} {kind[i]} method {method[i]} {p[i]:.3f}: {rows[i]['degrees']} deg, {rows[i]['rms']} R, " +
-              " ".join(f"{n} {v:.3g}" for n, v in zip(NAMES[1:], x[i][1:])))
+    files = sys.argv[1].split(",")
+    sets = [(path, load(path)) for path in files + sys.argv[2:]]
+    for searched, names in ((True, SEARCHED), (False, COMMON)):
+        print("\n" + ("Poses of a search" if searched else "Poses of ICP alone"))
+        rows = [(path, [r for r in these if is_searched(r) == searched]) for path, these in sets]
+        fitted = [(path, these) for path, these in rows[: len(files)] if these]
+        if not fitted:
+            continue
+        x = np.array([features(r, searched) for _, these in fitted for r in these])
+        y = np.array([float(r["right"]) for _, these in fitted for r in these])
+        size = np.mean([len(these) for _, these in fitted])
+        weight = np.concatenate([np.full(len(these), size / len(these)) for _, these in fitted])
+        w = fit(x, y, weight, names)
+        print("weights: " + ", ".join(f"{n} {v:.2f}" for n, v in zip(names, w)))
+        print("| poses | of | right | right: good (%) | right: written (%) | wrong: good | wrong: written | good: wrong (%) | written: wrong (%) | calibration error |")
+        for number, (path, these) in enumerate(rows):
+            for key in sorted({r.get("set", "") + " " + r["method"] for r in these}):
+                some = [r for r in these if r.get("set", "") + " " + r["method"] == key]
+                report(f"{'fit' if number < len(files) else 'check'} {path} {key}", predict(w, np.array([features(r, searched) for r in some])),
+                       np.array([float(r["right"]) for r in some]))
 
 
 if __name__ == "__main__":

@@ -66,12 +66,12 @@ tasks::Registration from_many_starts(const PointCloud& source, const PointCloud&
         for (int signs = 0; signs < 8; ++signs) {
             const bool is_odd = order >= 3, is_mirror = (signs & 1) ^ (signs >> 1 & 1) ^ (signs >> 2 & 1);
             if (is_odd != is_mirror) continue;
-            options.initial = {};
-            options.initial.rotation = {};
+            options.initial.emplace();
+            options.initial->rotation = {};
             for (int row = 0; row < 3; ++row)
-                options.initial.rotation[row][orders[order][row]] = signs >> row & 1 ? -1 : 1;
-            const Vector3 turned = options.initial(from);
-            for (int axis = 0; axis < 3; ++axis) options.initial.translation[axis] = to[axis] - turned[axis];
+                options.initial->rotation[row][orders[order][row]] = signs >> row & 1 ? -1 : 1;
+            const Vector3 turned = (*options.initial)(from);
+            for (int axis = 0; axis < 3; ++axis) options.initial->translation[axis] = to[axis] - turned[axis];
             const tasks::Registration found = tasks::register_clouds(source, target, options);
             if (found.trust.confidence <= best) continue;
             best = found.trust.confidence;

@@ -37,11 +37,11 @@ void require_learn(const char* command) {
 bool is_for_stipple_learn(int argc, char** argv) {
     const std::string_view first = argc > 1 ? argv[1] : "", second = argc > 2 ? argv[2] : "";
     if (first != "study") return first == "train";
-    // Studies of upsampling are here, but for trainings, and so are those of radiance fields and of samplers, which
-    // starts trainings as programs of their own; the help lists all.
+    // Studies of upsampling are here, but for trainings, and so are those of registration, of radiance fields and of
+    // samplers, which starts trainings as programs of their own; the help lists all.
     if (second == "upsampling-ablation" && has_word(argc, argv, "--retrain")) return true;
-    return !second.empty() && !second.starts_with("-") && !second.starts_with("upsampling") && second != "radiance" &&
-           second != "sampling";
+    return !second.empty() && !second.starts_with("-") && !second.starts_with("upsampling") &&
+           second != "registration" && second != "radiance" && second != "sampling";
 }
 
 void run_stipple_learn(int& argc, char** argv) {

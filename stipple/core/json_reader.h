@@ -49,6 +49,7 @@ public:
     void take(float& to) const;
     void take(double& to) const;
     void take(bool& to) const;
+    bool is_text() const { return value_.kind == JsonValue::Kind::string; }  // for keys that are text or a number
     size_t take_word(std::span<const std::string_view> words) const;
 
     /// Throws Error{bad_file}: what is read, the path, and this.

@@ -12,6 +12,7 @@ Command add_studies(Arguments& root, Common& common) {
     group.commands = add_sweep_studies(app, common);
     group.commands.push_back(add_study_real(app, common));
     group.commands.push_back(add_study_rings(app, common));
+    group.commands.push_back(add_study_registration(app, common));
     group.commands.push_back(add_study_cost(app, common));
     group.commands.push_back(add_study_diagrams(app, common));
     group.commands.push_back(add_study_radiance(app, common));

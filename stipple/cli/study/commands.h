@@ -13,6 +13,7 @@ namespace study = tasks::study;
 std::vector<Command> add_sweep_studies(Arguments& group, Common& common);
 Command add_study_real(Arguments& group, Common& common);
 Command add_study_rings(Arguments& group, Common& common);
+Command add_study_registration(Arguments& group, Common& common);
 Command add_study_cost(Arguments& group, Common& common);
 Command add_study_diagrams(Arguments& group, Common& common);
 Command add_study_radiance(Arguments& group, Common& common);
