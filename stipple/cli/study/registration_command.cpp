@@ -1,4 +1,5 @@
 #include <cmath>
+#include <map>
 
 #include "stipple/cli/study/commands.h"
 #include "stipple/core/interrupt.h"

@@ -2,9 +2,9 @@
 // What a sensor saw from one place: how far the surface lies in each direction, and so where nothing is. Internal to
 // registration.
 //
-// Depth cameras give a scan in coordinates whose origin is the sensor. Whether that is so, the scan itself tells: all of
-// it lies in a cone, little hides behind something else, and surfaces turn their backs to the origin at far fewer places
-// than to places elsewhere around the scan.
+// Depth cameras give a scan in coordinates whose origin is the sensor. Whether that is so, the scan itself tells: all
+// of it lies in a cone, little hides behind something else, and surfaces turn their backs to the origin at far fewer
+// places than to places elsewhere around the scan.
 
 #include <optional>
 #include <vector>
@@ -37,7 +37,7 @@ private:
 
     Vector3 place_ = {};
     double voxel_ = 0;
-    int side_ = 0;  // cells along an edge of each of the six faces of a cube around the place
+    int side_ = 0;                // cells along an edge of each of the six faces of a cube around the place
     std::vector<float> nearest_;  // depth, infinite where nothing was seen
     std::vector<float> around_;   // the same, the least of the cell and its eight neighbours on the face; 0 where few
 };

@@ -1,6 +1,8 @@
 #pragma once
 // Registrations of pairs with known poses: how often they are right, and how far their verdicts can be believed.
 
+#include <array>
+#include <iterator>
 #include <span>
 
 #include "stipple/tasks/register.h"
