@@ -4,8 +4,8 @@
 #include <cmath>
 #include <optional>
 
-#include "stipple/geometry/registration/sensor_view.h"
 #include "stipple/geometry/rigid_transform.h"
+#include "stipple/geometry/sensor_view.h"
 #include "stipple/ops/point_index.h"
 
 namespace stipple::geometry {

@@ -1,4 +1,4 @@
-#include "stipple/geometry/registration/sensor_view.h"
+#include "stipple/geometry/sensor_view.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,5 @@
 #pragma once
-// What a sensor saw from one place: how far the surface lies in each direction, and so where nothing is. Internal to
-// registration.
+// What a sensor saw from one place: how far the surface lies in each direction, and so where nothing is.
 //
 // Depth cameras give a scan in coordinates whose origin is the sensor. Whether that is so, the scan itself tells: all
 // of it lies in a cone, little hides behind something else, and surfaces turn their backs to the origin at far fewer
