@@ -46,7 +46,7 @@ struct NearestRows {
     explicit NearestRows(int64_t rows)
         : distances_sq(static_cast<size_t>(rows), kNone), indices(static_cast<size_t>(rows), -1) {}
 
-    /// Of equals the lowest index.
+    /// Keeps the lower index of equals.
     void take_first(int64_t row, float distance_sq, int32_t index) {
         if (distance_sq > distances_sq[row] || (distance_sq == distances_sq[row] && index > indices[row])) return;
         distances_sq[row] = distance_sq;
