@@ -1,6 +1,6 @@
 #pragma once
 // Scans of known poses that no sensor made: what a depth camera sees of meshes and of furnished rooms, with its noise.
-// The constants of registration are chosen on these (bench/geometry/confidence_study.cpp), never on real scans.
+// The confidence of registration is fitted to these (bench/geometry/confidence_study.cpp) and to real scans.
 
 #include <string>
 #include <vector>
