@@ -61,7 +61,8 @@ bool are_distinct(const RigidTransform& a, const RigidTransform& b, const Vector
 /// bits for any number of threads. Throws Error{bad_argument} for options out of range and clouds that are not on the
 /// CPU. A second or so on two cores for scans of any size, beyond the thinning, which is O(n).
 GlobalResult register_globally(const PointCloud& source, const PointCloud& target, const GlobalOptions& options = {});
-/// With scans that were thinned to judge poses by before: judged_pair() with the voxel of the options, above 0.
+/// The same where the scans by which poses are judged have been made: judged_pair() with the judged_edge() of
+/// options.voxel, which is above 0.
 GlobalResult register_globally(const PointCloud& source, const PointCloud& target, const GlobalOptions& options,
                                const JudgedPair& judged);
 

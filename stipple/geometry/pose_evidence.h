@@ -10,15 +10,18 @@ namespace stipple::geometry {
 /// an edge), unless they are more than a fifth of all.
 ThinScan judged_scan(const PointCloud& cloud, double voxel, bool own_normals);
 
-/// Both scans of a pair as poses are judged by, and whether the sides of their normals are known: from the clouds' own,
-/// or from both sensors.
+/// Two scans as judged_scan() thins them. The sides of their normals are known where both clouds bring normals, or both
+/// sensors are known.
 struct JudgedPair {
     ThinScan source, target;
     bool is_sided = false;
 };
 
-/// By cells half as large as those of `voxel`, where the clouds are dense enough.
-JudgedPair judged_pair(const PointCloud& source, const PointCloud& target, double voxel);
+/// Thins both clouds to cells of one edge.
+JudgedPair judged_pair(const PointCloud& source, const PointCloud& target, double edge);
+/// The edge of the cells by which poses are judged that were found with cells of edge `voxel`: half of it, where the
+/// clouds are dense enough.
+double judged_edge(const PointCloud& source, const PointCloud& target, double voxel);
 
 /// support_of() where the sides of normals are known (`is_sided`); where they were guessed, a normal that points the
 /// other way agrees as well, since each connected part of a scan may have been turned its own way.
@@ -58,9 +61,9 @@ struct PoseEvidence {
 /// little, and so have surfaces that only cross or that slide on a patch.
 double pose_confidence(const PoseEvidence& evidence);
 
-/// What a wrong verdict costs, in looks at a result: to look at a doubtful one costs 1, to act on a wrong one that was
-/// called good 20, to lose a right one that was called failed 5. With a calibrated confidence the cheapest verdict is
-/// good from kGood, failed below kWritten, doubtful between.
+/// A look at a doubtful result is the unit of cost: acting on a wrong result that was called good costs 20 of them, and
+/// losing a right one that was called failed costs 5. With a calibrated confidence the cheapest verdict is then good
+/// from kGood, failed below kWritten, and doubtful between.
 inline constexpr double kCostOfActingOnWrong = 20, kCostOfLosingRight = 5;
 inline constexpr double kGood = 1 - 1 / kCostOfActingOnWrong, kWritten = 1 / kCostOfLosingRight;
 

@@ -38,7 +38,7 @@ struct RegistrationLimits {
     double max_across = 0.22;     // more is a doubt
 };
 
-/// What to say of steps that were used up, and of directions that the pairs leave open.
+/// These say that the steps were used up, and that the pairs leave directions open.
 std::string unconverged_text(const IcpResult& result);
 std::string undetermined_text(const IcpResult& result);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a sensor saw from one place: how far the surface lies in each direction, and so where nothing is.
+// A SensorView tells how far the surface lies in each direction from a sensor, and so where nothing is.
 //
 // Depth cameras give a scan in coordinates whose origin is the sensor. Whether that is so, the scan itself tells: all
 // of it lies in a cone, little hides behind something else, and surfaces turn their backs to the origin at far fewer
@@ -15,8 +15,8 @@ namespace stipple::geometry {
 
 class SensorView {
 public:
-    /// Of points and normals (any side) thinned to cells of edge `voxel`, seen from `place`; nothing where the points
-    /// do not look as if they were. O(n log n). CPU.
+    /// Takes points and normals (any side) thinned to cells of edge `voxel`, and gives nothing where they do not look
+    /// as if they were seen from `place`. O(n log n). CPU.
     static std::optional<SensorView> of(View<const float, 2> points, View<const float, 2> normals, const Vector3& place,
                                         double voxel);
 

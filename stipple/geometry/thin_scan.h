@@ -17,8 +17,8 @@ struct ThinScan {
     Vector3 origin = {};      // added to every point
     double voxel = 0;         // edge of the cells
     ops::PointIndex index;    // of the points
-    /// Of a scan that looks as if seen from the origin of its coordinates, unless it brings normals: these then point
-    /// to the sensor.
+    /// Known where the scan looks as if seen from the origin of its coordinates, and brings no normals: those that are
+    /// estimated then point to the sensor.
     std::optional<SensorView> sensor = {};
 
     int64_t size() const { return points.size(0); }

@@ -36,7 +36,7 @@ struct JudgedScans {
 
     JudgedScans(const PointCloud& from, const PointCloud& to, const geometry::GlobalOptions& options)
         : voxel(options.voxel > 0 ? options.voxel : geometry::common_voxel(from, to, options.most_points)) {
-        if (voxel > 0) pair = geometry::judged_pair(from, to, voxel);
+        if (voxel > 0) pair = geometry::judged_pair(from, to, geometry::judged_edge(from, to, voxel));
     }
 
     /// searched  what a search found; nothing where there was none
@@ -66,8 +66,8 @@ void judge(const RegisterOptions& options, Registration& registration) {
         verdict.state = geometry::RegistrationState::failed;
 }
 
-/// What the evidence says about a pose. It alone decides between good, doubtful and failed where there are pairs: how
-/// ICP's pairs lie is part of it.
+/// The evidence alone decides between good, doubtful and failed where there are pairs: how ICP's pairs lie is part of
+/// it.
 void judge_evidence(Registration& registration) {
     geometry::RegistrationVerdict& verdict = registration.verdict;
     const PoseTrust& trust = registration.trust;

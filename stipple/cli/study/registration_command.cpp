@@ -19,7 +19,7 @@ struct RegistrationArguments {
     study::PoseRules rules;
 };
 
-/// What other programs reach on a set, as their authors or those who compared them report it.
+/// Other programs reach this recall on a set, as their authors or those who compared them report.
 struct Published {
     const char *set, *method;
     double recall;

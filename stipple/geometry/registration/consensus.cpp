@@ -19,12 +19,14 @@ Vector3 minus(const Vector3& a, const Vector3& b) {
     return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
 }
 
-// Counting bits is one instruction where there is AVX2, a call of libgcc without.
+// Counting bits is one instruction where there is AVX2, and a call of libgcc where there is not.
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
-__attribute__((target_clones("avx2", "default")))
+#define STIPPLE_COUNTS_BITS __attribute__((target_clones("avx2", "default")))
+#else
+#define STIPPLE_COUNTS_BITS
 #endif
-int64_t
-common_bits(const uint64_t* a, const uint64_t* b, int64_t words) {
+
+STIPPLE_COUNTS_BITS int64_t common_bits(const uint64_t* a, const uint64_t* b, int64_t words) {
     int64_t count = 0;
     for (int64_t word = 0; word < words; ++word) count += std::popcount(a[word] & b[word]);
     return count;

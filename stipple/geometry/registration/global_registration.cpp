@@ -59,16 +59,9 @@ IcpTarget refining_target(const ThinScan& target, const std::vector<IcpLevel>& l
     return IcpTarget(cloud, options);
 }
 
-/// Two scans, and whether the sides of their normals are known. Where they were guessed, each connected part of a scan
-/// may have been turned its own way.
-struct ScanPair {
-    const ThinScan &source, &target;
-    bool is_sided;
-};
-
 /// Matches of the two scans' descriptors; where sides were guessed, with the source's normals as they are and turned
 /// round, best first.
-std::vector<MatchedPair> match_points(const ScanPair& scans, double radius, int64_t most) {
+std::vector<MatchedPair> match_points(const JudgedPair& scans, double radius, int64_t most) {
     const Array<float, 2> from = fpfh(scans.source.points.view(), scans.source.normals.view(), radius);
     const Array<float, 2> to = fpfh(scans.target.points.view(), scans.target.normals.view(), radius);
     struct SidedMatch {
@@ -97,7 +90,7 @@ std::vector<MatchedPair> match_points(const ScanPair& scans, double radius, int6
 }
 
 /// Poses that many matches agree on.
-void propose(const ScanPair& scans, double radius, const GlobalOptions& options, GlobalResult& result,
+void propose(const JudgedPair& scans, double radius, const GlobalOptions& options, GlobalResult& result,
              std::vector<MatchedPair>& pairs) {
     pairs = match_points(scans, radius, options.most_matches);
     result.matches = std::max(result.matches, static_cast<int64_t>(pairs.size()));
@@ -148,7 +141,7 @@ void keep_distinct(std::vector<GlobalPose>& poses, const Vector3& middle, double
 
 /// Adds the best pose after turns of the source about its principal axes: what a symmetric body looks the same after.
 /// Matches alone do not tell, where the very same points are matched.
-void propose_turns(const ScanPair& scans, const Vector3& middle, std::vector<GlobalPose>& poses) {
+void propose_turns(const JudgedPair& scans, const Vector3& middle, std::vector<GlobalPose>& poses) {
     const ThinScan& source = scans.source;
     if (poses.empty()) return;
     Matrix3 spread = {};
@@ -171,7 +164,7 @@ void propose_turns(const ScanPair& scans, const Vector3& middle, std::vector<Glo
 }
 
 /// Each pose by ICP on these scans, and judged by them: the refined pose where it is no worse.
-void refine(const ScanPair& scans, const std::vector<IcpLevel>& levels, std::vector<GlobalPose>& poses) {
+void refine(const JudgedPair& scans, const std::vector<IcpLevel>& levels, std::vector<GlobalPose>& poses) {
     const IcpTarget refining = refining_target(scans.target, levels);
     const PointCloud moving = cloud_of(scans.source);
     check_interrupted();
@@ -199,7 +192,7 @@ void keep_contenders(std::vector<GlobalPose>& poses, double share, size_t most) 
 
 /// How many of the matches each pose explains, and the most that a distinct proposal did.
 void count_matches(const std::vector<MatchedPair>& matches, const std::vector<GlobalPose>& proposed,
-                   const ScanPair& scans, const Vector3& middle, double radius, std::vector<GlobalPose>& poses) {
+                   const JudgedPair& scans, const Vector3& middle, double radius, std::vector<GlobalPose>& poses) {
     for (GlobalPose& pose : poses) {
         const RigidTransform local = between_origins(pose.transform, scans.source.origin, scans.target.origin);
         pose.evidence.inliers = static_cast<double>(explained_matches(matches, local, 1.5 * scans.target.voxel));
@@ -212,13 +205,13 @@ void count_matches(const std::vector<MatchedPair>& matches, const std::vector<Gl
 
 /// Refined and judged by finer cells, which tell surfaces that coincide from surfaces that nearly do: what is likeliest
 /// right comes first.
-void judge_contenders(const ScanPair& fine, double reach, std::vector<GlobalPose>& poses) {
+void judge_contenders(const JudgedPair& fine, double reach, std::vector<GlobalPose>& poses) {
     refine(fine, {{0, reach, 8}, {0, reach / 2, 8}}, poses);
     parallel_for(static_cast<int64_t>(poses.size()), 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             GlobalPose& pose = poses[i];
             const PoseEvidence counted = pose.evidence;
-            pose.evidence = evidence_of(fine.source, fine.target, pose.transform, fine.is_sided);
+            pose.evidence = evidence_of(fine, pose.transform);
             pose.evidence.inliers = counted.inliers;
             pose.evidence.rival = counted.rival;
             pose.evidence.matches = counted.matches;
@@ -259,7 +252,8 @@ GlobalResult register_globally(const PointCloud& source, const PointCloud& targe
     GlobalOptions sized = options;
     if (sized.voxel == 0) sized.voxel = common_voxel(source, target, options.most_points);
     if (sized.voxel == 0) return {};
-    return register_globally(source, target, sized, judged_pair(source, target, sized.voxel));
+    return register_globally(source, target, sized,
+                             judged_pair(source, target, judged_edge(source, target, sized.voxel)));
 }
 
 GlobalResult register_globally(const PointCloud& source, const PointCloud& target, const GlobalOptions& options,
@@ -268,14 +262,11 @@ GlobalResult register_globally(const PointCloud& source, const PointCloud& targe
     STIPPLE_REQUIRE(options.voxel > 0, "register_globally: scans that are judged by have a voxel");
     GlobalResult result;
     result.voxel = options.voxel;
-    const bool own_normals = has_normals(source) && has_normals(target);
-    const ThinScan from = judged_scan(source, result.voxel, own_normals),
-                   to = judged_scan(target, result.voxel, own_normals);
+    const JudgedPair scans = judged_pair(source, target, result.voxel);
+    const ThinScan &from = scans.source, &to = scans.target;
     result.source_points = from.size();
     result.target_points = to.size();
     if (from.size() < 3 || to.size() < 3) return result;
-    const bool is_sided = own_normals || (from.sensor && to.sensor);
-    const ScanPair scans{from, to, is_sided};
     // Descriptors of small balls tell more places apart, those of large ones are less troubled by borders and noise.
     std::vector<MatchedPair> matches;
     for (const double cells : options.feature_radii)
@@ -284,7 +275,7 @@ GlobalResult register_globally(const PointCloud& source, const PointCloud& targe
     for (const RigidTransform& start : options.starts) {
         GlobalPose given;
         given.transform = start;
-        given.support = judged_support(from, to, start, is_sided);
+        given.support = judged_support(from, to, start, scans.is_sided);
         result.poses.push_back(given);
     }
     const Vector3 middle = middle_of(from);
@@ -311,7 +302,7 @@ GlobalResult register_globally(const PointCloud& source, const PointCloud& targe
     constexpr double kContender = 0.4;
     keep_contenders(result.poses, kContender, 5);
     count_matches(matches, proposed, scans, middle, radius, result.poses);
-    judge_contenders({judged.source, judged.target, judged.is_sided}, 2 * result.voxel, result.poses);
+    judge_contenders(judged, 2 * result.voxel, result.poses);
     keep_distinct(result.poses, middle, radius, kMiddle);
     return result;
 }

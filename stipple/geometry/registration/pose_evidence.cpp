@@ -183,9 +183,12 @@ ThinScan judged_scan(const PointCloud& cloud, double voxel, bool own_normals) {
                      own_normals);
 }
 
-JudgedPair judged_pair(const PointCloud& source, const PointCloud& target, double voxel) {
+double judged_edge(const PointCloud& source, const PointCloud& target, double voxel) {
     const double spacing = std::max(median_spacing(source), median_spacing(target));
-    const double edge = std::max(voxel / 2, std::min(voxel, 1.5 * spacing));
+    return std::max(voxel / 2, std::min(voxel, 1.5 * spacing));
+}
+
+JudgedPair judged_pair(const PointCloud& source, const PointCloud& target, double edge) {
     const bool own_normals = has_normals(source) && has_normals(target);
     JudgedPair pair{judged_scan(source, edge, own_normals), judged_scan(target, edge, own_normals), own_normals};
     pair.is_sided |= pair.source.sensor && pair.target.sensor;
@@ -229,7 +232,7 @@ double pose_confidence(const PoseEvidence& evidence) {
     } else {
         for (size_t i = 0; i < std::size(common); ++i) logit += kAlone[i] * common[i];
     }
-    // Of two poses at most one is right; this limit is by reason, not by regression.
+    // At most one of two poses is right: this limit comes from reason, not from regression.
     return std::min(1 / (1 + std::exp(-logit)), 1 / (1 + other));
 }
 
