@@ -50,7 +50,7 @@ STIPPLE_HD Vec3<T> cross(Vec3<T> a, Vec3<T> b) {
 }
 
 template <class T>
-T length(Vec3<T> a) {
+STIPPLE_HD T length(Vec3<T> a) {
     return std::sqrt(dot(a, a));
 }
 /// Of unit length; the zero vector stays.

@@ -142,7 +142,7 @@ std::optional<Upsampled> upsample_sweep(Upsampler& upsampler, const PointCloud& 
     if (!options.finds_rings || options.denoises || !upsampler.maker().mover()) return std::nullopt;
     const std::optional<geometry::SweepRings> sweep = geometry::find_sweep_rings(cloud);
     if (!sweep) return std::nullopt;
-    const std::vector<float> spacings = local_spacings(cloud.positions.view(), ops::PointIndex(cloud.positions.view()));
+    const std::vector<float> spacings = local_spacings(CloudSearch(cloud.positions.view()));
     const std::optional<SweepPoints> points = points_of_sweep(cloud, *sweep, spacings, count - cloud.size(), options);
     if (!points) return std::nullopt;
     if (options.advance) options.advance(upsampling_work(upsampler, cloud, count));

@@ -14,6 +14,11 @@ namespace {
 
 constexpr float kGroundNoise = 0.005f;
 
+void keep_to_planes(View<const float, 2> inputs, View<float, 2> points) {
+    const CloudSearch search(inputs);
+    SweptPlanes(search).keep(points);
+}
+
 /// Lines half a metre apart, a point every `step` metres on them, on the plane z = 0.1 x with some noise.
 Array<float, 2> swept_ground(float step) {
     const int64_t lines = 12, each = 100;

@@ -11,6 +11,8 @@
 #include "stipple/core/rng.h"
 #include "stipple/ops/knn.h"
 #include "stipple/ops/poisson_disk.h"
+#include "stipple/tasks/upsample/cloud_search.h"
+#include "tests/support/devices.h"
 
 namespace stipple::tasks {
 namespace {
@@ -110,6 +112,36 @@ TEST(Relax, StaysFiniteWherePointsCoincide) {
     Array<float, 2> few({3, 3});
     std::fill_n(few.data(), 9, 0.0f);
     relax(few.view(), 3);
+}
+
+class UpsampleOnGpu : public test::OnDevice {};
+STIPPLE_ON_EVERY_GPU(UpsampleOnGpu);
+
+TEST_P(UpsampleOnGpu, RelaxesToTheSameBits) {
+    Array<float, 2> points = even_points(3000, 6000);
+    Array<float, 2> there = upload(points);
+    relax(points.view(), 2500);
+    relax(there.view(), 2500);
+    const Array<float, 2> back = test::download(there);
+    EXPECT_TRUE(std::equal(points.data(), points.data() + points.elements(), back.data()));
+}
+
+TEST_P(UpsampleOnGpu, SearchesAnswerTheSame) {
+    const Array<float, 2> points = sphere_points(5000, 3), places = sphere_points(700, 4);
+    const CloudSearch here(points.view()), there(points.view(), device());
+    const auto answers = [&](const CloudSearch& search) {
+        Array<int32_t, 2> near({700, 32});
+        Array<float, 2> squares({700, 32}), normals({5000, 3});
+        Array<float, 1> curvatures({5000});
+        search.knn(places.view(), near.view(), squares.view());
+        search.estimate_normals(normals.view(), curvatures.view(), 16);
+        std::vector<float> all(squares.data(), squares.data() + squares.elements());
+        all.insert(all.end(), near.data(), near.data() + near.elements());
+        all.insert(all.end(), normals.data(), normals.data() + normals.elements());
+        all.insert(all.end(), curvatures.data(), curvatures.data() + curvatures.elements());
+        return all;
+    };
+    EXPECT_EQ(answers(here), answers(there));
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ SupportGrade grade_at(const Support& support, float x, float y, float z) {
 
 TEST(UpsampleSupport, InsideButNotBeyondTheRim) {
     const PointCloud cloud = sheet(20, 0, 0);
-    const ops::PointIndex index(cloud.positions.view());
-    const Support support(cloud.positions.view(), index, {});
+    const CloudSearch index(cloud.positions.view());
+    const Support support(index, {});
     EXPECT_EQ(grade_at(support, 10, 10, 0), SupportGrade::between);
     EXPECT_EQ(grade_at(support, 10.25f, 10.4f, 0.05f), SupportGrade::between);
     EXPECT_EQ(grade_at(support, 0.6f, 10, 0), SupportGrade::between);
@@ -68,21 +68,21 @@ TEST(UpsampleSupport, InsideButNotBeyondTheRim) {
 
 TEST(UpsampleSupport, HolesWiderThanTwoSpacingsStayOpen) {
     const PointCloud narrow = sheet(21, 0, 0.8f), wide = sheet(20, 0, 3);  // of one point, and of 32
-    const ops::PointIndex of_narrow(narrow.positions.view()), of_wide(wide.positions.view());
+    const CloudSearch of_narrow(narrow.positions.view()), of_wide(wide.positions.view());
     EXPECT_EQ(narrow.size(), 440);
     EXPECT_EQ(wide.size(), 368);
-    EXPECT_EQ(grade_at(Support(narrow.positions.view(), of_narrow, {}), 10.6f, 10.6f, 0), SupportGrade::between);
-    EXPECT_EQ(grade_at(Support(wide.positions.view(), of_wide, {}), 10, 10, 0), SupportGrade::far);
+    EXPECT_EQ(grade_at(Support(of_narrow, {}), 10.6f, 10.6f, 0), SupportGrade::between);
+    EXPECT_EQ(grade_at(Support(of_wide, {}), 10, 10, 0), SupportGrade::far);
     UpsampleOptions filled;
     filled.holes = Holes::fill;
-    EXPECT_EQ(grade_at(Support(wide.positions.view(), of_wide, filled), 10, 10, 0), SupportGrade::between);
-    EXPECT_EQ(grade_at(Support(wide.positions.view(), of_wide, filled), -3, 10, 0), SupportGrade::between);
-    EXPECT_EQ(grade_at(Support(wide.positions.view(), of_wide, filled), -30, 10, 0), SupportGrade::far);
+    EXPECT_EQ(grade_at(Support(of_wide, filled), 10, 10, 0), SupportGrade::between);
+    EXPECT_EQ(grade_at(Support(of_wide, filled), -3, 10, 0), SupportGrade::between);
+    EXPECT_EQ(grade_at(Support(of_wide, filled), -30, 10, 0), SupportGrade::far);
     filled.hole_size = 4;
-    EXPECT_EQ(grade_at(Support(wide.positions.view(), of_wide, filled), 10, 10, 0), SupportGrade::far);
+    EXPECT_EQ(grade_at(Support(of_wide, filled), 10, 10, 0), SupportGrade::far);
     filled.hole_size = 8;
-    EXPECT_EQ(grade_at(Support(wide.positions.view(), of_wide, filled), 10, 10, 0), SupportGrade::between);
-    EXPECT_EQ(grade_at(Support(wide.positions.view(), of_wide, filled), -2, 10, 0), SupportGrade::beyond);
+    EXPECT_EQ(grade_at(Support(of_wide, filled), 10, 10, 0), SupportGrade::between);
+    EXPECT_EQ(grade_at(Support(of_wide, filled), -2, 10, 0), SupportGrade::beyond);
 }
 
 TEST(UpsampleSupport, WiresAndScatteredDensitiesAreSupported) {
@@ -92,8 +92,8 @@ TEST(UpsampleSupport, WiresAndScatteredDensitiesAreSupported) {
         wire.push_back({std::cos(angle), std::sin(angle), 0.3f * std::sin(3 * angle)});
     }
     const PointCloud cloud = cloud_of(wire);
-    const ops::PointIndex index(cloud.positions.view());
-    const Support support(cloud.positions.view(), index, {});
+    const CloudSearch index(cloud.positions.view());
+    const Support support(index, {});
     for (int i = 0; i < 100; ++i) {
         const auto &a = wire[static_cast<size_t>(i)], &b = wire[static_cast<size_t>((i + 1) % 100)];
         EXPECT_EQ(grade_at(support, 0.5f * (a[0] + b[0]), 0.5f * (a[1] + b[1]), 0.5f * (a[2] + b[2])),
@@ -102,8 +102,8 @@ TEST(UpsampleSupport, WiresAndScatteredDensitiesAreSupported) {
     }
     // Of points at random about one place in forty has none near it or all to one side.
     const PointCloud random = sheet(40, 3, 0);
-    const ops::PointIndex of_random(random.positions.view());
-    const Support among(random.positions.view(), of_random, {});
+    const CloudSearch of_random(random.positions.view());
+    const Support among(of_random, {});
     int supported = 0;
     for (int i = 0; i < 400; ++i)
         supported += grade_at(among, 10 + static_cast<float>(i % 20), 10 + static_cast<float>(i / 20), 0) ==

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "stipple/tasks/upsample/frame.h"
-#include "stipple/tasks/upsample/planes.h"
 #include "stipple/tasks/upsample/relax.h"
 
 namespace stipple::tasks {
@@ -22,16 +21,27 @@ std::vector<float> fixed_near(const ChosenTiles& of, size_t t, std::span<const i
         for (int64_t i = of.chosen[other].first; i < of.chosen[other].second; ++i) add(chosen.points.data() + 3 * i);
     }
     for (const int32_t i : inputs)
-        if (of.stays[static_cast<size_t>(i)]) add(of.cloud.data() + 3 * int64_t{i});
+        if (of.stays[static_cast<size_t>(i)]) add(of.cloud.cloud().data() + 3 * int64_t{i});
     return fixed;
+}
+
+/// relax() on a device, of points [n, 3] on the CPU.
+void relax_on(Device device, std::vector<float>& points, int64_t movable) {
+    const View<float, 2> here(points.data(), {static_cast<int64_t>(points.size() / 3), 3});
+    if (device.type == DeviceType::cpu) return relax(here, movable);
+    const auto bytes = [](int64_t rows) { return 3 * rows * static_cast<int64_t>(sizeof(float)); };
+    Array<float, 2> there({here.size(0), 3}, device);
+    copy_bytes(there.data(), device, here.data(), {}, bytes(here.size(0)));
+    relax(there.view(), movable);
+    copy_bytes(here.data(), {}, there.data(), device, bytes(movable));
 }
 
 }  // namespace
 
-void refine_tile(PointMover& mover, const Support& support, const ChosenTiles& of, size_t t, bool is_rough,
-                 Candidates& chosen) {
-    const float margin = patch_radius(of.index, of.cloud, of.tiles[t].points);
-    const std::vector<int32_t> inputs = points_near(of.cloud, of.tiles, t, margin);
+void refine_tile(PointMover& mover, const ChosenTiles& of, size_t t, bool is_rough, Candidates& chosen) {
+    const View<const float, 2> cloud = of.cloud.cloud();
+    const float margin = patch_radius(of.cloud.index(), cloud, of.tiles[t].points);
+    const std::vector<int32_t> inputs = points_near(cloud, of.tiles, t, margin);
     const auto [first, last] = of.chosen[t];
     const int64_t n = last - first;
     if (n == 0) return;
@@ -40,15 +50,15 @@ void refine_tile(PointMover& mover, const Support& support, const ChosenTiles& o
     queries.parents.assign(chosen.parents.begin() + first, chosen.parents.begin() + last);
     const std::vector<float> fixed = fixed_near(of, t, inputs, margin, chosen);
     queries.points.insert(queries.points.end(), fixed.begin(), fixed.end());
-    relax({queries.points.data(), {static_cast<int64_t>(queries.points.size() / 3), 3}}, n);
+    relax_on(of.cloud.device(), queries.points, n);
     queries.points.resize(static_cast<size_t>(3 * n));
 
     Candidates moved;
     moved.width = chosen.width;
-    mover.move({of.cloud, inputs}, queries, is_rough, moved);
+    mover.move({cloud, inputs}, queries, is_rough, moved);
     if (moved.size() != n) return;
-    keep_to_planes(rows_of(of.cloud, inputs).view(), {moved.points.data(), {n, 3}});
-    const std::vector<SupportGrade> grades = support.of({moved.points.data(), {n, 3}});
+    of.planes.keep({moved.points.data(), {n, 3}});
+    const std::vector<SupportGrade> grades = of.support.of({moved.points.data(), {n, 3}});
     for (int64_t i = 0; i < n; ++i) {
         if (grades[static_cast<size_t>(i)] != SupportGrade::between) continue;
         const int64_t to = first + i;

@@ -1,15 +1,13 @@
 #include "stipple/tasks/upsample/relax.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "stipple/core/array.h"
 #include "stipple/core/parallel.h"
-#include "stipple/core/vec3.h"
 #include "stipple/geometry/normals.h"
 #include "stipple/ops/knn.h"
-#include "stipple/tasks/upsample/frame.h"
+#include "stipple/tasks/upsample/relax_step.h"
 
 namespace stipple::tasks {
 namespace {
@@ -17,90 +15,71 @@ namespace {
 constexpr int kIterations = 8;
 constexpr int kSearchEvery = 4;           // iterations; neighbours hardly change in between
 constexpr int64_t kRelaxNeighbours = 19;  // the point itself and the first two rings of a honeycomb
-constexpr int64_t kRing = 6;              // neighbours whose mean distance is the local spacing
 constexpr int kSmoothings = 8;            // of the spacings; 0 and 24 were no better on held-out meshes
-constexpr float kReach = 2;               // of the repulsion, in spacings
-constexpr float kStep = 0.25f;            // in spacings, for the force of one neighbour at no distance
-constexpr float kFarthest = 0.5f;         // from where a point was at the start, in spacings
 constexpr int kNormalNeighbours = 13;
 constexpr int64_t kRelaxGrain = 512;
 
+template <class Body>
+void for_points(int64_t n, const Body& body) {
+    parallel_for(n, kRelaxGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) body(i);
+    });
+}
+
 /// Mean distance of each movable point to its nearest six, averaged again and again over its neighbours: what is denser
 /// than its surroundings then feels more pressure than they do, and spreads into them.
-std::vector<float> smooth_spacings(View<const float, 2> points, View<const int32_t, 2> near) {
+void smooth_spacings(View<const float, 2> points, View<const int32_t, 2> near, int rounds, View<float, 1> spacings) {
     const int64_t movable = near.size(0), k = near.size(1);
-    std::vector<float> spacings(static_cast<size_t>(movable)), next(spacings.size());
-    parallel_for(movable, kRelaxGrain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            float sum = 0;
-            int64_t found = 0;
-            for (int64_t j = 0; j < k && found < kRing; ++j) {
-                const int32_t other = near(i, j);
-                if (other < 0 || other == i) continue;
-                sum += length(row(points, i) - row(points, other));
-                ++found;
-            }
-            spacings[static_cast<size_t>(i)] = sum / static_cast<float>(std::max<int64_t>(1, found));
-        }
-    });
-    for (int round = 0; round < kSmoothings; ++round) {
-        parallel_for(movable, kRelaxGrain, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) {
-                float sum = 0;
-                int64_t found = 0;
-                for (int64_t j = 0; j < k; ++j) {
-                    const int32_t other = near(i, j);
-                    if (other < 0 || other >= movable) continue;
-                    sum += spacings[static_cast<size_t>(other)];
-                    ++found;
-                }
-                next[static_cast<size_t>(i)] =
-                    found > 0 ? sum / static_cast<float>(found) : spacings[static_cast<size_t>(i)];
-            }
+    for_points(movable, [&](int64_t i) { spacings(i) = ring_spacing(points.data(), i, near.data() + i * k, k); });
+    std::vector<float> before(static_cast<size_t>(movable));
+    for (int round = 0; round < rounds; ++round) {
+        std::copy_n(spacings.data(), movable, before.data());
+        for_points(movable, [&](int64_t i) {
+            spacings(i) = mean_spacing_around(before.data(), movable, i, near.data() + i * k, k);
         });
-        std::swap(spacings, next);
     }
-    return spacings;
+}
+
+void push(View<const float, 2> points, View<const float, 2> start, View<const float, 2> normals,
+          View<const float, 1> spacings, View<const int32_t, 2> near, View<float, 2> next) {
+    const int64_t k = near.size(1);
+    for_points(near.size(0), [&](int64_t i) {
+        const Vec3f to = pushed(points.data(), relax_row(start.data(), i), relax_row(normals.data(), i), spacings(i), i,
+                                near.data() + i * k, k);
+        for (int c = 0; c < 3; ++c) next(i, c) = to[c];
+    });
 }
 
 }  // namespace
 
 void relax(View<float, 2> points, int64_t movable) {
     const int64_t n = points.size(0), k = std::min(kRelaxNeighbours, n);
-    if (n <= kRing) return;
-    Array<float, 2> normals({n, 3}), start({movable, 3}), next({movable, 3});
+    if (n <= kRing || movable == 0) return;
+    const Device device = points.device();
+    const bool is_on_cpu = device.type == DeviceType::cpu;
+    Array<float, 2> normals({n, 3}, device), start({movable, 3}, device), next({movable, 3}, device);
+    Array<float, 1> spacings({movable}, device);
+    Array<int32_t, 2> near({movable, k}, device);
+    const auto copy = [&](const float* from, float* to) {
+        copy_bytes(to, device, from, device, 3 * movable * static_cast<int64_t>(sizeof(float)));
+    };
     geometry::estimate_normals(points, normals.view(), {}, kNormalNeighbours);
-    std::copy_n(points.data(), 3 * movable, start.data());
-    Array<int32_t, 2> near({movable, k});
-    std::vector<float> spacings(static_cast<size_t>(movable));
+    copy(points.data(), start.data());
     for (int iteration = 0; iteration < kIterations; ++iteration) {
         if (iteration % kSearchEvery == 0) {
-            ops::knn(ops::PointIndex(points), View<const float, 2>(points.data(), {movable, 3}), near.view(), {});
-            spacings = smooth_spacings(points, near.view());
+            ops::knn(ops::PointIndex(View<const float, 2>(points)), View<const float, 2>(points).slice(0, movable),
+                     near.view(), {});
+            if (is_on_cpu)
+                smooth_spacings(points, near.view(), kSmoothings, spacings.view());
+            else
+                STIPPLE_CUDA_CALL(cuda::smooth_spacings, points, near.view(), kSmoothings, spacings.view());
         }
-        parallel_for(movable, kRelaxGrain, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) {
-                const Vec3f own = row(points, i), normal = row(normals.view(), i);
-                const float spacing = spacings[static_cast<size_t>(i)], reach = kReach * spacing;
-                Vec3f push;
-                for (int64_t j = 0; j < k; ++j) {
-                    const int32_t other = near.data()[i * k + j];
-                    if (other < 0 || other == i) continue;
-                    const Vec3f offset = own - row(points, other);
-                    const float distance = length(offset);
-                    if (distance < reach && distance > 0) push = push + ((1 - distance / reach) / distance) * offset;
-                }
-                push = push - dot(push, normal) * normal;
-                const Vec3f from = row(start.view(), i);
-                Vec3f moved = own + kStep * spacing * push - from;
-                const float far = length(moved);
-                if (far > kFarthest * spacing) moved = (kFarthest * spacing / far) * moved;
-                const Vec3f to = from + moved;
-                float* at = next.data() + 3 * i;
-                at[0] = to.x, at[1] = to.y, at[2] = to.z;
-            }
-        });
-        std::copy_n(next.data(), 3 * movable, points.data());
+        if (is_on_cpu)
+            push(points, start.view(), normals.view(), spacings.view(), near.view(), next.view());
+        else
+            STIPPLE_CUDA_CALL(cuda::push, points, start.view(), normals.view(), spacings.view(), near.view(),
+                              next.view());
+        copy(next.data(), points.data());
     }
 }
 

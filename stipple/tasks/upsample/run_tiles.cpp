@@ -4,8 +4,9 @@
 #include <cmath>
 
 #include "stipple/core/interrupt.h"
+#include "stipple/core/number_text.h"
 #include "stipple/core/numeric.h"
-#include "stipple/ops/knn.h"
+#include "stipple/core/parallel.h"
 #include "stipple/tasks/upsample/choose.h"
 #include "stipple/tasks/upsample/refine.h"
 #include "stipple/tasks/upsample/support.h"
@@ -20,7 +21,7 @@ constexpr int64_t kCellPoints = 512;
 // Tiles have options.tile_points up to this ratio.
 constexpr double kTileRatio = 4;
 // Around a tile or cell, in shares of the radius of a patch: candidates of input points so near take part in the
-// elimination. Those of cells that are done fill the gaps that these have left at the common border.
+// elimination.
 constexpr float kBorder = 1.0f / 3;
 // Of the points that elimination leaves in a tile, this share is too many, and those farthest from the input go: as
 // published for PU-Flow, 24 of 8192. Not so where points are moved again, as those that fill gaps lie far from the
@@ -40,13 +41,13 @@ public:
         : maker_(maker),
           options_(options),
           cloud_(cloud),
-          index_(cloud),
+          search_(cloud, maker.runner() ? maker.runner()->device() : Device{}),
           ratio_(static_cast<double>(count) / static_cast<double>(cloud.size(0))),
           tiles_(cut_tiles(cloud, points_of_tile(options.tile_points, ratio_))),
           cell_of_(static_cast<size_t>(cloud.size(0))),
           stays_(cell_of_.size(), all_stay(maker, options) ? Stay::yes : Stay::unknown) {
         kept_.width = has_sources ? maker.sources() : 0;
-        if (maker.mover()) support_.emplace(cloud, index_, options);
+        if (maker.mover()) support_.emplace(search_, options), planes_.emplace(search_);
         // Shares of the cells: the count of all up to each one is rounded, so that the last makes it exact.
         int64_t points = 0, before = 0;
         for (const Tile& tile : tiles_) {
@@ -72,13 +73,8 @@ public:
             const std::vector<SupportGrade> grades = grades_of(made);
             find_inputs_that_stay(made);
             count_dropped(t, made, grades);
-            const int64_t first = kept_.size();
-            int64_t wanted = 0;
-            for (int32_t cell = first_cell_[t]; cell < first_cell_[t + 1]; ++cell) {
-                choose_in_cell(cell, made, grades);
-                wanted += wanted_of(cell);
-            }
-            drop_outliers(first_cell_[t], first, wanted);
+            const int64_t first = kept_.size(), wanted = choose_in_tile(t, made, grades);
+            drop_outliers(first, wanted);
             kept_of_tile_.emplace_back(first, kept_.size());
             advance(t, 0);
         }
@@ -86,7 +82,7 @@ public:
         for (int pass = 1; pass < passes(); ++pass)
             for (size_t t = 0; t < tiles_.size(); ++t) {
                 check_interrupted();
-                refine_tile(*maker_.mover(), *support_, {cloud_, index_, tiles_, kept_of_tile_, stays}, t,
+                refine_tile(*maker_.mover(), {search_, *support_, *planes_, tiles_, kept_of_tile_, stays}, t,
                             pass + 1 < passes(), kept_);
                 advance(t, pass);
             }
@@ -123,7 +119,7 @@ private:
     /// Of the points of a tile and those near its border.
     Candidates candidates_of(size_t t) {
         const Tile& tile = tiles_[t];
-        const float margin = patch_radius(index_, cloud_, tile.points);
+        const float margin = patch_radius(search_.index(), cloud_, tile.points);
         const std::vector<int32_t> points = points_near(cloud_, tiles_, t, margin),
                                    around = points_near(cloud_, tiles_, t, 2 * margin);
         std::vector<uint8_t> is_wanted(cell_of_.size(), 0);
@@ -176,22 +172,6 @@ private:
         return wanted;
     }
 
-    /// What the cells before have kept within `margin` of this one, [n, 3].
-    std::vector<float> kept_near(int32_t cell, float margin) const {
-        std::vector<float> near;
-        const Tile& box = cells_[static_cast<size_t>(cell)];
-        for (int32_t other = 0; other < cell; ++other) {
-            // New points may lie outside of the boxes, a patch away at most.
-            if (!are_near(box, cells_[static_cast<size_t>(other)], 2 * margin)) continue;
-            const auto [begin, end] = kept_of_cell_[static_cast<size_t>(other)];
-            for (int64_t i = begin; i < end; ++i) {
-                const float* point = kept_.points.data() + 3 * i;
-                if (is_within(box, point, margin)) near.insert(near.end(), point, point + 3);
-            }
-        }
-        return near;
-    }
-
     /// Candidates near a cell that are no worse than `least`; not those of input points that stay.
     std::vector<int32_t> candidates_near(const Tile& box, float border, const Candidates& made,
                                          const std::vector<SupportGrade>& grades, SupportGrade least) const {
@@ -205,90 +185,129 @@ private:
         return near;
     }
 
+    /// Chosen candidates of one cell, and how many more it lacks.
+    struct CellChoice {
+        std::vector<int32_t> chosen;
+        int64_t wanted = 0, lacking = 0;
+    };
+
+    /// Cells choose side by side, each in view of the candidates around it, which go as its own do: both sides of a
+    /// border come to the same picture of it, whatever the order. Adds to what is kept; returns how many are wanted.
+    int64_t choose_in_tile(size_t t, const Candidates& made, const std::vector<SupportGrade>& grades) {
+        const int32_t first = first_cell_[t];
+        std::vector<CellChoice> cells(static_cast<size_t>(first_cell_[t + 1] - first));
+        parallel_for(static_cast<int64_t>(cells.size()), 1, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i)
+                cells[static_cast<size_t>(i)] = choose_in_cell(first + static_cast<int32_t>(i), made, grades);
+        });
+        fill_lacking(cells, made);
+        int64_t wanted = 0;
+        for (const CellChoice& cell : cells) {
+            wanted += cell.wanted;
+            for (const int32_t i : cell.chosen) append(made, i, kept_);
+        }
+        return wanted;
+    }
+
+    /// Gives cells whose own candidates are too few, as networks may make some that are not finite, others that nobody
+    /// has chosen.
+    void fill_lacking(std::vector<CellChoice>& cells, const Candidates& made) const {
+        std::vector<uint8_t> is_chosen;
+        for (CellChoice& cell : cells) {
+            if (cell.lacking == 0) continue;
+            if (is_chosen.empty()) {
+                is_chosen.resize(static_cast<size_t>(made.size()));
+                for (const CellChoice& other : cells)
+                    for (const int32_t i : other.chosen) is_chosen[static_cast<size_t>(i)] = 1;
+                for (int64_t i = 0; i < made.inputs; ++i)
+                    is_chosen[static_cast<size_t>(i)] |= stays(made.parents[static_cast<size_t>(i)]);
+            }
+            for (int32_t i = 0; i < made.size() && cell.lacking > 0; ++i)
+                if (!is_chosen[static_cast<size_t>(i)]) {
+                    is_chosen[static_cast<size_t>(i)] = 1;
+                    cell.chosen.push_back(i);
+                    --cell.lacking;
+                }
+            STIPPLE_REQUIRE(cell.lacking == 0, "{} points are wanted where there are no places for them",
+                            grouped(cell.lacking));
+        }
+    }
+
     /// Those that the input supports. Where they are too few, as of points that are scattered, the others too: first
     /// those near an input, in the end all.
-    void choose_in_cell(int32_t cell, const Candidates& made, const std::vector<SupportGrade>& grades) {
+    CellChoice choose_in_cell(int32_t cell, const Candidates& made, const std::vector<SupportGrade>& grades) const {
         const Tile& box = cells_[static_cast<size_t>(cell)];
-        const float margin = patch_radius(index_, cloud_, box.points), border = kBorder * margin;
+        const float border = kBorder * patch_radius(search_.index(), cloud_, box.points);
         const auto is_own = [&](int32_t i) {
-            return cell_of_[static_cast<size_t>(made.parents[static_cast<size_t>(i)])] <= cell;
+            return cell_of_[static_cast<size_t>(made.parents[static_cast<size_t>(i)])] == cell;
         };
-        const int64_t wanted = wanted_of(cell);
+        CellChoice result;
+        result.wanted = wanted_of(cell);
         std::vector<int32_t> near;
         int64_t own = 0;
         for (const SupportGrade least : {SupportGrade::between, SupportGrade::beyond, SupportGrade::far}) {
             near = candidates_near(box, border, made, grades, least);
             own = std::count_if(near.begin(), near.end(), is_own);
-            if (own >= wanted) break;
+            if (own >= result.wanted) break;
         }
+        result.lacking = std::max<int64_t>(0, result.wanted - own);
 
         Choice choice;
         std::vector<int32_t> parents;  // input points that take part
         for (const int32_t i : near) {
             choice.points.insert(choice.points.end(), made.points.begin() + 3 * i, made.points.begin() + 3 * i + 3);
-            // A cell may be so small that its points' candidates belong to its neighbours.
-            choice.roles.push_back(is_own(i) || own < wanted ? ops::SampleRole::candidate : ops::SampleRole::border);
+            choice.roles.push_back(is_own(i) ? ops::SampleRole::candidate : ops::SampleRole::border);
             if (!made.uncertainties.empty()) choice.uncertainties.push_back(made.uncertainties[static_cast<size_t>(i)]);
             parents.push_back(made.parents[static_cast<size_t>(i)]);
         }
         parents.insert(parents.end(), box.points.begin(), box.points.end());
         std::sort(parents.begin(), parents.end());
         parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
-        choice.fixed = kept_near(cell, margin);
         for (const int32_t i : parents)
             if (stays(i)) choice.fixed.insert(choice.fixed.end(), input(i), input(i) + 3);
         choice.in_all = std::llround(ratio_ * static_cast<double>(parents.size()));
-        choice.wanted = wanted;
-        const int64_t places = own < wanted ? static_cast<int64_t>(near.size()) : own;
-        if (!maker_.mover() && places >= wanted)
+        choice.wanted = result.wanted - result.lacking;
+        if (!maker_.mover())
             choice.wanted +=
-                std::min(places - wanted, static_cast<int64_t>(std::ceil(kOutlierShare * static_cast<double>(wanted))));
-        const int64_t first = kept_.size();
-        for (const int32_t i : choose(choice)) append(made, near[static_cast<size_t>(i)], kept_);
-        kept_of_cell_.emplace_back(first, kept_.size());
+                std::min(own - choice.wanted,
+                         static_cast<int64_t>(std::ceil(kOutlierShare * static_cast<double>(result.wanted))));
+        for (const int32_t i : choose(choice)) result.chosen.push_back(near[static_cast<size_t>(i)]);
+        return result;
     }
 
-    /// Leaves `wanted` of the points kept from `first` on, those of the cells from `first_cell` on: without those that
-    /// lie farthest from the input.
-    void drop_outliers(int32_t first_cell, int64_t first, int64_t wanted) {
+    /// Leaves `wanted` of the points kept from `first` on: without those that lie farthest from the input.
+    void drop_outliers(int64_t first, int64_t wanted) {
         const int64_t n = kept_.size() - first;
         if (n == wanted) return;
         Array<float, 2> nearest_sq({n, 1});
         Array<int32_t, 2> nearest({n, 1});
-        ops::knn(index_, View<const float, 2>(kept_.points.data() + 3 * first, {n, 3}), nearest.view(),
-                 nearest_sq.view());
+        search_.knn(View<const float, 2>(kept_.points.data() + 3 * first, {n, 3}), nearest.view(), nearest_sq.view());
         std::vector<std::pair<float, int64_t>> far;
         for (int64_t i = 0; i < n; ++i) far.emplace_back(nearest_sq.data()[i], i);
         std::nth_element(far.begin(), far.begin() + wanted, far.end());
-        std::vector<uint8_t> is_left(static_cast<size_t>(n), 0);
-        for (int64_t i = 0; i < wanted; ++i) is_left[static_cast<size_t>(far[static_cast<size_t>(i)].second)] = 1;
+        far.resize(static_cast<size_t>(wanted));
+        std::sort(far.begin(), far.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
         Candidates all;
         all.width = kept_.width;
         for (int64_t i = 0; i < n; ++i) append(kept_, first + i, all);
         truncate(kept_, first);
-        for (size_t cell = static_cast<size_t>(first_cell); cell < kept_of_cell_.size(); ++cell) {
-            auto& [begin, end] = kept_of_cell_[cell];
-            const int64_t from = begin, to = end;
-            begin = kept_.size();
-            for (int64_t i = from; i < to; ++i)
-                if (is_left[static_cast<size_t>(i - first)]) append(all, i - first, kept_);
-            end = kept_.size();
-        }
+        for (const auto& [distance_sq, i] : far) append(all, i, kept_);
     }
 
     CandidateMaker& maker_;
     const UpsampleOptions& options_;
     View<const float, 2> cloud_;
-    ops::PointIndex index_;
-    std::optional<Support> support_;  // where points are moved
+    CloudSearch search_;
+    std::optional<Support> support_;     // where points are moved
+    std::optional<SweptPlanes> planes_;  // likewise
     double ratio_;
-    std::vector<Tile> tiles_, cells_;                                       // cells of a tile one after the other
-    std::vector<int32_t> first_cell_;                                       // of each tile, and their number
-    std::vector<int64_t> share_;                                            // of each cell, points of the output
-    std::vector<int32_t> cell_of_;                                          // of input points
-    std::vector<Stay> stays_;                                               // likewise
-    Candidates kept_;                                                       // of all cells so far
-    std::vector<std::pair<int64_t, int64_t>> kept_of_cell_, kept_of_tile_;  // from, to in kept_
+    std::vector<Tile> tiles_, cells_;                        // cells of a tile one after the other
+    std::vector<int32_t> first_cell_;                        // of each tile, and their number
+    std::vector<int64_t> share_;                             // of each cell, points of the output
+    std::vector<int32_t> cell_of_;                           // of input points
+    std::vector<Stay> stays_;                                // likewise
+    Candidates kept_;                                        // of all cells so far
+    std::vector<std::pair<int64_t, int64_t>> kept_of_tile_;  // from, to in kept_
     int64_t dropped_ = 0;
 };
 

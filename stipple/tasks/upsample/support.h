@@ -3,9 +3,8 @@
 
 #include <vector>
 
-#include "stipple/core/array.h"
-#include "stipple/ops/point_index.h"
 #include "stipple/tasks/upsample.h"
+#include "stipple/tasks/upsample/cloud_search.h"
 
 namespace stipple::tasks {
 
@@ -18,7 +17,7 @@ enum class SupportGrade : uint8_t {
 
 /// 1 / sqrt(density) at each point of a cloud [n], by its 16 nearest neighbours and averaged over those and theirs; 0
 /// where all of its neighbours coincide with it. O(n log n).
-std::vector<float> local_spacings(View<const float, 2> cloud, const ops::PointIndex& index);
+std::vector<float> local_spacings(const CloudSearch& cloud);
 
 /// Judges places by the input points around them. The unit is the local spacing of the nearest input.
 ///
@@ -30,10 +29,10 @@ std::vector<float> local_spacings(View<const float, 2> cloud, const ops::PointIn
 /// is supported, and nothing beyond.
 class Support {
 public:
-    /// `cloud` [n, 3] of finite points, on the CPU; cloud and index must outlive it. Holes as in `options`: where they
-    /// are filled, up to options.hole_size, and then inputs within that width count, or, without it, as far as five
-    /// local spacings from an input, on any side of it. O(n log n).
-    Support(View<const float, 2> cloud, const ops::PointIndex& index, const UpsampleOptions& options);
+    /// `cloud` must outlive it. Holes as in `options`: where they are filled, up to options.hole_size, and then inputs
+    /// within that width count, or, without it, as far as five local spacings from an input, on any side of it.
+    /// O(n log n).
+    Support(const CloudSearch& cloud, const UpsampleOptions& options);
 
     /// Grades each of m places [m, 3]; those that are not finite are far. The same for any number of threads. O(m log
     /// n).
@@ -42,8 +41,7 @@ public:
     const std::vector<float>& spacings() const { return spacings_; }
 
 private:
-    View<const float, 2> cloud_;
-    const ops::PointIndex& index_;
+    const CloudSearch& cloud_;
     bool is_any_hole_filled_ = false;
     float hole_size_ = 0, farthest_ = 0;
     std::vector<float> spacings_;
