@@ -23,7 +23,7 @@ constexpr double kRandomPacking = 0.547 * 4 / std::numbers::pi;
 // Times that the distance of a point's queries is halved, where there are too few of them, until it does not count.
 constexpr int kCloser = 8;
 constexpr uint64_t kSeed = 0x5155;
-constexpr int64_t kQueryGrain = 64;
+constexpr int64_t kQueryGrain = 256;
 
 /// Puts down queries that keep a distance from those of their parent and of its neighbours. Every point offers one
 /// place at a time, and all do so at once: what comes too near to a query is refused, and so is what comes too near to
