@@ -1,0 +1,433 @@
+#include "stipple/geometry/odometry.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "stipple/core/error.h"
+#include "stipple/core/parallel.h"
+#include "stipple/geometry/registration/small_linear.h"
+#include "stipple/geometry/registration/sweep_map.h"
+
+namespace stipple::geometry {
+namespace {
+
+constexpr double kMiddle = 0.5;        // of a sweep's time: what its pose is for
+static double kThin = getenv("KT")?atof(getenv("KT")):0.25;          // cells, in the map's, of the points that enter the map
+static double kThinner = getenv("KTT")?atof(getenv("KTT")):1.0;       // of those that ICP looks at
+constexpr double kFirstError = 2;      // cells: the guess's error before anything is known
+constexpr double kLeastMotion = 0.1;   // cells: errors of a guess below say that nothing moved
+static double kAlong = getenv("KA")?atof(getenv("KA")):0.02, kPoint=getenv("KP")?atof(getenv("KP")):0.05;        // weight of distances along a plane beside those across
+constexpr double kDone = 1e-4;         // cells: a step that moves points in range by less is the last
+constexpr int64_t kFewestPoints = 30;  // that ICP is tried with
+constexpr double kFewestPairs = 0.4;   // share of the points: with fewer the sweep lies elsewhere
+constexpr double kJump = 3;            // cells: farther from the guess no vehicle gets
+constexpr int kLost = 3;               // sweeps in a row
+
+/// A sweep's points in range, as they were measured, and when: 0 at its beginning, 1 at its end.
+struct Points {
+    std::vector<Vector3> places;
+    std::vector<double> moments;  // empty: not known
+};
+
+Points chosen(const Points& points, const std::vector<int32_t>& indices) {
+    Points some;
+    some.places.reserve(indices.size());
+    for (const int32_t i : indices) some.places.push_back(points.places[i]);
+    if (points.moments.empty()) return some;
+    some.moments.reserve(indices.size());
+    for (const int32_t i : indices) some.moments.push_back(points.moments[i]);
+    return some;
+}
+
+/// Where the sensor was at moments of a sweep, seen from its middle: a table, because the turn takes a sine for each.
+class MotionTable {
+public:
+    explicit MotionTable(const RigidTransform& motion) {
+        const std::array<double, 4> q = to_quaternion(motion);
+        const double half = std::atan2(std::hypot(q[1], q[2], q[3]), q[0]);
+        const Vector3 axis = {q[1], q[2], q[3]};
+        const bool turns = std::hypot(q[1], q[2], q[3]) > 0;
+        for (int k = 0; k <= kSteps; ++k) {
+            const double share = static_cast<double>(k) / kSteps - kMiddle;
+            RigidTransform& at = table_[k];
+            if (turns) at = rotation_about(axis, 2 * half * share);
+            // What is left of the way is seen from a frame that turns: a vehicle drives on a circle.
+            const Vector3 shift = turns ? on_circle(motion, axis, 2 * half, share) : scaled(motion.translation, share);
+            at.translation = shift;
+        }
+    }
+    /// The turn differs over a step so little that between two the straight line serves.
+    Vector3 operator()(const Vector3& place, double moment) const {
+        const double scaled = std::clamp(moment, 0.0, 1.0) * kSteps;
+        const int k = std::min(static_cast<int>(scaled), kSteps - 1);
+        const double share = scaled - k;
+        const Vector3 a = table_[k](place), b = table_[k + 1](place);
+        return {a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1]), a[2] + share * (b[2] - a[2])};
+    }
+
+private:
+    static constexpr int kSteps = 64;
+
+    static Vector3 scaled(const Vector3& v, double by) { return {by * v[0], by * v[1], by * v[2]}; }
+    static Vector3 cross(const Vector3& a, const Vector3& b) {
+        return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+    }
+    /// The translation after `share` of a screw motion: V(share angle) V(angle)^-1 t, where V is the left Jacobian of
+    /// the rotation.
+    static Vector3 on_circle(const RigidTransform& motion, const Vector3& axis, double angle, double share) {
+        const double length = std::hypot(axis[0], axis[1], axis[2]);
+        const Vector3 unit = scaled(axis, 1 / length);
+        const Vector3& t = motion.translation;
+        // V^-1 t = t - angle / 2 (u x t) + (1 - angle / 2 cot(angle / 2)) u x (u x t)
+        const Vector3 once = cross(unit, t), twice = cross(unit, once);
+        const double half = angle / 2, cot = half > 1e-6 ? half / std::tan(half) : 1 - half * half / 3;
+        Vector3 way;
+        for (int i = 0; i < 3; ++i) way[i] = t[i] - half * once[i] + (1 - cot) * twice[i];
+        // V(a) w share, with a = share angle
+        const double a = share * angle;
+        const double first = std::abs(a) > 1e-6 ? (1 - std::cos(a)) / a : a / 2;
+        const double second = std::abs(a) > 1e-6 ? 1 - std::sin(a) / a : a * a / 6;
+        const Vector3 along = cross(unit, way), back = cross(unit, along);
+        Vector3 shift;
+        for (int i = 0; i < 3; ++i) shift[i] = share * (way[i] + first * along[i] + second * back[i]);
+        return shift;
+    }
+
+    RigidTransform table_[kSteps + 1];
+};
+
+std::vector<Vector3> freed(const Points& points, const RigidTransform& motion) {
+    if (points.moments.empty()) return points.places;
+    const MotionTable table(motion);
+    std::vector<Vector3> places(points.places.size());
+    for (size_t i = 0; i < places.size(); ++i) places[i] = table(points.places[i], points.moments[i]);
+    return places;
+}
+
+/// Least and greatest of the finite times; equal where there is nothing to free the sweep of.
+std::pair<double, double> span_of(std::span<const double> times) {
+    double least = std::numeric_limits<double>::infinity(), greatest = -least;
+    for (const double time : times) {
+        if (!std::isfinite(time)) continue;
+        least = std::min(least, time);
+        greatest = std::max(greatest, time);
+    }
+    return {least, greatest};
+}
+
+void require_times(const PointCloud& sweep, std::span<const double> times) {
+    STIPPLE_REQUIRE(sweep.positions.device() == Device{}, "odometry: the sweep must be on the CPU");
+    STIPPLE_REQUIRE(sweep.size() == 0 || sweep.positions.size(1) == 3, "odometry: the sweep must be [n, 3]");
+    STIPPLE_REQUIRE(times.empty() || static_cast<int64_t>(times.size()) == sweep.size(),
+                    "odometry: {} times for {} points", times.size(), sweep.size());
+}
+
+Points points_in_range(const PointCloud& sweep, std::span<const double> times, double nearest, double farthest) {
+    const auto [begin, end] = span_of(times);
+    Points points;
+    points.places.reserve(static_cast<size_t>(sweep.size()));
+    const bool is_timed = begin < end;
+    for (int64_t i = 0; i < sweep.size(); ++i) {
+        const Vector3 place = {sweep.world(i, 0), sweep.world(i, 1), sweep.world(i, 2)};
+        const double range = std::hypot(place[0], place[1], place[2]);
+        if (!(range >= nearest && range <= farthest)) continue;
+        if (!times.empty() && !std::isfinite(times[i])) continue;
+        points.places.push_back(place);
+        if (is_timed) points.moments.push_back((times[i] - begin) / (end - begin));
+    }
+    return points;
+}
+
+/// The range that holds a share of the points; 0 without any but at the sensor itself.
+double range_of(const PointCloud& sweep, double share) {
+    std::vector<double> ranges;
+    for (int64_t i = 0; i < sweep.size(); ++i) {
+        const double range = std::hypot(sweep.world(i, 0), sweep.world(i, 1), sweep.world(i, 2));
+        if (std::isfinite(range) && range > 0) ranges.push_back(range);
+    }
+    if (ranges.empty()) return 0;
+    const auto k = static_cast<int64_t>(share * static_cast<double>(ranges.size() - 1));
+    std::nth_element(ranges.begin(), ranges.begin() + k, ranges.end());
+    return ranges[k];
+}
+
+/// The normal equations of a step and what they are made of.
+struct Sums {
+    Matrix6 matrix = {};  // upper triangle
+    Vector6 right = {};
+    double weight = 0, residual_sq = 0;
+    int64_t pairs = 0;
+
+    void add(const Sums& other) {
+        for (int i = 0; i < 6; ++i) {
+            for (int j = i; j < 6; ++j) matrix[i][j] += other.matrix[i][j];
+            right[i] += other.right[i];
+        }
+        weight += other.weight;
+        residual_sq += other.residual_sq;
+        pairs += other.pairs;
+    }
+    /// A pair whose residual along `way` is `residual`; `at` is from the center.
+    void add_row(const Vector3& at, const Vector3& way, double residual, double w) {
+        const double row[6] = {at[1] * way[2] - at[2] * way[1],
+                               at[2] * way[0] - at[0] * way[2],
+                               at[0] * way[1] - at[1] * way[0],
+                               way[0],
+                               way[1],
+                               way[2]};
+        for (int i = 0; i < 6; ++i) {
+            const double weighted = w * row[i];
+            for (int j = i; j < 6; ++j) matrix[i][j] += weighted * row[j];
+            right[i] += weighted * residual;
+        }
+    }
+};
+
+struct Fit {
+    RigidTransform pose;
+    int64_t pairs = 0;
+    double rmse = 0;
+    int iterations = 0;
+};
+
+/// The pairs of places under a pose. `scale` is where the kernel of Geman and McClure begins to doubt.
+Sums sums_of(const std::vector<Vector3>& places, const SweepMap& map, const RigidTransform& pose, double reach,
+             double scale) {
+    constexpr int64_t kChunk = 256;
+    const auto n = static_cast<int64_t>(places.size());
+    std::vector<Sums> sums(static_cast<size_t>((n + kChunk - 1) / kChunk));
+    parallel_for(n, kChunk, [&](int64_t begin, int64_t end) {
+        Sums sum;
+        for (int64_t i = begin; i < end; ++i) {
+            const Vector3 place = pose(places[i]);
+            const SweepMap::Nearest found = map.nearest(place, reach);
+            if (!found.is_found) continue;
+            ++sum.pairs;
+            const Vector3 at = {place[0] - pose.translation[0], place[1] - pose.translation[1],
+                                place[2] - pose.translation[2]};
+            const Vector3& n3 = found.normal;
+            double residual_sq = found.distance_sq, across = 0;
+            if (found.is_flat) {
+                across = found.gap[0] * n3[0] + found.gap[1] * n3[1] + found.gap[2] * n3[2];
+                residual_sq = across * across + kAlong * (found.distance_sq - across * across);
+            }
+            const double ratio = 1 + residual_sq / (scale * scale), weight = 1 / (ratio * ratio);
+            const double every_way = found.is_flat ? kAlong * weight : kPoint * weight;
+            sum.add_row(at, {1, 0, 0}, found.gap[0], every_way);
+            sum.add_row(at, {0, 1, 0}, found.gap[1], every_way);
+            sum.add_row(at, {0, 0, 1}, found.gap[2], every_way);
+            if (found.is_flat) sum.add_row(at, n3, across, weight - every_way);
+            sum.weight += weight;
+            sum.residual_sq += weight * residual_sq;
+        }
+        sums[begin / kChunk] = sum;
+    });
+    Sums total;
+    for (const Sums& sum : sums) total.add(sum);
+    return total;
+}
+
+Fit lay_on(const std::vector<Vector3>& places, const SweepMap& map, const RigidTransform& guess, double reach,
+           double scale, const OdometryOptions& options) {
+    Fit fit;
+    fit.pose = guess;
+    for (; fit.iterations < options.iterations; ++fit.iterations) {
+        Sums sums = sums_of(places, map, fit.pose, reach, scale);
+        fit.pairs = sums.pairs;
+        if (sums.weight > 0) fit.rmse = std::sqrt(sums.residual_sq / sums.weight);
+        if (sums.pairs < 6) break;
+        for (int i = 0; i < 6; ++i)
+            for (int j = 0; j < i; ++j) sums.matrix[i][j] = sums.matrix[j][i];
+        const Vector6 x = solve_least_motion(sums.matrix, sums.right, options.max_range / 4).x;
+        const double turn = std::hypot(x[0], x[1], x[2]), shift = std::hypot(x[3], x[4], x[5]);
+        RigidTransform step;
+        if (turn > 0) step = rotation_about({x[0], x[1], x[2]}, turn, fit.pose.translation);
+        for (int axis = 0; axis < 3; ++axis) step.translation[axis] += x[3 + axis];
+        fit.pose = step * fit.pose;
+        if (shift + turn * options.max_range < kDone * options.voxel) break;
+    }
+    // Products of thousands of rotations drift from being one.
+    fit.pose.rotation = nearest_orthogonal(fit.pose.rotation);
+    return fit;
+}
+
+/// The most that a motion moves a point in range.
+double size_of(const RigidTransform& motion, double range) {
+    const Vector3& t = motion.translation;
+    return std::hypot(t[0], t[1], t[2]) + 2 * range * std::sin(rotation_angle(motion) / 2);
+}
+
+}  // namespace
+
+const char* to_string(SweepTrouble trouble) {
+    switch (trouble) {
+        case SweepTrouble::none: break;
+        case SweepTrouble::few_points: return "few_points";
+        case SweepTrouble::few_pairs: return "few_pairs";
+        case SweepTrouble::jump: return "jump";
+    }
+    return "none";
+}
+
+struct Odometry::State {
+    OdometryOptions options;
+    std::optional<SweepMap> map;
+    RigidTransform pose, motion;
+    Points first;             // until the second tells how the sensor moved
+    int64_t sweeps = 0;       // that became part of the map
+    double errors_sq = 0;     // of guesses, and how many
+    int64_t guesses = 0;
+    Vector3 cleaned = {};     // where the map was last cut
+    int astray = 0;           // sweeps in a row
+
+    void choose_lengths(const PointCloud& sweep);
+    double guess_error() const;
+    void put(const std::vector<Vector3>& places, const RigidTransform& at);
+    Fit place(const Points& few, const RigidTransform& guess, SweepPose& found);
+};
+
+void Odometry::State::choose_lengths(const PointCloud& sweep) {
+    if (options.max_range == 0) {
+        options.max_range = 1.2 * range_of(sweep, 0.99);
+        if (options.max_range == 0)
+            throw Error(ErrorCode::bad_file, "the first sweep has no points from which a range could follow");
+        if (options.min_range == 0) options.min_range = options.max_range / 40;
+    }
+    if (options.voxel == 0) options.voxel = options.max_range / 100;
+    map.emplace(options.voxel);
+}
+
+double Odometry::State::guess_error() const {
+    return guesses > 0 ? std::sqrt(errors_sq / static_cast<double>(guesses)) : kFirstError * options.voxel;
+}
+
+void Odometry::State::put(const std::vector<Vector3>& places, const RigidTransform& at) {
+    std::vector<Vector3> moved(places.size());
+    for (size_t i = 0; i < places.size(); ++i) moved[i] = at(places[i]);
+    map->add(moved);
+    double away = 0;
+    for (int axis = 0; axis < 3; ++axis) away = std::max(away, std::abs(at.translation[axis] - cleaned[axis]));
+    // Not for every sweep: it looks at all cells.
+    if (away < options.max_range / 20) return;
+    cleaned = at.translation;
+    map->forget(at.translation, 1.1 * options.max_range);
+}
+
+/// ICP from the guess. Where there are times, once with the motion of the guess and once with the one that was found.
+Fit Odometry::State::place(const Points& few, const RigidTransform& guess, SweepPose& found) {
+    const double error = guess_error();
+    found.reach = 3 * error;
+    const RigidTransform back = inverse(pose);
+    Fit fit = lay_on(freed(few, back * guess), *map, guess, found.reach, error / 3, options);
+    found.iterations += fit.iterations;
+    if (few.moments.empty()) return fit;
+    fit = lay_on(freed(few, back * fit.pose), *map, fit.pose, found.reach, error / 3, options);
+    found.iterations += fit.iterations;
+    return fit;
+}
+
+Odometry::Odometry(const OdometryOptions& options) : state_(std::make_unique<State>()) {
+    for (const double length : {options.max_range, options.min_range, options.voxel})
+        STIPPLE_REQUIRE(length >= 0 && std::isfinite(length), "odometry: ranges and voxel must be from 0, got {}",
+                        length);
+    STIPPLE_REQUIRE(options.max_range == 0 || options.min_range < options.max_range,
+                    "odometry: min_range {} is not below max_range {}", options.min_range, options.max_range);
+    STIPPLE_REQUIRE(options.iterations >= 1, "odometry: iterations must be from 1, got {}", options.iterations);
+    state_->options = options;
+}
+
+Odometry::~Odometry() = default;
+Odometry::Odometry(Odometry&&) noexcept = default;
+Odometry& Odometry::operator=(Odometry&&) noexcept = default;
+
+SweepPose Odometry::add(const PointCloud& sweep, std::span<const double> times) {
+    State& s = *state_;
+    require_times(sweep, times);
+    if (!s.map) s.choose_lengths(sweep);
+    if (!s.options.deskew) times = {};
+    const Points all = points_in_range(sweep, times, s.options.min_range, s.options.max_range);
+    const Points some = chosen(all, first_of_cells(all.places, kThin * s.options.voxel));
+    const Points few = chosen(some, first_of_cells(some.places, kThinner * s.options.voxel));
+
+    SweepPose found;
+    found.points = static_cast<int64_t>(all.places.size());
+    found.used = static_cast<int64_t>(few.places.size());
+    if (s.sweeps == 0 && found.used >= kFewestPoints) {
+        s.put(some.places, {});
+        if (!some.moments.empty()) s.first = some;
+        s.sweeps = 1;
+        s.cleaned = {};
+        return found;
+    }
+    const RigidTransform guess = s.pose * s.motion;
+    if (found.used < kFewestPoints) {
+        found.trouble = SweepTrouble::few_points;
+    } else {
+        Fit fit = s.place(few, guess, found);
+        if (!s.first.places.empty()) {
+            // The first sweep was bent by a motion that only the second tells; twice, since it bent that too.
+            for (int turn = 0; turn < 2; ++turn) {
+                s.map.emplace(s.options.voxel);
+                s.put(freed(s.first, fit.pose), {});
+                fit = s.place(few, fit.pose, found);
+            }
+            s.first = {};
+        }
+        found.pairs = fit.pairs;
+        found.rmse = fit.rmse;
+        found.pose = fit.pose;
+        found.deviation = size_of(inverse(guess) * fit.pose, s.options.max_range);
+        if (static_cast<double>(fit.pairs) < kFewestPairs * static_cast<double>(found.used))
+            found.trouble = SweepTrouble::few_pairs;
+        else if (s.sweeps > 1 && found.deviation > kJump * s.options.voxel)
+            found.trouble = SweepTrouble::jump;
+    }
+    const bool has_pose = found.trouble == SweepTrouble::none || found.trouble == SweepTrouble::jump;
+    if (!has_pose) found.pose = guess;
+    found.motion = inverse(s.pose) * found.pose;
+    s.pose = found.pose;
+    s.motion = found.motion;
+    s.astray = has_pose ? 0 : s.astray + 1;
+    found.is_lost = s.astray >= kLost;
+    if (!has_pose) return found;
+    s.put(freed(some, found.motion), found.pose);
+    ++s.sweeps;
+    if (found.deviation > kLeastMotion * s.options.voxel) {
+        if (s.guesses == 0) {
+            const double first = kFirstError * s.options.voxel;
+            s.errors_sq = first * first;
+            s.guesses = 1;
+        }
+        s.errors_sq += found.deviation * found.deviation;
+        ++s.guesses;
+    }
+    return found;
+}
+
+const OdometryOptions& Odometry::options() const {
+    return state_->options;
+}
+
+int64_t Odometry::map_points() const {
+    return state_->map ? state_->map->points() : 0;
+}
+
+PointCloud deskewed(const PointCloud& sweep, std::span<const double> times, const RigidTransform& motion) {
+    require_times(sweep, times);
+    PointCloud straight = sweep.clone();
+    const auto [begin, end] = span_of(times);
+    if (!(begin < end)) return straight;
+    const MotionTable table(motion);
+    for (int64_t i = 0; i < sweep.size(); ++i) {
+        const double moment = std::isfinite(times[i]) ? (times[i] - begin) / (end - begin) : kMiddle;
+        const Vector3 place = table({sweep.world(i, 0), sweep.world(i, 1), sweep.world(i, 2)}, moment);
+        for (int axis = 0; axis < 3; ++axis)
+            straight.positions.data()[3 * i + axis] = static_cast<float>(place[axis] - sweep.origin[axis]);
+    }
+    return straight;
+}
+
+}  // namespace stipple::geometry
