@@ -53,8 +53,7 @@ void run(int64_t sweeps, int64_t seed, const std::string& folder) {
             write(sweep, fmt::format("{}/{:06}.pcd", folder, i));
             continue;
         }
-        const std::span<const double> times(sweep.attributes[0].as<double>().data(),
-                                            static_cast<size_t>(sweep.size()));
+        const std::span<const double> times(sweep.attributes[0].as<double>().data(), static_cast<size_t>(sweep.size()));
         const auto begin = std::chrono::steady_clock::now();
         const geometry::SweepPose found = timed.add(sweep, times);
         seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -76,12 +75,13 @@ void run(int64_t sweeps, int64_t seed, const std::string& folder) {
         return;
     }
     const tasks::Drift drift = tasks::pose_drift(poses, truth);
-    fmt::print("{} sweeps of {:.0f} points, {:.0f} m; voxel {:.3f}, last reach {:.3f}, least share of pairs {:.2f}, "
-               "{:.1f} steps, {} troubled; {} points in the map; end off by {:.3f} m, {:.3f} degrees; {} threads\n\n",
-               options.sweeps, points / options.sweeps, drift.path, timed.options().voxel, reach, least,
-               iterations / options.sweeps, troubled, timed.map_points(), drift.end_translation, drift.end_degrees,
-               threads());
-    fmt::print("| | segments, m | number | translation, % | degrees in 100 m | sweeps/s |\n|---|--:|--:|--:|--:|--:|\n");
+    fmt::print(
+        "{} sweeps of {:.0f} points, {:.0f} m; voxel {:.3f}, last reach {:.3f}, least share of pairs {:.2f}, "
+        "{:.1f} steps, {} troubled; {} points in the map; end off by {:.3f} m, {:.3f} degrees; {} threads\n\n",
+        options.sweeps, points / options.sweeps, drift.path, timed.options().voxel, reach, least,
+        iterations / options.sweeps, troubled, timed.map_points(), drift.end_translation, drift.end_degrees, threads());
+    fmt::print(
+        "| | segments, m | number | translation, % | degrees in 100 m | sweeps/s |\n|---|--:|--:|--:|--:|--:|\n");
     print("with times", drift, options.sweeps / seconds);
     print("without", tasks::pose_drift(bent, truth), 0);
 }

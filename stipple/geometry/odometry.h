@@ -29,9 +29,9 @@ struct OdometryOptions {
 /// What speaks against a pose.
 ///
 /// few_points  too few points in range: the pose is the guess
-/// few_pairs   too little of the sweep lies on the map: the pose is the guess
+/// elsewhere   too little of the sweep lies on the map: the pose is the guess
 /// jump        it lies well, but far from the guess: sweeps are missing, or the place repeats itself
-enum class SweepTrouble { none, few_points, few_pairs, jump };
+enum class SweepTrouble { none, few_points, elsewhere, jump };
 const char* to_string(SweepTrouble trouble);
 
 struct SweepPose {
@@ -40,6 +40,7 @@ struct SweepPose {
     int64_t points = 0;     // in range
     int64_t used = 0;       // of them, thinned, by ICP
     int64_t pairs = 0;      // of those, within reach of the map
+    int64_t close = 0;      // of those, that lie on it
     double reach = 0;       // greatest distance of a pair
     double rmse = 0;        // of the pairs that count fully or nearly: residuals weighted by the kernel
     double deviation = 0;   // of the pose from the guess: the most that a point in range can be moved

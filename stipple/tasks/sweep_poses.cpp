@@ -109,8 +109,7 @@ Drift pose_drift(std::span<const RigidTransform> poses, std::span<const RigidTra
     drift.path = along.back();
     if (poses.empty()) return drift;
     const auto off = [&](size_t a, size_t b) {
-        return geometry::inverse(geometry::inverse(poses[a]) * poses[b]) *
-               (geometry::inverse(truth[a]) * truth[b]);
+        return geometry::inverse(geometry::inverse(poses[a]) * poses[b]) * (geometry::inverse(truth[a]) * truth[b]);
     };
     const RigidTransform end = off(0, poses.size() - 1);
     drift.end_translation = distance(end.translation, {});

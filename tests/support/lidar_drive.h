@@ -17,13 +17,13 @@ namespace stipple::test {
 
 struct DriveOptions {
     int sweeps = 300;
-    int rings = 64, columns = 2000;           // of a sweep
-    double highest = 2, lowest = -24.8;       // degrees: as KITTI's scanner
-    double period = 0.1;                      // seconds of a sweep
-    double speed = 11, noise = 0.02;          // metres a second, of ranges in metres
-    double farthest = 100;                    // metres
-    double straight = 6, turn = 4;            // seconds between turns, and of a turn of 90 degrees
-    bool is_bent = true;                      // the car moves while the scanner turns
+    int rings = 64, columns = 2000;      // of a sweep
+    double highest = 2, lowest = -24.8;  // degrees: as KITTI's scanner
+    double period = 0.1;                 // seconds of a sweep
+    double speed = 11, noise = 0.02;     // metres a second, of ranges in metres
+    double farthest = 100;               // metres
+    double straight = 6, turn = 4;       // seconds between turns, and of a turn of 90 degrees
+    bool is_bent = true;                 // the car moves while the scanner turns
     uint64_t seed = 1;
 };
 
@@ -192,8 +192,8 @@ private:
                 near.push_back(&thing);
         }
         for (int ring = 0; ring < options_.rings; ++ring) {
-            const double up = (options_.highest + (options_.lowest - options_.highest) * ring / (options_.rings - 1)) *
-                              M_PI / 180;
+            const double up =
+                (options_.highest + (options_.lowest - options_.highest) * ring / (options_.rings - 1)) * M_PI / 180;
             const Vector3 way = {std::cos(up) * std::cos(azimuth), std::cos(up) * std::sin(azimuth), std::sin(up)};
             const double range = first_hit(pose.translation, pose.rotate(way), near);
             if (!(range < options_.farthest)) continue;
