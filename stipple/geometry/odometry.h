@@ -36,7 +36,7 @@ const char* to_string(SweepTrouble trouble);
 
 struct SweepPose {
     RigidTransform pose;    // of the middle of the sweep, to that of the first
-    RigidTransform motion;  // since the sweep before: what its points were freed of
+    RigidTransform motion;  // in the time of the sweep: what its points were freed of
     int64_t points = 0;     // in range
     int64_t used = 0;       // of them, thinned, by ICP
     int64_t pairs = 0;      // of those, within reach of the map
@@ -58,10 +58,12 @@ public:
     Odometry(Odometry&&) noexcept;
     Odometry& operator=(Odometry&&) noexcept;
 
-    /// The sweep in coordinates of the sensor. `times`: none, or one for each point, of any unit and origin: the least
-    /// is when the sweep began, the greatest when it ended, which is when the next one begins. Points with a coordinate
-    /// or a time that is not finite do not count. Throws Error{bad_argument} for another number of times and clouds
-    /// that are not on the CPU, and Error{bad_file} for a first sweep without points from which the range could follow.
+    /// The sweep in coordinates of the sensor. `times`: none, or one for each point, of any unit and origin; the least
+    /// is when the sweep began, the greatest when it ended. Where they go on from sweep to sweep, guesses know the time
+    /// between two, so that sweeps may be missing; where they begin anew each time, the next sweep begins when one
+    /// ends. Points with a coordinate or a time that is not finite do not count. Throws Error{bad_argument} for another
+    /// number of times and clouds that are not on the CPU, and Error{bad_file} for a first sweep without points from
+    /// which the range could follow.
     ///
     /// Everything scales with the sweeps, so that their unit does not matter. Memory is bounded by the range: at most
     /// 20 points in each cell within it. The same bits on any number of threads. O(points).

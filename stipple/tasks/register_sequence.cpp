@@ -1,5 +1,6 @@
 #include "stipple/tasks/register_sequence.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <unordered_set>
@@ -85,6 +86,11 @@ std::string reason_of(const SweepPose& found, const std::string& name) {
             return fmt::format("{}: off by {:.3g} from steady motion, sweeps may be missing", name, found.deviation);
     }
     return {};
+}
+
+/// Whether its pose is no more than the guess.
+bool is_guessed(const SweepPose& found) {
+    return found.trouble == SweepTrouble::few_points || found.trouble == SweepTrouble::elsewhere;
 }
 
 int64_t count_non_finite(const PointCloud& cloud) {
@@ -177,11 +183,19 @@ RegisteredSequence register_sequence(size_t sweeps, const SequenceOptions& optio
             put(0, geometry::deskewed(first, first_times, found.motion), result.sweeps[0].pose);
             first = {};
         }
-        if (found.trouble == SweepTrouble::few_points || found.trouble == SweepTrouble::elsewhere) continue;
+        if (is_guessed(found)) continue;
         if (is_bent) sweep = geometry::deskewed(sweep, times, found.motion);
         put(i, sweep, found.pose);
     }
     result.odometry = odometry.options();
+    const auto guessed = std::count_if(result.sweeps.begin(), result.sweeps.end(), is_guessed);
+    const auto others = static_cast<int64_t>(result.sweeps.size()) - 1;
+    if (2 * guessed > others && result.verdict.state != RegistrationState::failed) {
+        result.verdict.state = RegistrationState::failed;
+        result.verdict.reasons.insert(
+            result.verdict.reasons.begin(),
+            fmt::format("{} of {} sweeps have no pose of their own: they do not follow each other", guessed, others));
+    }
     return result;
 }
 

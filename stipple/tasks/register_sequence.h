@@ -39,7 +39,7 @@ struct RegisteredSequence {
     int64_t non_finite = 0;           // of these, which do not count
     std::vector<std::string> unread;  // sweeps that count as empty, and why
     /// good: every sweep has a pose of its own; doubtful: some are guesses, or lie far from where they should, a reason
-    /// for each; failed: the sensor was lost.
+    /// for each; failed: the sensor was lost, or most sweeps have no pose of their own.
     geometry::RegistrationVerdict verdict;
     std::vector<geometry::RigidTransform> poses() const;
 };

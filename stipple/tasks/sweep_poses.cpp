@@ -1,5 +1,6 @@
 #include "stipple/tasks/sweep_poses.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -117,10 +118,14 @@ Drift pose_drift(std::span<const RigidTransform> poses, std::span<const RigidTra
 
     drift.is_kitti = drift.path > 100;
     std::vector<double> lengths;
-    if (drift.is_kitti)
+    if (drift.is_kitti) {
         for (double length = 100; length <= 800 && length < drift.path; length += 100) lengths.push_back(length);
-    else if (drift.path > 0)
-        for (const double parts : {8.0, 4.0, 2.0}) lengths.push_back(drift.path / parts);
+    } else {
+        // Of fewer steps a segment would be far longer than its length says.
+        const double least = 4 * drift.path / static_cast<double>(std::max<size_t>(poses.size() - 1, 1));
+        for (const double parts : {8.0, 4.0, 2.0})
+            if (drift.path / parts >= least && drift.path > 0) lengths.push_back(drift.path / parts);
+    }
     const size_t step = poses.size() < 200 ? 1 : 10;
     for (const double length : lengths) {
         DriftRow row;
@@ -130,9 +135,10 @@ Drift pose_drift(std::span<const RigidTransform> poses, std::span<const RigidTra
             while (last < poses.size() && along[last] <= along[first] + length) ++last;
             if (last == poses.size()) break;
             const RigidTransform error = off(first, last);
+            const double way = drift.is_kitti ? length : along[last] - along[first];
             ++row.segments;
-            row.translation += distance(error.translation, {}) / length;
-            row.degrees += 100 * kDegrees * geometry::rotation_angle(error) / length;
+            row.translation += distance(error.translation, {}) / way;
+            row.degrees += 100 * kDegrees * geometry::rotation_angle(error) / way;
         }
         if (row.segments == 0) continue;
         drift.all.segments += row.segments;

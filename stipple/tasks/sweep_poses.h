@@ -32,18 +32,18 @@ struct DriftRow {
 };
 
 struct Drift {
-    double path = 0;  // its true length
-    bool is_kitti =
-        false;  // segments of 100, 200 ... 800: those that fit; else of an eighth, a quarter and half of path
+    double path = 0;        // its true length
+    bool is_kitti = false;  // segments of 100, 200 ... 800: those that fit
     std::vector<DriftRow> rows;
     DriftRow all;                                 // mean over all segments; its length is 0
     double end_translation = 0, end_degrees = 0;  // of the last pose, seen from the first
 };
 
 /// The protocol of KITTI: segments of some lengths from every tenth pose (from every one of fewer than 200), each
-/// judged by (P_a^-1 P_b)^-1 (T_a^-1 T_b), its translation over the length and its angle over the length. Paths that
-/// are shorter than 100, and such in other units, get lengths that fit. Throws Error{bad_argument} for another number
-/// of true poses. O(poses^2) at worst.
+/// judged by (P_a^-1 P_b)^-1 (T_a^-1 T_b), its translation over the length and its angle over the length. Paths up to
+/// 100 get segments of an eighth, a quarter and a half of their length, over the true length of each, and none where
+/// that is less than four steps: then only the end tells. Throws Error{bad_argument} for another number of true poses.
+/// O(lengths * poses).
 Drift pose_drift(std::span<const geometry::RigidTransform> poses, std::span<const geometry::RigidTransform> truth);
 
 }  // namespace stipple::tasks

@@ -113,8 +113,8 @@ TEST_F(CliRegisterSequence, WhatIsLostIsNotWritten) {
         std::filesystem::remove(folder / name_of(i));
         save_as(name_of(i), mesh);
     }
-    const std::vector<std::string> words = {"register", sweeps, "--sequence", "-o", folder / "poses.txt", "--map",
-                                            folder / "map.las"};
+    const std::vector<std::string> words = {"register",           sweeps,  "--sequence",      "-o",
+                                            folder / "poses.txt", "--map", folder / "map.las"};
     expect_error(stipple(words), 7, "three sweeps in a row have no pose");
     EXPECT_FALSE(std::filesystem::exists(folder / "poses.txt"));
     EXPECT_FALSE(std::filesystem::exists(folder / "map.las"));
@@ -155,7 +155,8 @@ TEST_F(CliRegisterSequence, PointsThatAreNotFiniteAreCountedAndLeftOut) {
     for (int64_t i = 0; i < 20; ++i) mesh.vertices.positions.data()[30 * i] = std::nanf("");
     std::filesystem::remove(folder / name_of(3));
     save_as(name_of(3), mesh);
-    const LaunchResult result = stipple({"register", sweeps, "--sequence", "--truth", truth, "--map", folder / "m.las"});
+    const LaunchResult result =
+        stipple({"register", sweeps, "--sequence", "--truth", truth, "--map", folder / "m.las"});
     expect_success(result);
     EXPECT_TRUE(contains(result.err, "20 of ")) << result.err;
     EXPECT_TRUE(contains(result.err, "points not finite, not registered")) << result.err;

@@ -106,8 +106,11 @@ private:
 
     /// x, y and heading in steps of a millisecond: straight on, a turn to the left, straight on, one to the right.
     void drive() {
-        const auto steps = static_cast<int64_t>(options_.sweeps * options_.period / kStep) + 3;
+        constexpr double kBeyond = 6;  // seconds: streets go on
+        const auto steps = static_cast<int64_t>((options_.sweeps * options_.period + kBeyond) / kStep);
         double x = 0, y = 0, heading = 0.3;
+        for (double away = 60; away > 0; away -= 0.01)
+            street_.push_back({-away * std::cos(heading), -away * std::sin(heading), heading});
         for (int64_t k = 0; k < steps; ++k) {
             way_.push_back({x, y, heading});
             const double time = static_cast<double>(k) * kStep, block = options_.straight + options_.turn;
@@ -123,12 +126,14 @@ private:
             x += kStep * speed * std::cos(heading);
             y += kStep * speed * std::sin(heading);
         }
+        street_.insert(street_.end(), way_.begin(), way_.end());
     }
 
     double clearance(double x, double y) const {
         double least_sq = std::numeric_limits<double>::infinity();
-        for (size_t k = 0; k < way_.size(); k += 100)
-            least_sq = std::min(least_sq, (way_[k][0] - x) * (way_[k][0] - x) + (way_[k][1] - y) * (way_[k][1] - y));
+        for (size_t k = 0; k < street_.size(); k += 100)
+            least_sq = std::min(least_sq,
+                                (street_[k][0] - x) * (street_[k][0] - x) + (street_[k][1] - y) * (street_[k][1] - y));
         return std::sqrt(least_sq);
     }
 
@@ -136,20 +141,21 @@ private:
     void build() {
         double length = 0, house = 0, car = 3, pole = 5;
         const auto place = [&](size_t k, double side, double ahead = 0) {
-            const double c = std::cos(way_[k][2]), s = std::sin(way_[k][2]);
-            return Vector3{way_[k][0] - side * s + ahead * c, way_[k][1] + side * c + ahead * s, 0};
+            const double c = std::cos(street_[k][2]), s = std::sin(street_[k][2]);
+            return Vector3{street_[k][0] - side * s + ahead * c, street_[k][1] + side * c + ahead * s, 0};
         };
-        for (size_t k = 1; k < way_.size(); ++k) {
-            length += std::hypot(way_[k][0] - way_[k - 1][0], way_[k][1] - way_[k - 1][1]);
+        for (size_t k = 1; k < street_.size(); ++k) {
+            length += std::hypot(street_[k][0] - street_[k - 1][0], street_[k][1] - street_[k - 1][1]);
             for (const double side : {1.0, -1.0}) {
                 if (length >= house) {
                     const Vector3 half = {4 + 5 * next(), 3 + 3 * next(), 2 + 5 * next()};
                     const Vector3 at = place(k, side * (8.5 + half[1] + 3 * next()), 10 * next());
-                    if (clearance(at[0], at[1]) > 1 + std::hypot(half[0], half[1]) - 2) add_box({at, half, way_[k][2]});
+                    if (clearance(at[0], at[1]) > 1 + std::hypot(half[0], half[1]) - 2)
+                        add_box({at, half, street_[k][2]});
                 }
                 if (length >= car && next() < 0.6) {
                     const Vector3 at = place(k, side * 4.2);
-                    if (clearance(at[0], at[1]) > 3.9) add_box({at, {2.2, 0.9, 0.75}, way_[k][2]});
+                    if (clearance(at[0], at[1]) > 3.9) add_box({at, {2.2, 0.9, 0.75}, street_[k][2]});
                 }
                 if (length >= pole) {
                     const Vector3 at = place(k, side * (6 + next()), 4 * next());
@@ -244,7 +250,7 @@ private:
     DriveOptions options_;
     Rng rng_;
     uint64_t drawn_ = 0;
-    std::vector<std::array<double, 3>> way_;
+    std::vector<std::array<double, 3>> way_, street_;  // the street begins before and ends behind
     std::vector<Thing> things_;
     std::vector<Box> boxes_;
     std::vector<Pole> poles_;

@@ -4,6 +4,7 @@
 
 #include "tests/geometry/registration/shapes.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/tasks/small_models.h"
 
 namespace stipple::tasks {
 namespace {
@@ -75,8 +76,7 @@ TEST(SweepPoses, DriftIsThatOfKitti) {
     EXPECT_NEAR(drift.end_translation, 10, 1e-9);
     EXPECT_NEAR(drift.all.degrees, 0, 1e-9);
     for (size_t i = 0; i < poses.size(); ++i)
-        poses[i].rotation =
-            geometry::rotation_about({0, 0, 1}, 0.01 * static_cast<double>(i) * M_PI / 180).rotation;
+        poses[i].rotation = geometry::rotation_about({0, 0, 1}, 0.01 * static_cast<double>(i) * M_PI / 180).rotation;
     drift = pose_drift(poses, truth);
     EXPECT_NEAR(drift.rows[0].degrees, 1.01, 1e-9);
     EXPECT_NEAR(drift.end_degrees, 5, 1e-9);
@@ -89,13 +89,16 @@ TEST(SweepPoses, ShortDrivesHaveSegmentsThatFit) {
     ASSERT_EQ(drift.rows.size(), 3u);
     EXPECT_EQ(drift.rows[0].length, 5);
     EXPECT_EQ(drift.rows[2].length, 20);
-    EXPECT_NEAR(drift.rows[2].translation, 0.01 * 21 / 20, 1e-9);
+    EXPECT_NEAR(drift.rows[2].translation, 0.01, 1e-9);
     EXPECT_NEAR(drift.end_translation, 0.4, 1e-9);
+    // Two sweeps have an end and no segments.
+    EXPECT_TRUE(pose_drift(straight(2, 1.1), straight(2)).rows.empty());
+    EXPECT_NEAR(pose_drift(straight(2, 1.1), straight(2)).end_translation, 0.1, 1e-12);
     // Standing still has no segments, and one pose no end.
     EXPECT_TRUE(pose_drift(straight(5, 0), straight(5, 0)).rows.empty());
     EXPECT_EQ(pose_drift(straight(1), straight(1)).end_translation, 0);
-    EXPECT_TRUE(test::contains(test::message_of([] { pose_drift(straight(3), straight(4)); }),
-                               "4 true poses for 3 sweeps"));
+    EXPECT_TRUE(
+        test::contains(test::message_of([] { pose_drift(straight(3), straight(4)); }), "4 true poses for 3 sweeps"));
 }
 
 }  // namespace

@@ -230,17 +230,20 @@ Result run_register_sequence(const RegisterOptions& options, const Common& commo
         for (RigidTransform& pose : poses) pose = camera * pose * geometry::inverse(camera);
     std::vector<std::pair<std::string, std::string>> lines;
     Table table = report(found, poses, entries, result, lines);
+    bool has_segments = false;
     if (!truth.empty()) {
         const tasks::Drift drift = tasks::pose_drift(poses, truth);
         result.fields["truth"] = drift_json(drift);
         table = table_of(drift);
-        lines.emplace_back("drift", fmt::format("{:.3f} %, {:.4f} degrees in 100; the end is off by {:.4g} and {:.3g} "
-                                                "degrees after {:.6g}",
-                                                100 * drift.all.translation, drift.all.degrees, drift.end_translation,
-                                                drift.end_degrees, drift.path));
+        const std::string mean = drift.rows.empty() ? "too few steps for segments"
+                                                    : fmt::format("{:.3f} %, {:.4f} degrees in 100",
+                                                                  100 * drift.all.translation, drift.all.degrees);
+        lines.emplace_back("drift", fmt::format("{}; the end is off by {:.4g} and {:.3g} degrees after {:.6g}", mean,
+                                                drift.end_translation, drift.end_degrees, drift.path));
+        has_segments = !drift.rows.empty();
     }
     result.text = !common.table.empty() ? format_table(table, common.table)
-                  : truth.empty()       ? format_pairs(lines, 0)
+                  : !has_segments       ? format_pairs(lines, 0)
                                         : format_pairs(lines, 0) + format_table(table, "");
     result.fields["outputs"] = Json::array();
     if (!options.output.path.empty())

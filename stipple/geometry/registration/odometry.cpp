@@ -21,6 +21,7 @@ constexpr double kThinner = 1;        // between those that ICP looks at
 constexpr double kFirstError = 2;     // of the guess, before anything is known
 constexpr double kLaterError = 1;     // at most, when ICP has been there once
 constexpr double kLeastMotion = 0.1;  // a guess that was better says nothing: the sensor stood still
+constexpr double kFirstStride = 1.5;  // between starts for the second sweep
 constexpr double kDone = 1e-4;        // a step that moves points in range by less is the last
 constexpr double kClose = 0.15;       // from the map: a point lies on it
 constexpr double kJump = 3;           // farther from the guess no vehicle gets
@@ -30,7 +31,8 @@ constexpr double kJump = 3;           // farther from the guess no vehicle gets
 // drift of a simulated drive stays between 0.02 and 0.04 %.
 constexpr double kPoint = 0.05, kAlong = 0.02;
 
-constexpr int64_t kFewestPoints = 30;  // that ICP is tried with
+constexpr int kFirstStarts = 3, kFirstSteps = 15;  // starts each way, and steps of ICP from each
+constexpr int64_t kFewestPoints = 30;              // that ICP is tried with
 // Share of them that must lie on the map. Street, car park and simulated drive: 0.34 to 0.77; other places: to 0.18.
 constexpr double kFewestClose = 0.25;
 constexpr int kLost = 3;  // sweeps in a row
@@ -51,24 +53,44 @@ Points chosen(const Points& points, const std::vector<int32_t>& indices) {
     return some;
 }
 
-/// Where the sensor was at moments of a sweep, seen from its middle: a table, because the turn takes a sine for each.
+Vector3 cross(const Vector3& a, const Vector3& b) {
+    return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+
+/// A share of a motion whose turn and way grow evenly, as a vehicle's on a circle: R^share, V(share a) V(a)^-1 t share,
+/// where V is the left Jacobian of the rotation by a. Shares may be negative and above 1.
+RigidTransform share_of(const RigidTransform& motion, double share) {
+    const std::array<double, 4> q = to_quaternion(motion);
+    const double sine = std::hypot(q[1], q[2], q[3]), angle = 2 * std::atan2(sine, q[0]);
+    const Vector3& t = motion.translation;
+    RigidTransform part;
+    if (sine == 0) {
+        for (int i = 0; i < 3; ++i) part.translation[i] = share * t[i];
+        return part;
+    }
+    const Vector3 axis = {q[1] / sine, q[2] / sine, q[3] / sine};
+    part = rotation_about(axis, share * angle);
+    // V^-1 t = t - a/2 (u x t) + (1 - a/2 cot(a/2)) u x (u x t)
+    const Vector3 once = cross(axis, t), twice = cross(axis, once);
+    const double half = angle / 2, cot = half > 1e-6 ? half / std::tan(half) : 1 - half * half / 3;
+    Vector3 way;
+    for (int i = 0; i < 3; ++i) way[i] = t[i] - half * once[i] + (1 - cot) * twice[i];
+    // V(b) w = w + (1 - cos b)/b (u x w) + (1 - sin b / b) u x (u x w)
+    const double b = share * angle;
+    const double first = std::abs(b) > 1e-6 ? (1 - std::cos(b)) / b : b / 2;
+    const double second = std::abs(b) > 1e-6 ? 1 - std::sin(b) / b : b * b / 6;
+    const Vector3 along = cross(axis, way), back = cross(axis, along);
+    for (int i = 0; i < 3; ++i) part.translation[i] = share * (way[i] + first * along[i] + second * back[i]);
+    return part;
+}
+
+/// Where the sensor was at moments of a sweep, seen from its middle: a table, because turns take a sine for each.
 class MotionTable {
 public:
     explicit MotionTable(const RigidTransform& motion) {
-        const std::array<double, 4> q = to_quaternion(motion);
-        const double half = std::atan2(std::hypot(q[1], q[2], q[3]), q[0]);
-        const Vector3 axis = {q[1], q[2], q[3]};
-        const bool turns = std::hypot(q[1], q[2], q[3]) > 0;
-        for (int k = 0; k <= kSteps; ++k) {
-            const double share = static_cast<double>(k) / kSteps - kMiddle;
-            RigidTransform& at = table_[k];
-            if (turns) at = rotation_about(axis, 2 * half * share);
-            // What is left of the way is seen from a frame that turns: a vehicle drives on a circle.
-            const Vector3 shift = turns ? on_circle(motion, axis, 2 * half, share) : scaled(motion.translation, share);
-            at.translation = shift;
-        }
+        for (int k = 0; k <= kSteps; ++k) table_[k] = share_of(motion, static_cast<double>(k) / kSteps - kMiddle);
     }
-    /// The turn differs over a step so little that between two the straight line serves.
+    /// Turns differ so little over a step that between two the straight line serves.
     Vector3 operator()(const Vector3& place, double moment) const {
         const double scaled = std::clamp(moment, 0.0, 1.0) * kSteps;
         const int k = std::min(static_cast<int>(scaled), kSteps - 1);
@@ -79,32 +101,6 @@ public:
 
 private:
     static constexpr int kSteps = 64;
-
-    static Vector3 scaled(const Vector3& v, double by) { return {by * v[0], by * v[1], by * v[2]}; }
-    static Vector3 cross(const Vector3& a, const Vector3& b) {
-        return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
-    }
-    /// The translation after `share` of a screw motion: V(share angle) V(angle)^-1 t, where V is the left Jacobian of
-    /// the rotation.
-    static Vector3 on_circle(const RigidTransform& motion, const Vector3& axis, double angle, double share) {
-        const double length = std::hypot(axis[0], axis[1], axis[2]);
-        const Vector3 unit = scaled(axis, 1 / length);
-        const Vector3& t = motion.translation;
-        // V^-1 t = t - angle / 2 (u x t) + (1 - angle / 2 cot(angle / 2)) u x (u x t)
-        const Vector3 once = cross(unit, t), twice = cross(unit, once);
-        const double half = angle / 2, cot = half > 1e-6 ? half / std::tan(half) : 1 - half * half / 3;
-        Vector3 way;
-        for (int i = 0; i < 3; ++i) way[i] = t[i] - half * once[i] + (1 - cot) * twice[i];
-        // V(a) w share, with a = share angle
-        const double a = share * angle;
-        const double first = std::abs(a) > 1e-6 ? (1 - std::cos(a)) / a : a / 2;
-        const double second = std::abs(a) > 1e-6 ? 1 - std::sin(a) / a : a * a / 6;
-        const Vector3 along = cross(unit, way), back = cross(unit, along);
-        Vector3 shift;
-        for (int i = 0; i < 3; ++i) shift[i] = share * (way[i] + first * along[i] + second * back[i]);
-        return shift;
-    }
-
     RigidTransform table_[kSteps + 1];
 };
 
@@ -168,7 +164,7 @@ struct Sums {
     Matrix6 matrix = {};  // upper triangle
     Vector6 right = {};
     double weight = 0, residual_sq = 0;
-    int64_t pairs = 0, close = 0;
+    int64_t pairs = 0, close = 0, flat = 0, flat_close = 0;
 
     void add(const Sums& other) {
         for (int i = 0; i < 6; ++i) {
@@ -179,6 +175,8 @@ struct Sums {
         residual_sq += other.residual_sq;
         pairs += other.pairs;
         close += other.close;
+        flat += other.flat;
+        flat_close += other.flat_close;
     }
     /// A pair whose residual along `way` is `residual`; `at` is from the center.
     void add_row(const Vector3& at, const Vector3& way, double residual, double w) {
@@ -198,9 +196,16 @@ struct Sums {
 
 struct Fit {
     RigidTransform pose;
-    int64_t pairs = 0, close = 0;
+    int64_t pairs = 0, close = 0, flat = 0, flat_close = 0;
     double rmse = 0;
     int iterations = 0;
+
+    /// Pairs that lie on their planes, and the share they are: of poses the true one has most. Other points would tell
+    /// of rings.
+    double agreement() const {
+        return flat > 0 ? static_cast<double>(flat_close) * static_cast<double>(flat_close) / static_cast<double>(flat)
+                        : 0;
+    }
 };
 
 /// The pairs of places under a pose. `scale` is where the kernel of Geman and McClure begins to doubt.
@@ -225,6 +230,8 @@ Sums sums_of(const std::vector<Vector3>& places, const SweepMap& map, const Rigi
                 residual_sq = across * across + kAlong * (found.distance_sq - across * across);
             }
             sum.close += residual_sq < close * close;
+            sum.flat += found.is_flat;
+            sum.flat_close += found.is_flat && across * across < close * close;
             const double ratio = 1 + residual_sq / (scale * scale), weight = 1 / (ratio * ratio);
             const double every_way = found.is_flat ? kAlong * weight : kPoint * weight;
             sum.add_row(at, {1, 0, 0}, found.gap[0], every_way);
@@ -249,6 +256,8 @@ Fit lay_on(const std::vector<Vector3>& places, const SweepMap& map, const RigidT
         Sums sums = sums_of(places, map, fit.pose, reach, scale, kClose * options.voxel);
         fit.pairs = sums.pairs;
         fit.close = sums.close;
+        fit.flat = sums.flat;
+        fit.flat_close = sums.flat_close;
         if (sums.weight > 0) fit.rmse = std::sqrt(sums.residual_sq / sums.weight);
         if (sums.pairs < 6) break;
         for (int i = 0; i < 6; ++i)
@@ -284,13 +293,43 @@ const char* to_string(SweepTrouble trouble) {
     return "none";
 }
 
+/// When sweeps began, where their times are those of one clock.
+class Clock {
+public:
+    /// Before a sweep is registered. Times that begin anew with each sweep say nothing of the time between two.
+    void tell(std::span<const double> times) {
+        const auto [begin, end] = span_of(times);
+        const double duration = end - begin, interval = begin - begin_;
+        guess_ = lasts_ = 1;
+        if (duration > 0 && has_begun_ && interval > duration / 2) {
+            if (interval_ > 0) guess_ = std::clamp(interval / interval_, 0.02, 50.0);
+            lasts_ = std::min(duration / interval, 1.0);
+            interval_ = interval;
+        } else {
+            interval_ = 0;
+        }
+        has_begun_ = duration > 0;
+        begin_ = begin;
+    }
+    /// The time since the sweep before, beside that between the two before it.
+    double guess() const { return guess_; }
+    /// The time of the sweep beside that since the one before.
+    double lasts() const { return lasts_; }
+
+private:
+    bool has_begun_ = false;
+    double begin_ = 0, interval_ = 0;
+    double guess_ = 1, lasts_ = 1;
+};
+
 struct Odometry::State {
     OdometryOptions options;
     std::optional<SweepMap> map;
-    RigidTransform pose, motion;
-    Points first;          // until the second tells how the sensor moved
-    int64_t sweeps = 0;    // that became part of the map
-    double errors_sq = 0;  // of guesses, and how many
+    Clock clock;
+    RigidTransform pose, motion;  // the motion between the last two poses
+    Points first;                 // until the second tells how the sensor moved
+    int64_t sweeps = 0;           // that became part of the map
+    double errors_sq = 0;         // of guesses, and how many
     int64_t guesses = 0;
     Vector3 cleaned = {};  // where the map was last cut
     int astray = 0;        // sweeps in a row
@@ -298,6 +337,7 @@ struct Odometry::State {
     void choose_lengths(const PointCloud& sweep);
     double guess_error() const;
     void put(const std::vector<Vector3>& places, const RigidTransform& at);
+    RigidTransform first_guess(const Points& few) const;
     Fit place(const Points& few, const RigidTransform& guess, SweepPose& found);
 };
 
@@ -328,15 +368,40 @@ void Odometry::State::put(const std::vector<Vector3>& places, const RigidTransfo
     map->forget(at.translation, 1.1 * options.max_range);
 }
 
+/// The second sweep's, of which no motion tells: rings on the ground move with the sensor and fit best where they do
+/// not move at all, so ICP starts from many places, and the one counts where the planes agree best. Both
+/// sweeps are still bent by the motion, and alike.
+RigidTransform Odometry::State::first_guess(const Points& few) const {
+    OdometryOptions quick = options;
+    quick.iterations = std::min(options.iterations, kFirstSteps);
+    Fit best;
+    const auto look = [&](const Vector3& way) {
+        RigidTransform start;
+        start.translation = way;
+        const Fit fit = lay_on(few.places, *map, start, 3 * options.voxel, options.voxel / 3, quick);
+        if (fit.agreement() > best.agreement()) best = fit;
+    };
+    look({});
+    for (int step = 1; step <= kFirstStarts; ++step)
+        for (int axis = 0; axis < 3; ++axis)
+            for (const double side : {1.0, -1.0}) {
+                Vector3 way = {};
+                way[axis] = side * step * kFirstStride * options.voxel;
+                look(way);
+            }
+    return best.pose;
+}
+
 /// ICP from the guess. Where there are times, once with the motion of the guess and once with the one that was found.
 Fit Odometry::State::place(const Points& few, const RigidTransform& guess, SweepPose& found) {
     const double error = guess_error(), later = std::min(error, kLaterError * options.voxel);
     found.reach = 3 * error;
     const RigidTransform back = inverse(pose);
-    Fit fit = lay_on(freed(few, back * guess), *map, guess, found.reach, error / 3, options);
+    const auto straight = [&](const RigidTransform& at) { return freed(few, share_of(back * at, clock.lasts())); };
+    Fit fit = lay_on(straight(guess), *map, guess, found.reach, error / 3, options);
     found.iterations += fit.iterations;
     if (few.moments.empty() && later == error) return fit;
-    fit = lay_on(freed(few, back * fit.pose), *map, fit.pose, 3 * later, later / 3, options);
+    fit = lay_on(straight(fit.pose), *map, fit.pose, 3 * later, later / 3, options);
     found.iterations += fit.iterations;
     return fit;
 }
@@ -360,6 +425,7 @@ SweepPose Odometry::add(const PointCloud& sweep, std::span<const double> times) 
     require_times(sweep, times);
     if (!s.map) s.choose_lengths(sweep);
     if (!s.options.deskew) times = {};
+    s.clock.tell(times);
     const Points all = points_in_range(sweep, times, s.options.min_range, s.options.max_range);
     const Points some = chosen(all, first_of_cells(all.places, kThin * s.options.voxel));
     const Points few = chosen(some, first_of_cells(some.places, kThinner * s.options.voxel));
@@ -374,16 +440,17 @@ SweepPose Odometry::add(const PointCloud& sweep, std::span<const double> times) 
         s.cleaned = {};
         return found;
     }
-    const RigidTransform guess = s.pose * s.motion;
+    RigidTransform guess = s.pose * share_of(s.motion, s.clock.guess());
     if (found.used < kFewestPoints) {
         found.trouble = SweepTrouble::few_points;
     } else {
+        if (s.sweeps == 1) guess = s.first_guess(few);
         Fit fit = s.place(few, guess, found);
         if (!s.first.places.empty()) {
             // The first sweep was bent by a motion that only the second tells; twice, since it bent that too.
             for (int turn = 0; turn < 2; ++turn) {
                 s.map.emplace(s.options.voxel);
-                s.put(freed(s.first, fit.pose), {});
+                s.put(freed(s.first, share_of(fit.pose, s.clock.lasts())), {});
                 fit = s.place(few, fit.pose, found);
             }
             s.first = {};
@@ -400,9 +467,9 @@ SweepPose Odometry::add(const PointCloud& sweep, std::span<const double> times) 
     }
     const bool has_pose = found.trouble == SweepTrouble::none || found.trouble == SweepTrouble::jump;
     if (!has_pose) found.pose = guess;
-    found.motion = inverse(s.pose) * found.pose;
+    s.motion = inverse(s.pose) * found.pose;
     s.pose = found.pose;
-    s.motion = found.motion;
+    found.motion = share_of(s.motion, s.clock.lasts());
     s.astray = has_pose ? 0 : s.astray + 1;
     found.is_lost = s.astray >= kLost;
     if (!has_pose) return found;

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <limits>
+
+#include "stipple/core/error.h"
 #include "stipple/core/parallel.h"
-#include "tests/support/allocation_failures.h"
 #include "tests/support/lidar_drive.h"
-#include "tests/support/temporary_folder.h"
 
 namespace stipple::geometry {
 namespace {
@@ -48,7 +50,9 @@ TEST(Odometry, ADriveIsFollowedWithinItsCentimetres) {
         const Off now = off(found.pose, drive.truth(i));
         worst = {std::max(worst.metres, now.metres), std::max(worst.degrees, now.degrees)};
         // A guess that stands still, or the motion the wrong way round, is off by a metre each time.
-        if (i > 3) EXPECT_LT(found.deviation, 0.6) << i;
+        if (i > 3) {
+            EXPECT_LT(found.deviation, 0.9) << i;
+        }
     }
     // 31 metres and most of a turn. Without freeing sweeps of the motion it ends 0.3 m and 1.5 degrees off.
     EXPECT_LT(worst.metres, 0.12);
@@ -103,7 +107,7 @@ TEST(Odometry, TheSameOnAnyNumberOfThreads) {
 
 TEST(Odometry, MemoryIsThatOfTheRange) {
     test::DriveOptions options = small_drive();
-    options.sweeps = 60;
+    options.sweeps = 50;
     options.rings = 12;
     options.columns = 180;
     options.straight = 100;
@@ -115,63 +119,80 @@ TEST(Odometry, MemoryIsThatOfTheRange) {
         const PointCloud sweep = drive.sweep(i);
         near.add(sweep);
         far.add(sweep);
-        if (i < 30) most = std::max(most, near.map_points());
+        if (i < 25) most = std::max(most, near.map_points());
     }
-    EXPECT_LT(near.map_points(), 1.3 * static_cast<double>(most));  // the second half of the way adds nothing
-    EXPECT_GT(far.map_points(), 1.5 * static_cast<double>(near.map_points()));
+    EXPECT_LT(near.map_points(), 1.5 * static_cast<double>(most));  // the second half of the way adds nothing
+    EXPECT_GT(far.map_points(), 2 * static_cast<double>(near.map_points()));
 }
 
 TEST(Odometry, SweepsOfNothingAreGuessedAndOtherPlacesAreLost) {
     test::DriveOptions options = small_drive();
-    options.sweeps = 24;
+    options.sweeps = 12;
     options.straight = 100;
     const test::LidarDrive drive(options);
-    test::DriveOptions elsewhere = options;
-    elsewhere.seed = 77;
-    elsewhere.speed = 3;
-    const test::LidarDrive other(elsewhere);
     Odometry odometry;
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < options.sweeps; ++i) {
         PointCloud sweep = drive.sweep(i);
-        if (i == 12) std::fill_n(sweep.positions.data(), 3 * sweep.size(), std::numeric_limits<float>::quiet_NaN());
+        if (i == 6) std::fill_n(sweep.positions.data(), 3 * sweep.size(), std::numeric_limits<float>::quiet_NaN());
         const SweepPose found = odometry.add(sweep, times_of(sweep));
-        EXPECT_EQ(found.trouble, i == 12 ? SweepTrouble::few_points : SweepTrouble::none) << i;
+        EXPECT_EQ(found.trouble, i == 6 ? SweepTrouble::few_points : SweepTrouble::none) << i;
         EXPECT_LT(off(found.pose, drive.truth(i)).metres, 0.15) << i;
         EXPECT_FALSE(found.is_lost);
     }
-    for (int i = 0; i < 4; ++i) {
-        const PointCloud sweep = other.sweep(i + 10);
+    for (int i = 0; i < 4; ++i) {  // on their side: streets alone are much alike
+        const PointCloud sweep = transformed(drive.sweep(i), rotation_about({1, 0, 0}, M_PI / 2));
         const SweepPose found = odometry.add(sweep, times_of(sweep));
-        EXPECT_NE(found.trouble, SweepTrouble::none) << i;
-        if (found.trouble == SweepTrouble::elsewhere) EXPECT_EQ(found.is_lost, i >= 2) << i;
+        EXPECT_EQ(found.trouble, SweepTrouble::elsewhere) << i;
+        EXPECT_EQ(found.is_lost, i >= 2) << i;
     }
 }
 
-TEST(Odometry, AMissingStretchIsAJump) {
+TEST(Odometry, TimesTellThatSweepsAreMissing) {
     test::DriveOptions options = small_drive();
     options.sweeps = 14;
     options.straight = 100;
     const test::LidarDrive drive(options);
     Odometry odometry;
-    SweepTrouble last = SweepTrouble::none;
-    for (const int i : {0, 1, 2, 3, 4, 5, 9}) {
+    for (const int i : {0, 1, 2, 3, 4, 5, 9, 10, 12}) {
         const PointCloud sweep = drive.sweep(i);
         const SweepPose found = odometry.add(sweep, times_of(sweep));
-        last = found.trouble;
-        if (i < 9) EXPECT_EQ(last, SweepTrouble::none);
+        EXPECT_EQ(found.trouble, SweepTrouble::none) << i;
+        EXPECT_LT(off(found.pose, drive.truth(i)).metres, 0.12) << i;
     }
-    EXPECT_NE(last, SweepTrouble::none);
+}
+
+TEST(Odometry, APoseFarFromTheGuessIsAJump) {
+    test::DriveOptions options = small_drive();
+    options.sweeps = 8;
+    options.is_bent = false;
+    const test::LidarDrive drive(options);
+    const RigidTransform slip = rotation_about({0, 0, 1}, 3 / kDegrees);
+    Odometry odometry;
+    for (int i = 0; i < options.sweeps; ++i) {
+        const SweepPose found = odometry.add(i < 7 ? drive.sweep(i) : transformed(drive.sweep(i), inverse(slip)));
+        EXPECT_EQ(found.trouble, i < 7 ? SweepTrouble::none : SweepTrouble::jump) << i;
+        EXPECT_LT(off(found.pose, i < 7 ? drive.truth(i) : drive.truth(i) * slip).metres, 0.15) << i;
+    }
+}
+
+void expect_refused(const std::function<void()>& work, const std::string& words) {
+    try {
+        work();
+        ADD_FAILURE() << "nothing is thrown: " << words;
+    } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
 }
 
 TEST(Odometry, RefusesWhatMakesNoSense) {
-    EXPECT_TRUE(test::contains(test::message_of([] { Odometry({.max_range = -1}); }), "from 0, got -1"));
-    EXPECT_TRUE(test::contains(test::message_of([] { Odometry({.max_range = 1, .min_range = 2}); }), "is not below"));
-    EXPECT_TRUE(test::contains(test::message_of([] { Odometry({.iterations = 0}); }), "iterations"));
+    expect_refused([] { Odometry({.max_range = -1}); }, "from 0, got -1");
+    expect_refused([] { Odometry({.max_range = 1, .min_range = 2}); }, "is not below");
+    expect_refused([] { Odometry({.iterations = 0}); }, "iterations");
     PointCloud cloud(100);
     std::fill_n(cloud.positions.data(), 300, std::numeric_limits<float>::quiet_NaN());
     const std::vector<double> times(99);
-    EXPECT_TRUE(test::contains(test::message_of([&] { Odometry().add(cloud, times); }), "99 times for 100 points"));
-    EXPECT_TRUE(test::contains(test::message_of([&] { Odometry().add(cloud); }), "has no points from which a range"));
+    expect_refused([&] { Odometry().add(cloud, times); }, "99 times for 100 points");
+    expect_refused([&] { Odometry().add(cloud); }, "has no points from which a range");
     EXPECT_EQ(Odometry({.max_range = 10}).add(cloud).trouble, SweepTrouble::few_points);
 }
 
