@@ -161,6 +161,30 @@ TEST(Odometry, TimesTellThatSweepsAreMissing) {
     }
 }
 
+TEST(Odometry, WhatTravelsAlongIsDoubted) {
+    test::DriveOptions options = small_drive();
+    options.sweeps = 20;
+    options.straight = 100;
+    options.is_bent = false;
+    const test::LidarDrive drive(options);
+    Odometry odometry;
+    for (int i = 0; i < options.sweeps; ++i) {
+        const PointCloud town = drive.sweep(i);
+        // The back of a car ahead and the front of one behind, at the same speed.
+        constexpr int kWide = 9, kHigh = 7;
+        PointCloud sweep(town.size() + 2 * kWide * kHigh);
+        float* at = std::copy_n(town.positions.data(), 3 * town.size(), sweep.positions.data());
+        for (const float x : {9.0f, -9.0f})
+            for (int k = 0; k < kWide * kHigh; ++k, at += 3) {
+                at[0] = x;
+                at[1] = 0.25f * static_cast<float>(k % kWide - kWide / 2);
+                at[2] = 0.25f * static_cast<float>(k / kWide) - 1.4f;
+            }
+        const SweepPose found = odometry.add(sweep);
+        EXPECT_LT(off(found.pose, drive.truth(i)).metres, 0.3) << i;
+    }
+}
+
 TEST(Odometry, APoseFarFromTheGuessIsAJump) {
     test::DriveOptions options = small_drive();
     options.sweeps = 8;
