@@ -19,7 +19,7 @@ namespace stipple::geometry {
 
 struct OdometryOptions {
     /// Points nearer or farther than these do not count, and the map ends there. 0: farthest 1.2 times the range that
-    /// holds 99 % of the first sweep's points, nearest a fortieth of it: the vehicle itself.
+    /// holds 99 % of the first sweep's points, nearest a fortieth of the farthest: the vehicle itself.
     double max_range = 0, min_range = 0;
     double voxel = 0;     // edge of the map's cells; 0: a hundredth of max_range
     bool deskew = true;   // where times are given

@@ -202,7 +202,6 @@ Result run_register_sequence(const RegisterOptions& options, const Common& commo
 
     tasks::SequenceOptions wanted;
     wanted.odometry.max_range = options.max_range;
-    wanted.odometry.min_range = options.max_range / 40;
     wanted.map_voxel = options.map_voxel;
     wanted.keep_going = options.keep_failed;
     Progress progress("register", static_cast<int64_t>(entries.size()), progress_mode(common), "sweeps");
