@@ -102,6 +102,7 @@ void report(const tasks::Registration& registration, const RegisterOptions& opti
 }
 
 Result run_register(const RegisterOptions& options, const Common& common) {
+    require_clouds(options);
     STIPPLE_REQUIRE(options.more.empty(), "{} clouds: two are registered, or several with --pose-graph",
                     2 + options.more.size());
     tasks::RegisterOptions wanted = register_options(options);
@@ -178,7 +179,7 @@ Command add_register(Arguments& root, Common& common) {
     auto options = std::make_shared<RegisterOptions>();
     Arguments& app = root.command("register", "Find the rigid motion that lays one cloud on another");
     Option source = app.option("SOURCE", options->source.path, "The cloud that moves; - is standard input");
-    Option target = app.option("TARGET", options->target.path, "The cloud that stays");
+    app.option("TARGET", options->target.path, "The cloud that stays");
     app.option("MORE", options->more, "More scans, for --pose-graph");
     app.option("-o,--output", options->output.path, "The moved source; - is standard output");
     app.option("--method", options->method,
@@ -194,6 +195,15 @@ Command add_register(Arguments& root, Common& common) {
         .from_zero();
     app.flag("--pose-graph", options->pose_graph,
              "All scans into the frame of the first; -o is a folder/ for them, or one file");
+    app.flag("--sequence", options->sequence,
+             "SOURCE is a folder of sweeps in the order of their names: LiDAR odometry; -o is for poses as KITTI's");
+    app.option("--map", options->map, "sequence: write the sweeps in one frame, thinned");
+    app.option("--map-voxel", options->map_voxel, "sequence: edge of the cells that thin the map; 0: by the range");
+    app.option("--max-range", options->max_range,
+               "sequence: points farther from the sensor do not count; 0: by the first sweep");
+    app.option("--calibration", options->calibration,
+               "sequence: scanner to camera (KITTI's calib.txt), where poses are those of the camera")
+        .text("FILE");
     app.option("--min-confidence", options->min_confidence, "Of a pair that counts in the pose graph");
     app.option("--metric", options->metric, "Distances to points, to the target's planes, or between planes of both")
         .one_of({"point", "plane", "generalised"})
@@ -211,7 +221,8 @@ Command add_register(Arguments& root, Common& common) {
     app.option("--trim", options->trim, "Share of the pairs that counts, nearest first");
     app.option("--init", options->init, "Start from this 4 x 4 matrix (text)");
     app.option("--transform-to", options->transform_to, "Write the 4 x 4 matrix here");
-    app.option("--truth", options->truth, "Compare with this 4 x 4 matrix, or with poses of scans (.conf)");
+    app.option("--truth", options->truth,
+               "Compare with this 4 x 4 matrix, with poses of scans (.conf), or of sweeps (KITTI)");
     app.flag("--require-convergence", options->require_convergence, "Fail, and write nothing, without convergence");
     app.option("--min-fitness", options->min_fitness, "Fail, and write nothing, when fewer points have a pair");
     app.flag("--keep-failed", options->keep_failed, "Write the outputs of a failed registration too, and warn");
@@ -221,14 +232,16 @@ Command add_register(Arguments& root, Common& common) {
     app.footer(
         "Example:\n  stipple register scan2.ply scan1.ply -o aligned.ply --transform-to T.txt --picture both.png\n"
         "  stipple register a.las b.las --max-distance 5 1 --voxel 1 0.2 --require-convergence\n"
-        "  stipple register scans/*.ply --pose-graph -o merged.ply");
+        "  stipple register scans/*.ply --pose-graph -o merged.ply\n"
+        "  stipple register sweeps/ --sequence -o poses.txt --map map.las");
     return {&app,
             [options, &common] {
                 RegisterOptions resolved = *options;
                 resolved.target.from = resolved.source.from;
+                if (resolved.sequence) return run_register_sequence(resolved, common);
                 return resolved.pose_graph ? run_register_scans(resolved, common) : run_register(resolved, common);
             },
-            {source, target}};
+            {source}};
 }
 
 }  // namespace stipple::cli

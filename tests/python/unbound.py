@@ -39,6 +39,7 @@ GEOMETRY = _because({
     "reasons of a verdict are in its text": "unconverged_text undetermined_text",
     "a step of merge_clouds": "fitted merge_facts plan_merge",
     "a step of find_sweep_rings": "seen_from",
+    "odometry reads folders of sweeps: stipple register --sequence": "deskewed",
     "a piece of kernels": "gather_bits",
     "a check that others make": "require_mesh require_region",
     "both kinds of transforms are 4 x 4 matrices": "affine_from_numbers to_affine",
@@ -110,5 +111,7 @@ TASKS = _because({
     "files of the command line; geometry reads transforms from text":
         "find_pose has_scan_poses load_affine load_motion_between load_polygon load_scan_poses load_text parse_scan_poses "
         "to_text",
+    "folders of sweeps are registered by the program: stipple register --sequence":
+        "load_kitti_calibration load_kitti_poses parse_kitti_poses pose_drift register_sequence sweep_times to_kitti_poses",
     "segment(...).labels is set by cloud.attributes[\"label\"]": "put_labels",
 })

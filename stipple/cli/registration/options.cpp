@@ -51,6 +51,15 @@ tasks::RegisterOptions register_options(const RegisterOptions& options) {
     return wanted;
 }
 
+void require_clouds(const RegisterOptions& options) {
+    if (options.target.path.empty())
+        throw Error(ErrorCode::bad_argument, "TARGET is missing: which file?",
+                    "a folder of sweeps is registered with --sequence; see: stipple register --help");
+    STIPPLE_REQUIRE(
+        options.map.empty() && options.calibration.empty() && options.map_voxel == 0 && options.max_range == 0,
+        "--map, --map-voxel, --max-range and --calibration are for --sequence");
+}
+
 Mesh load_scan(const InputFile& input, const Common& common, Result& result, Json& field) {
     Mesh mesh = load_with_progress(input.path, input.from, input.item, common, result.warnings);
     const int64_t points = mesh.vertices.size(), finite = bounds_of(mesh.vertices).finite;

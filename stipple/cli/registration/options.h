@@ -1,5 +1,5 @@
 #pragma once
-// What the two ways of stipple register, a pair and several scans, share.
+// What the ways of stipple register, a pair, several scans and a sequence of sweeps, share.
 
 #include "stipple/cli/common/files.h"
 #include "stipple/tasks/register.h"
@@ -16,7 +16,9 @@ struct RegisterOptions {
     std::vector<double> voxel, max_distance;
     double trim = 1, min_fitness = geometry::RegistrationLimits{}.min_fitness, min_confidence = 0.5;
     int iterations = 0;
-    bool require_convergence = false, keep_failed = false, pose_graph = false;
+    bool require_convergence = false, keep_failed = false, pose_graph = false, sequence = false;
+    std::string map, calibration;
+    double map_voxel = 0, max_range = 0;
 };
 
 /// Throws Error{bad_argument} for what makes no sense.
@@ -26,6 +28,9 @@ tasks::RegisterOptions register_options(const RegisterOptions& options);
 /// first question where it is auto. Nothing for other methods, and for auto where no network is there. Throws
 /// Error{bad_argument} for options of networks where none is asked.
 void add_network(const RegisterOptions& options, const Common& common, tasks::RegisterOptions& wanted);
+
+/// For both ways but --sequence: throws Error{bad_argument} without a target, and for options of --sequence.
+void require_clouds(const RegisterOptions& options);
 
 /// Reads a scan, counts points that are not finite in a warning; Error{bad_file} for one without finite points. What
 /// the JSON tells about it goes to `field`.
@@ -46,5 +51,8 @@ Image before_and_after(const std::vector<const PointCloud*>& before, const std::
 
 /// stipple register --pose-graph.
 Result run_register_scans(const RegisterOptions& options, const Common& common);
+
+/// stipple register --sequence.
+Result run_register_sequence(const RegisterOptions& options, const Common& common);
 
 }  // namespace stipple::cli

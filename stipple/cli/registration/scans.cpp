@@ -39,6 +39,7 @@ OutputFile scan_output(const OutputFile& folder, const std::string& input) {
 
 /// Everything about the outputs, before the first byte is read.
 void require_outputs(const RegisterOptions& options, const std::vector<std::string>& inputs, const Common& common) {
+    require_clouds(options);
     STIPPLE_REQUIRE(options.init.empty(), "--init is for two clouds: --pose-graph searches");
     STIPPLE_REQUIRE(options.method != "learned" && options.model.empty() && options.sampled == 0,
                     "--method learned is for two clouds of one whole shape: --pose-graph searches");
