@@ -24,8 +24,7 @@ std::vector<MatchedPair> match_points(const DescribedPoints& source, const Descr
     for (const Match& match : match_descriptors(source.descriptors, target.descriptors, most))
         matches.push_back({match, 1});
     if (!is_sided)
-        for (const Match& match :
-             match_descriptors(fpfh_reversed(source.descriptors).view(), target.descriptors, most))
+        for (const Match& match : match_descriptors(fpfh_reversed(source.descriptors).view(), target.descriptors, most))
             matches.push_back({match, -1});
     std::stable_sort(matches.begin(), matches.end(), [](const SidedMatch& a, const SidedMatch& b) {
         if (a.match.is_mutual != b.match.is_mutual) return a.match.is_mutual;
