@@ -1,10 +1,12 @@
 #include "stipple/tasks/register_scans.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
 #include "stipple/tasks/scans/pair_chooser.h"
+#include "stipple/tasks/scans/part_merger.h"
 
 namespace stipple::tasks {
 namespace {
@@ -33,6 +35,7 @@ public:
             });
         for (const PointCloud* scan : scans) radii_.push_back(geometry::rms_radius(*scan));
         if (voxel > 0) prepare(voxel);
+        merger_.emplace(prepared_);
     }
 
     std::span<const SearchScan> prepared() const { return prepared_; }
@@ -54,9 +57,11 @@ public:
                 if (pair.is_edge) {
                     const PoseTrust& trust = pair.registration.trust;
                     tolerance_ = std::max(tolerance_, trust.voxel);
+                    const double strength = trust.confidence * static_cast<double>(trust.evidence.forth.support),
+                                 radius = radii_[pair.source];
                     edges_.push_back(
-                        geometry::edge_of(pair.source, pair.target, pair.registration.found, radii_[pair.source],
-                                          trust.confidence * static_cast<double>(trust.evidence.forth.support)));
+                        {geometry::edge_of(pair.source, pair.target, pair.registration.found, radius, strength),
+                         trust.confidence, radius});
                 }
                 pairs_.push_back(std::move(pair));
                 if (done_) done_();
@@ -65,29 +70,40 @@ public:
         }
     }
 
-    geometry::PoseGraphResult solve() const {
-        return geometry::optimise_poses(static_cast<int32_t>(scans_.size()), edges_, {.tolerance = tolerance()});
-    }
+    /// Parts of scans that hold together, as far as edges tell by now.
+    ScanParts parts() { return merger_->merge(edges_, tolerance()); }
 
-    /// All that was registered, by the poses of solve().
-    RegisteredScans result(const geometry::PoseGraphResult& graph) {
+    /// All that was registered, and poses by those edges that `counts`.
+    RegisteredScans result(const std::vector<uint8_t>& counts) {
+        std::vector<geometry::PoseEdge> counted;
+        for (size_t e = 0; e < edges_.size(); ++e)
+            if (counts[e]) counted.push_back(edges_[e].edge);
+        const geometry::PoseGraphResult graph =
+            geometry::optimise_poses(static_cast<int32_t>(scans_.size()), counted, {.tolerance = tolerance()});
         RegisteredScans found;
         found.tolerance = tolerance();
         found.poses = graph.poses;
         found.is_placed = graph.is_placed;
         found.iterations = graph.iterations;
         found.rms = graph.rms;
-        found.pairs = std::move(pairs_);
         found.all_pairs = static_cast<int64_t>(scans_.size() * (scans_.size() - 1) / 2);
-        size_t at = 0;
-        for (ScanPair& pair : found.pairs) {
-            if (!pair.is_edge) continue;
-            pair.is_dropped = graph.edges[at].is_dropped;
-            pair.residual = graph.edges[at].residual;
-            ++at;
+        size_t edge = 0, at = 0;
+        for (ScanPair& pair : pairs_) {
+            if (pair.is_edge && counts[edge]) {
+                pair.is_dropped = graph.edges[at].is_dropped;
+                pair.residual = graph.edges[at].residual;
+                ++at;
+            } else if (pair.is_edge) {
+                pair.is_dropped = true;
+                if (graph.is_placed[pair.source] && graph.is_placed[pair.target])
+                    pair.residual = off_by(edges_[edge], graph.poses[pair.source], graph.poses[pair.target]);
+            }
+            edge += pair.is_edge;
         }
+        found.pairs = std::move(pairs_);
         return found;
     }
+    size_t edges() const { return edges_.size(); }
 
 private:
     void prepare(double voxel) {
@@ -136,30 +152,54 @@ private:
     std::vector<double> radii_;
     std::vector<SearchScan> prepared_;  // empty where scans have no surface
     std::vector<ScanPair> pairs_;
-    std::vector<geometry::PoseEdge> edges_;
+    std::vector<SureEdge> edges_;
+    std::optional<PartMerger> merger_;
     double tolerance_ = 0;
 };
 
-/// The most promising pairs, then those that the poses predict, and the next ones of scans that are not placed.
-geometry::PoseGraphResult grow(ScanGraph& graph, RegisterMethod method) {
-    constexpr int kFirst = 3, kNext = 4;  // pairs of each scan
-    constexpr int kClosing = 12;          // that close loops, of each scan and round
-    constexpr double kOverlap = 0.3;      // of pairs that close loops
-    constexpr int kRounds = 8;
-    PairChooser chooser(graph.prepared(), method);
-    graph.add(chooser.best_of(std::vector<uint8_t>(graph.prepared().size(), 1), kFirst));
-    geometry::PoseGraphResult poses = graph.solve();
-    for (int round = 0; round < kRounds; ++round) {
-        std::vector<uint8_t> is_left;
-        for (const uint8_t is_placed : poses.is_placed) is_left.push_back(!is_placed);
-        const std::vector<ChosenPair> closing = chooser.predicted(poses.poses, poses.is_placed, kOverlap, kClosing),
-                                      next = chooser.best_of(is_left, kNext);
-        if (closing.empty() && next.empty()) break;
-        graph.add(closing);
-        graph.add(next);
-        poses = graph.solve();
+/// The scans of the part with most of them, the first where there are several.
+std::vector<uint8_t> largest_part(const ScanParts& parts) {
+    int32_t best = 0;
+    int64_t most = 0;
+    for (const int32_t part : parts.part) {
+        const int64_t count = std::count(parts.part.begin(), parts.part.end(), part);
+        if (count > most) most = count, best = part;
     }
-    return poses;
+    std::vector<uint8_t> is_in;
+    for (const int32_t part : parts.part) is_in.push_back(part == best);
+    return is_in;
+}
+
+/// The most promising pairs, and the next ones of what is not in the largest part until everything is; then those that
+/// the poses predict. The edges that count.
+std::vector<uint8_t> grow(ScanGraph& graph, RegisterMethod method) {
+    constexpr int kFirst = 4, kNext = 4;  // pairs of each scan
+    constexpr int kMost = 8;              // rounds of the latter
+    constexpr int kClosing = 12;          // that close loops, of each scan
+    constexpr double kOverlap = 0.3;      // of pairs that close loops
+    constexpr int kClosings = 3;          // rounds of them
+    const size_t n = graph.prepared().size();
+    PairChooser chooser(graph.prepared(), method);
+    graph.add(chooser.best_of(std::vector<uint8_t>(n, 1), {}, kFirst));
+    ScanParts parts = graph.parts();
+    for (int joining = 0, closing = 0; joining < kMost || closing < kClosings;) {
+        std::vector<uint8_t> is_left = largest_part(parts);
+        for (uint8_t& each : is_left) each = !each;
+        std::vector<ChosenPair> next;
+        if (joining < kMost) next = chooser.best_of(is_left, parts.part, kNext), ++joining;
+        if (next.empty()) {
+            joining = kMost;
+            if (closing++ == kClosings) break;
+            const std::vector<uint8_t> is_placed = largest_part(parts);
+            next = chooser.predicted(parts.poses, is_placed, kOverlap, kClosing);
+            if (next.empty()) break;
+        }
+        graph.add(next);
+        parts = graph.parts();
+    }
+    std::vector<uint8_t> counts = std::move(parts.agrees);
+    counts.resize(graph.edges(), 0);
+    return counts;
 }
 
 void judge_scans(RegisteredScans& found) {
@@ -186,10 +226,9 @@ RegisteredScans register_scans(std::span<const PointCloud* const> scans, const S
         for (size_t i = 1; i < scans.size(); ++i)
             for (size_t j = 0; j < i; ++j) all.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j), {}, 0});
         graph.add(all);
-        found = graph.result(graph.solve());
+        found = graph.result(std::vector<uint8_t>(graph.edges(), 1));
     } else {
-        const geometry::PoseGraphResult poses = grow(graph, options.pairs.method);
-        found = graph.result(poses);
+        found = graph.result(grow(graph, options.pairs.method));
     }
     judge_scans(found);
     return found;

@@ -50,8 +50,9 @@ PairChooser::PairChooser(std::span<const SearchScan> scans, RegisterMethod metho
     sort_by_promise(promising_);
 }
 
-std::vector<ChosenPair> PairChooser::best_of(const std::vector<uint8_t>& wanted, int most) {
-    return take_best(promising_, wanted, most);
+std::vector<ChosenPair> PairChooser::best_of(const std::vector<uint8_t>& wanted, const std::vector<int32_t>& part,
+                                             int most) {
+    return take_best(promising_, wanted, part, most);
 }
 
 std::vector<ChosenPair> PairChooser::predicted(const std::vector<RigidTransform>& poses,
@@ -70,16 +71,18 @@ std::vector<ChosenPair> PairChooser::predicted(const std::vector<RigidTransform>
     });
     std::erase_if(pairs, [&](const ChosenPair& pair) { return pair.promise < least; });
     sort_by_promise(pairs);
-    return take_best(pairs, is_placed, most);
+    return take_best(pairs, is_placed, {}, most);
 }
 
 std::vector<ChosenPair> PairChooser::take_best(const std::vector<ChosenPair>& sorted,
-                                               const std::vector<uint8_t>& wanted, int most) {
+                                               const std::vector<uint8_t>& wanted, const std::vector<int32_t>& part,
+                                               int most) {
     std::vector<int> taken(scans_.size(), 0);
     std::vector<ChosenPair> chosen;
     for (const ChosenPair& pair : sorted) {
         uint8_t& is_chosen = is_chosen_[place_of(pair)];
         if (is_chosen || pair.promise <= 0) continue;
+        if (!part.empty() && part[pair.source] == part[pair.target]) continue;
         const auto asks = [&](int32_t scan) { return wanted[scan] && taken[scan] < most; };
         if (!asks(pair.source) && !asks(pair.target)) continue;
         ++taken[pair.source];

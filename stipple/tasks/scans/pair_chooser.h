@@ -23,8 +23,9 @@ public:
     /// number of threads.
     PairChooser(std::span<const geometry::SearchScan> scans, RegisterMethod method);
 
-    /// The `most` most promising pairs of each scan for which `wanted`, without those that were chosen before.
-    std::vector<ChosenPair> best_of(const std::vector<uint8_t>& wanted, int most);
+    /// The `most` most promising pairs of each scan for which `wanted`, with scans of another part, without those that
+    /// were chosen before.
+    std::vector<ChosenPair> best_of(const std::vector<uint8_t>& wanted, const std::vector<int32_t>& part, int most);
 
     /// Pairs of placed scans that were not chosen before and of which a share of `least` would overlap: the `most` of
     /// each scan that overlap most, with the start that the poses give.
@@ -33,7 +34,7 @@ public:
 
 private:
     std::vector<ChosenPair> take_best(const std::vector<ChosenPair>& sorted, const std::vector<uint8_t>& wanted,
-                                      int most);
+                                      const std::vector<int32_t>& part, int most);
     size_t place_of(const ChosenPair& pair) const {
         return static_cast<size_t>(pair.source) * static_cast<size_t>(pair.source - 1) / 2 +
                static_cast<size_t>(pair.target);
