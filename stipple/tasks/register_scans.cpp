@@ -26,7 +26,11 @@ double largest(Scans scans, const Measure& measure) {
 class ScanGraph {
 public:
     ScanGraph(Scans scans, const ScansOptions& options, const std::function<void()>& done)
-        : scans_(scans), options_(options), pairwise_(options.pairs), done_(done) {
+        : scans_(scans),
+          options_(options),
+          pairwise_(options.pairs),
+          done_(done),
+          is_chosen_(static_cast<int64_t>(scans.size()) > options.most_scans) {
         pairwise_.initial = {};
         double& voxel = pairwise_.global.voxel;
         if (voxel == 0)
@@ -39,6 +43,8 @@ public:
     }
 
     std::span<const SearchScan> prepared() const { return prepared_; }
+    /// Whether pairs are chosen: of many scans that have surfaces.
+    bool chooses() const { return is_chosen_ && !prepared_.empty(); }
 
     /// Registers the pairs, several at once: each on one thread.
     void add(const std::vector<ChosenPair>& chosen) {
@@ -142,7 +148,10 @@ private:
 
     double tolerance() const {
         if (options_.tolerance > 0) return options_.tolerance;
-        return tolerance_ > 0 ? tolerance_ : 1;  // no edges: nothing is measured
+        if (tolerance_ == 0) return 1;  // no edges: nothing is measured
+        // Long loops bend scans that are not quite rigid; what is wrong was told by whole parts before.
+        constexpr double kBent = 2;
+        return (is_chosen_ ? kBent : 1) * tolerance_;
     }
 
     Scans scans_;
@@ -155,6 +164,7 @@ private:
     std::vector<SureEdge> edges_;
     std::optional<PartMerger> merger_;
     double tolerance_ = 0;
+    bool is_chosen_;  // pairs are, of many scans
 };
 
 /// The scans of the part with most of them, the first where there are several.
@@ -173,7 +183,7 @@ std::vector<uint8_t> largest_part(const ScanParts& parts) {
 /// The most promising pairs, and the next ones of what is not in the largest part until everything is; then those that
 /// the poses predict. The edges that count.
 std::vector<uint8_t> grow(ScanGraph& graph, RegisterMethod method) {
-    constexpr int kFirst = 4, kNext = 4;  // pairs of each scan
+    constexpr int kFirst = 6, kNext = 4;  // pairs of each scan
     constexpr int kMost = 8;              // rounds of the latter
     constexpr int kClosing = 12;          // that close loops, of each scan
     constexpr double kOverlap = 0.3;      // of pairs that close loops
@@ -221,7 +231,7 @@ RegisteredScans register_scans(std::span<const PointCloud* const> scans, const S
                     options.min_confidence);
     ScanGraph graph(scans, options, done);
     RegisteredScans found;
-    if (static_cast<int64_t>(scans.size()) <= options.most_scans || graph.prepared().empty()) {
+    if (!graph.chooses()) {
         std::vector<ChosenPair> all;
         for (size_t i = 1; i < scans.size(); ++i)
             for (size_t j = 0; j < i; ++j) all.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j), {}, 0});

@@ -16,8 +16,8 @@ namespace stipple::tasks {
 struct ScansOptions {
     RegisterOptions pairs;        // of each pair; `initial` does not count
     double min_confidence = 0.5;  // of a registration that becomes an edge: likelier right than wrong
-    double tolerance = 0;         // of edges; 0: the cells that poses are judged by
-    int64_t most_scans = 8;       // of which every pair is registered
+    double tolerance = 0;         // of edges; 0: the cells that poses are judged by, twice that where pairs are chosen
+    int64_t most_scans = 12;      // of which every pair is registered; of more, pairs are chosen
 };
 
 /// Two scans, and what their registration became.

@@ -78,7 +78,7 @@ PointCloud turned(const PointCloud& cloud, uint64_t seed, geometry::RigidTransfo
 
 }  // namespace
 
-Result run_registration_scenes(const SceneArguments& arguments, const Arguments& app, const Common& common) {
+Result run_registration_scenes(const FragmentArguments& arguments, const Arguments& app, const Common& common) {
     require_study_folder(arguments.output, common);
     const std::vector<study::PairSet> sets = study::load_pair_sets(arguments.data);
     std::vector<study::PoseScene> scenes = study::scenes_of(sets);

@@ -5,13 +5,13 @@
 
 namespace stipple::cli {
 
-struct SceneArguments {
+struct FragmentArguments {
     std::string data, output;
     std::vector<std::string> methods;
     bool rotate = false;  // each fragment, and their order, at random
 };
 
 /// All fragments of each scene that the pairs of `data` name, in one frame, beside their true poses.
-Result run_registration_scenes(const SceneArguments& arguments, const Arguments& app, const Common& common);
+Result run_registration_scenes(const FragmentArguments& arguments, const Arguments& app, const Common& common);
 
 }  // namespace stipple::cli

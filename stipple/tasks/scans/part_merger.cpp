@@ -107,8 +107,8 @@ bool PartMerger::may_join(const ScanParts& parts, std::span<const SureEdge> edge
     return is_firm || (is_sure && contact.through <= kThrough && contact.agreement >= kAgreement);
 }
 
-void PartMerger::optimise(ScanParts& parts, std::span<const SureEdge> edges, double tolerance, double gate) const {
-    constexpr double kDrift = 5;  // gates by which poses along a long way may be off what closes a loop
+void PartMerger::optimise(ScanParts& parts, std::span<const SureEdge> edges, double tolerance, double gate,
+                          double drift) const {
     const auto n = static_cast<int32_t>(scans_.size());
     std::vector<RigidTransform> poses(scans_.size());
     std::vector<int32_t> part(scans_.size());
@@ -117,7 +117,7 @@ void PartMerger::optimise(ScanParts& parts, std::span<const SureEdge> edges, dou
         std::vector<geometry::PoseEdge> within;
         for (const SureEdge& one : edges)
             if (parts.part[one.edge.from] == each && parts.part[one.edge.to] == each &&
-                off_by(one, parts.poses) <= (one.confidence >= geometry::kGood ? kDrift : 1) * gate)
+                off_by(one, parts.poses) <= (one.confidence >= geometry::kGood ? drift : 1) * gate)
                 within.push_back(one.edge);
         if (within.empty()) continue;
         const geometry::PoseGraphResult graph = geometry::optimise_poses(n, within, {.tolerance = tolerance});
@@ -166,7 +166,9 @@ ScanParts PartMerger::merge(std::span<const SureEdge> edges, double tolerance) {
                 }
             is_changed = true;
         }
-        if (is_changed) optimise(parts, edges, tolerance, gate);
+        // Poses along a long way are off what closes a loop, and less so once other loops are closed.
+        for (const double drift : {8.0, 5.0, 5.0})
+            if (is_changed) optimise(parts, edges, tolerance, gate, drift);
     }
     for (const SureEdge& one : edges)
         parts.agrees.push_back(parts.part[one.edge.from] == parts.part[one.edge.to] &&

@@ -51,7 +51,8 @@ private:
                        const geometry::RigidTransform& shift) const;
     bool may_join(const ScanParts& parts, std::span<const SureEdge> edges, size_t one,
                   const geometry::RigidTransform& shift, double gate);
-    void optimise(ScanParts& parts, std::span<const SureEdge> edges, double tolerance, double gate) const;
+    /// By edges that are off the poses by no more than `gate`, sure ones by `drift` times that.
+    void optimise(ScanParts& parts, std::span<const SureEdge> edges, double tolerance, double gate, double drift) const;
 
     std::span<const geometry::SearchScan> scans_;
     std::vector<geometry::ThinScan> some_;  // of each scan every few points
