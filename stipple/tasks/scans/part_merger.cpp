@@ -71,7 +71,6 @@ PartMerger::Contact PartMerger::contact_of(const ScanParts& parts, int32_t movin
     double around = 0, supported = 0, points = 0, through = 0;
     for (const Two& two : pairs) {
         if (static_cast<double>(two.support.around) < kNear * static_cast<double>(two.support.points)) continue;
-        contact.seen += some_[two.source].sensor && some_[two.target].sensor;
         around += static_cast<double>(two.support.around);
         supported += static_cast<double>(two.support.support);
         points += static_cast<double>(two.support.points);
@@ -85,11 +84,9 @@ PartMerger::Contact PartMerger::contact_of(const ScanParts& parts, int32_t movin
 bool PartMerger::may_join(const ScanParts& parts, std::span<const SureEdge> edges, size_t one,
                           const RigidTransform& shift, double gate) {
     // Chosen on one scene, hotel3 (docs/registration.md): right joints have up to 0.032 of what was seen through and
-    // from 0.5 of agreement, wrong ones of parts of several scans from 0.07, but for a few. Parts that meet at both
-    // sides of a wall agree in little, and there what the sensors saw counts alone.
+    // from 0.5 of agreement, wrong ones of parts of several scans from 0.07, or less than 0.4, but for a few. Parts
+    // that meet at both sides of a wall agree in little and are not joined: wrong joints look the same there.
     constexpr double kThrough = 0.04, kAgreement = 0.45;
-    constexpr double kFirmConfidence = 0.9, kFirmThrough = 0.015;
-    constexpr int64_t kFirmPairs = 8;
     const int32_t moving = parts.part[edges[one].edge.from], staying = parts.part[edges[one].edge.to];
     std::vector<RigidTransform> joined = parts.poses;
     for (size_t i = 0; i < joined.size(); ++i)
@@ -102,9 +99,7 @@ bool PartMerger::may_join(const ScanParts& parts, std::span<const SureEdge> edge
     }
     const bool is_sure = 1 - doubt >= geometry::kGood;
     const Contact contact = contact_of(parts, moving, staying, shift);
-    const bool is_firm =
-        edges[one].confidence >= kFirmConfidence && contact.seen >= kFirmPairs && contact.through <= kFirmThrough;
-    return is_firm || (is_sure && contact.through <= kThrough && contact.agreement >= kAgreement);
+    return is_sure && contact.through <= kThrough && contact.agreement >= kAgreement;
 }
 
 void PartMerger::optimise(ScanParts& parts, std::span<const SureEdge> edges, double tolerance, double gate,

@@ -43,7 +43,6 @@ public:
 private:
     /// How one part lies on another by a hypothesis.
     struct Contact {
-        int64_t seen = 0;      // pairs of scans that overlap and have sensors
         double agreement = 0;  // of what is near: the share that supports
         double through = 0;    // the share that lies where the other's sensor saw nothing
     };
