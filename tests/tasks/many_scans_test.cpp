@@ -81,7 +81,7 @@ TEST(ManyScans, ChosenPairsPlaceABody) {
     std::vector<RigidTransform> truth;
     for (int32_t i = 0; i < kParts; ++i) {
         const double height = 1 - (2 * i + 1.0) / kParts, turn = 2.399963 * i, ring = std::sqrt(1 - height * height);
-        const PointCloud body = test::lumpy_body(3000, static_cast<uint64_t>(i));
+        const PointCloud body = test::lumpy_body(1800, static_cast<uint64_t>(i));
         const PointCloud part = test::part_of(body, {ring * std::cos(turn), ring * std::sin(turn), height}, -0.2);
         truth.push_back(test::any_pose(static_cast<uint64_t>(50 + i), 3));
         parts.push_back(geometry::transformed(part, geometry::inverse(truth.back())));
@@ -90,7 +90,7 @@ TEST(ManyScans, ChosenPairsPlaceABody) {
     for (const PointCloud& part : parts) scans.push_back(&part);
     ScansOptions options;
     options.pairs.method = RegisterMethod::global;
-    options.pairs.global.most_points = 800;
+    options.pairs.global.most_points = 400;
     int calls = 0;
     const RegisteredScans found = register_scans(scans, options, [&] { ++calls; });
     EXPECT_EQ(found.all_pairs, kParts * (kParts - 1) / 2);
