@@ -66,4 +66,19 @@ GlobalResult register_globally(const PointCloud& source, const PointCloud& targe
 GlobalResult register_globally(const PointCloud& source, const PointCloud& target, const GlobalOptions& options,
                                const JudgedPair& judged);
 
+/// A scan as a search sees it, made once for all its pairs.
+struct SearchScan {
+    ThinScan matched;  // of cells of GlobalOptions::voxel
+    ThinScan judged;   // of the cells by which poses are judged
+    bool own_normals = false;
+    std::vector<Array<float, 2>> descriptors;  // fpfh() of `matched`, for each of the radii
+};
+/// `edge`: of the cells by which poses are judged. `radii`: of descriptors, in cells of edge `voxel`. Throws as
+/// thin_scan().
+SearchScan search_scan(const PointCloud& cloud, double voxel, double edge, bool own_normals,
+                       const std::vector<double>& radii = GlobalOptions{}.feature_radii);
+/// register_globally() of scans made alike: with the voxel and the radii of the options, and all or none with their own
+/// normals.
+GlobalResult register_globally(const SearchScan& source, const SearchScan& target, const GlobalOptions& options);
+
 }  // namespace stipple::geometry

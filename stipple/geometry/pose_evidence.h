@@ -19,6 +19,8 @@ struct JudgedPair {
 
 /// Thins both clouds to cells of one edge.
 JudgedPair judged_pair(const PointCloud& source, const PointCloud& target, double edge);
+/// The same of scans that were thinned before, whose normals have sides as `own_normals` says. Copies both.
+JudgedPair judged_pair(const ThinScan& source, const ThinScan& target, bool own_normals);
 /// The edge of the cells by which poses are judged that were found with cells of edge `voxel`: half of it, where the
 /// clouds are dense enough.
 double judged_edge(const PointCloud& source, const PointCloud& target, double voxel);

@@ -22,6 +22,8 @@ struct ThinScan {
     std::optional<SensorView> sensor = {};
 
     int64_t size() const { return points.size(0); }
+    /// The index is shared.
+    ThinScan clone() const { return {points.clone(), normals.clone(), origin, voxel, index, sensor}; }
 };
 
 /// The median distance from a point to the nearest point at another place, by a thousand of the points; 0 with one

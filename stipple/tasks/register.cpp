@@ -33,10 +33,23 @@ constexpr MethodName kMethods[] = {{RegisterMethod::automatic, "auto"},
 struct JudgedScans {
     double voxel = 0;  // of the search
     std::optional<geometry::JudgedPair> pair;
+    const PreparedPair* prepared = nullptr;  // where there is one
 
+    explicit JudgedScans(const PreparedPair& made)
+        : voxel(made.source.matched.voxel),
+          pair(geometry::judged_pair(made.source.judged, made.target.judged, made.source.own_normals)),
+          prepared(&made) {}
     JudgedScans(const PointCloud& from, const PointCloud& to, const geometry::GlobalOptions& options)
         : voxel(options.voxel > 0 ? options.voxel : geometry::common_voxel(from, to, options.most_points)) {
         if (voxel > 0) pair = geometry::judged_pair(from, to, geometry::judged_edge(from, to, voxel));
+    }
+
+    /// No poses where the clouds have no surface.
+    geometry::GlobalResult search(const PointCloud& from, const PointCloud& to, geometry::GlobalOptions options) const {
+        if (!pair) return {};
+        options.voxel = voxel;
+        return prepared ? geometry::register_globally(prepared->source, prepared->target, options)
+                        : geometry::register_globally(from, to, options, *pair);
     }
 
     /// searched  what a search found; nothing where there was none
@@ -143,10 +156,7 @@ bool may_be_one_shape(const PointCloud& source, const PointCloud& target) {
 
 Registration by_search(const PointCloud& source, const PointCloud& target, const JudgedScans& scans,
                        const RegisterOptions& options) {
-    geometry::GlobalOptions global = options.global;
-    global.voxel = scans.voxel;
-    const geometry::GlobalResult searched =
-        scans.pair ? geometry::register_globally(source, target, global, *scans.pair) : geometry::GlobalResult{};
+    const geometry::GlobalResult searched = scans.search(source, target, options.global);
     Registration registration;
     registration.method = RegisterMethod::global;
     registration.poses = static_cast<int64_t>(searched.poses.size());
@@ -221,6 +231,37 @@ Registration by_either(const PointCloud& source, const PointCloud& target, const
     return searched;
 }
 
+Registration register_judged(const PointCloud& source, const PointCloud& target, const JudgedScans& scans,
+                             const RegisterOptions& options) {
+    Registration registration;
+    switch (options.method) {
+        case RegisterMethod::automatic:
+            registration =
+                options.initial ? by_start(source, target, scans, options) : by_either(source, target, scans, options);
+            break;
+        case RegisterMethod::icp: registration = by_icp(source, target, scans, options); break;
+        case RegisterMethod::global: registration = by_search(source, target, scans, options); break;
+        case RegisterMethod::learned: registration = by_network(source, target, scans, options); break;
+    }
+    if (registration.verdict.state == geometry::RegistrationState::failed)
+        registration.failure = Error(
+            ErrorCode::check_failed, registration.verdict.text(),
+            options.initial ? "the data contradict the start: without --init all poses are searched"
+            : options.method == RegisterMethod::icp
+                ? "start nearer to the true pose, widen the greatest distance of pairs, or search: --method global"
+            : options.method == RegisterMethod::learned
+                ? "the network knows whole shapes, turned by up to 45 degrees; others: --method global"
+                : "the scans may share too little; a start near the true pose helps: --init");
+    return registration;
+}
+
+void require_register_options(const RegisterOptions& options) {
+    STIPPLE_REQUIRE(options.iterations >= 0, "{} iterations: at least 1 is possible", options.iterations);
+    STIPPLE_REQUIRE(options.min_fitness >= 0 && options.min_fitness <= 1, "a fitness is 0 to 1, not {}",
+                    options.min_fitness);
+    STIPPLE_REQUIRE(options.method != RegisterMethod::learned || options.learned, "learned registration: no network");
+}
+
 }  // namespace
 
 std::vector<std::string> method_names() {
@@ -245,31 +286,14 @@ const char* to_string(RegisterMethod method) {
 }
 
 Registration register_clouds(const PointCloud& source, const PointCloud& target, const RegisterOptions& options) {
-    STIPPLE_REQUIRE(options.iterations >= 0, "{} iterations: at least 1 is possible", options.iterations);
-    STIPPLE_REQUIRE(options.min_fitness >= 0 && options.min_fitness <= 1, "a fitness is 0 to 1, not {}",
-                    options.min_fitness);
-    STIPPLE_REQUIRE(options.method != RegisterMethod::learned || options.learned, "learned registration: no network");
-    const JudgedScans scans(source, target, options.global);
-    Registration registration;
-    switch (options.method) {
-        case RegisterMethod::automatic:
-            registration =
-                options.initial ? by_start(source, target, scans, options) : by_either(source, target, scans, options);
-            break;
-        case RegisterMethod::icp: registration = by_icp(source, target, scans, options); break;
-        case RegisterMethod::global: registration = by_search(source, target, scans, options); break;
-        case RegisterMethod::learned: registration = by_network(source, target, scans, options); break;
-    }
-    if (registration.verdict.state == geometry::RegistrationState::failed)
-        registration.failure = Error(
-            ErrorCode::check_failed, registration.verdict.text(),
-            options.initial ? "the data contradict the start: without --init all poses are searched"
-            : options.method == RegisterMethod::icp
-                ? "start nearer to the true pose, widen the greatest distance of pairs, or search: --method global"
-            : options.method == RegisterMethod::learned
-                ? "the network knows whole shapes, turned by up to 45 degrees; others: --method global"
-                : "the scans may share too little; a start near the true pose helps: --init");
-    return registration;
+    require_register_options(options);
+    return register_judged(source, target, JudgedScans(source, target, options.global), options);
+}
+
+Registration register_clouds(const PointCloud& source, const PointCloud& target, const RegisterOptions& options,
+                             const PreparedPair& prepared) {
+    require_register_options(options);
+    return register_judged(source, target, JudgedScans(prepared), options);
 }
 
 std::vector<geometry::IcpLevel> levels_of(const std::vector<double>& max_distances, const std::vector<double>& voxels) {

@@ -78,6 +78,14 @@ struct Registration {
 /// Low overlap and another pose that fits as well lower the confidence, they are no failure of their own.
 Registration register_clouds(const PointCloud& source, const PointCloud& target, const RegisterOptions& options);
 
+/// What the searches of two clouds begin with, made before: alike, by geometry::search_scan() with the options' radii.
+struct PreparedPair {
+    const geometry::SearchScan &source, &target;
+};
+/// The same where each cloud is registered to many.
+Registration register_clouds(const PointCloud& source, const PointCloud& target, const RegisterOptions& options,
+                             const PreparedPair& prepared);
+
 /// Levels from greatest distances of pairs, coarse to fine, and the edges of the cells that thin both clouds (none, or
 /// one for each). Throws Error{bad_argument} for lengths that are none and counts that differ.
 std::vector<geometry::IcpLevel> levels_of(const std::vector<double>& max_distances, const std::vector<double>& voxels);

@@ -20,11 +20,13 @@ struct RegistrationRecord {
 };
 struct ScanPairRecord {
     static constexpr auto name = py::detail::const_name("ScanPair");
-    static constexpr const char* fields[] = {"source", "target", "registration", "is_edge", "is_dropped", "residual"};
+    static constexpr const char* fields[] = {"source",  "target",     "registration", "is_predicted",
+                                             "is_edge", "is_dropped", "residual"};
 };
 struct RegisteredScansRecord {
     static constexpr auto name = py::detail::const_name("RegisteredScans");
-    static constexpr const char* fields[] = {"poses", "is_placed", "pairs", "tolerance", "rms", "state", "reasons"};
+    static constexpr const char* fields[] = {"poses",     "is_placed", "pairs", "all_pairs",
+                                             "tolerance", "rms",       "state", "reasons"};
 };
 struct PoseErrorRecord {
     static constexpr auto name = py::detail::const_name("PoseError");
@@ -117,10 +119,10 @@ Record<RegisteredScansRecord> register_scans(const py::object& scans_, const std
     for (const uint8_t is_placed : found.is_placed) placed.append(py::bool_(is_placed != 0));
     for (const tasks::ScanPair& pair : found.pairs)
         pairs.append(record<ScanPairRecord>(py::int_(pair.source), py::int_(pair.target), given(pair.registration),
-                                            py::bool_(pair.is_edge), py::bool_(pair.is_dropped),
-                                            py::float_(pair.residual)));
-    return record<RegisteredScansRecord>(poses, placed, pairs, py::float_(found.tolerance), py::float_(found.rms),
-                                         str_of(geometry::to_string(found.verdict.state)),
+                                            py::bool_(pair.is_predicted), py::bool_(pair.is_edge),
+                                            py::bool_(pair.is_dropped), py::float_(pair.residual)));
+    return record<RegisteredScansRecord>(poses, placed, pairs, py::int_(found.all_pairs), py::float_(found.tolerance),
+                                         py::float_(found.rms), str_of(geometry::to_string(found.verdict.state)),
                                          tuple_of(found.verdict.reasons));
 }
 

@@ -148,6 +148,7 @@ void report_scans(const tasks::RegisteredScans& found, const std::vector<std::st
                                    {"confidence", trust.confidence},
                                    {"overlap", trust.evidence.overlap()},
                                    {"rmse", pair.registration.found.rmse},
+                                   {"predicted", pair.is_predicted},
                                    {"edge", pair.is_edge},
                                    {"dropped", pair.is_dropped},
                                    {"residual", pair.is_edge ? Json(pair.residual) : Json(nullptr)}});
@@ -158,6 +159,8 @@ void report_scans(const tasks::RegisteredScans& found, const std::vector<std::st
                                          file_name(inputs[pair.source]), file_name(inputs[pair.target]), pair.residual,
                                          trust.confidence);
     }
+    fields["pairs_tried"] = found.pairs.size();
+    fields["pairs_possible"] = found.all_pairs;
     fields["tolerance"] = found.tolerance;
     fields["rms"] = found.rms;
     fields["verdict"] = geometry::to_string(found.verdict.state);
@@ -165,9 +168,9 @@ void report_scans(const tasks::RegisteredScans& found, const std::vector<std::st
     result.text = format_table(poses, common.table);
     if (common.table.empty())
         result.text += dropped_names + fmt::format(
-                                           "pairs    {}: {} registered with confidence, {} of them dropped; the "
-                                           "others agree to {:.3g} RMS\n",
-                                           found.pairs.size(), edges, dropped, found.rms);
+                                           "pairs    {} of {} tried: {} registered with confidence, {} of them "
+                                           "dropped; the others agree to {:.3g} RMS\n",
+                                           found.pairs.size(), found.all_pairs, edges, dropped, found.rms);
 }
 
 }  // namespace
@@ -192,7 +195,9 @@ Result run_register_scans(const RegisterOptions& options, const Common& common) 
         scans.push_back(load_scan({input, options.source.from}, common, result, unused));
         clouds.push_back(&scans.back().vertices);
     }
-    const auto pairs = static_cast<int64_t>(inputs.size() * (inputs.size() - 1) / 2);
+    const auto count = static_cast<int64_t>(inputs.size());
+    // How many pairs of many scans are worth a registration shows on the way.
+    const int64_t pairs = count <= wanted.most_scans ? count * (count - 1) / 2 : 0;
     Progress progress("register", pairs, progress_mode(common), "pairs");
     const tasks::RegisteredScans found = tasks::register_scans(clouds, wanted, [&] { progress.add(); });
     if (found.verdict.state == geometry::RegistrationState::failed && !options.keep_failed)

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "stipple/cli/study/commands.h"
+#include "stipple/cli/study/registration_scenes.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/rng.h"
 #include "stipple/picture/chart.h"
@@ -15,7 +16,7 @@ struct RegistrationArguments {
     std::string data, output = "runs/registration";
     std::vector<std::string> methods = {"global", "icp"};
     int64_t most = 0;
-    bool rotate = false;
+    bool rotate = false, pose_graph = false;
     study::PoseRules rules;
 };
 
@@ -162,6 +163,11 @@ Result run_registration(const RegistrationArguments& arguments, const Arguments&
                     "--right-degrees, --right-distance, --right-rmse and --near must be above 0");
     STIPPLE_REQUIRE(arguments.most >= 0, "--most must be from 0, got {}", arguments.most);
     STIPPLE_REQUIRE(!arguments.methods.empty(), "--method wants one at least");
+    if (arguments.pose_graph) {
+        STIPPLE_REQUIRE(arguments.most == 0, "--most is for pairs: --pose-graph takes all fragments of a scene");
+        return run_registration_scenes({arguments.data, arguments.output, arguments.methods, arguments.rotate}, app,
+                                       common);
+    }
     std::vector<StudiedMethod> methods;
     for (const std::string& name : arguments.methods) methods.push_back(studied_method(name));
     require_study_folder(arguments.output, common);
@@ -260,13 +266,16 @@ Command add_study_registration(Arguments& group, Common& common) {
         .text("auto|icp|global|init|init-elsewhere...");
     app.option("--most", arguments->most, "Of each file so many pairs at random; 0: all").text("N");
     app.flag("--rotate", arguments->rotate, "Turn each source at random first");
+    app.flag("--pose-graph", arguments->pose_graph,
+             "All fragments of each scene into one frame, instead of pairs; --rotate turns them, in any order");
     app.option("--right-degrees", arguments->rules.degrees, "A right rotation is off by less").text("DEGREES");
     app.option("--right-distance", arguments->rules.distance, "A right translation is off by less").text("LENGTH");
     app.option("--right-rmse", arguments->rules.rmse, "The other rule: the overlap is off by less").text("LENGTH");
     app.option("--near", arguments->rules.near, "The overlap: points so near in the true pose").text("LENGTH");
     app.footer(
         "Files of pairs are those of 3DMatch, or name two scans and the matrix between (docs/studies.md).\n\n"
-        "Example:\n  stipple study registration --data 3dmatch/ --most 100 -o runs/registration");
+        "Example:\n  stipple study registration --data 3dmatch/ --most 100 -o runs/registration\n"
+        "  stipple study registration --data 3dmatch/ --pose-graph --method global -o runs/rooms");
     return {&app, [arguments, &app, &common] { return run_registration(*arguments, app, common); }, {data}};
 }
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
 #include "stipple/geometry/fpfh.h"
 #include "stipple/geometry/icp.h"
 #include "stipple/geometry/pose_evidence.h"
-#include "stipple/geometry/registration/consensus.h"
+#include "stipple/geometry/registration/point_matches.h"
 #include "stipple/geometry/registration/small_linear.h"
 
 namespace stipple::geometry {
@@ -59,40 +60,19 @@ IcpTarget refining_target(const ThinScan& target, const std::vector<IcpLevel>& l
     return IcpTarget(cloud, options);
 }
 
-/// Matches of the two scans' descriptors; where sides were guessed, with the source's normals as they are and turned
-/// round, best first.
-std::vector<MatchedPair> match_points(const JudgedPair& scans, double radius, int64_t most) {
-    const Array<float, 2> from = fpfh(scans.source.points.view(), scans.source.normals.view(), radius);
-    const Array<float, 2> to = fpfh(scans.target.points.view(), scans.target.normals.view(), radius);
-    struct SidedMatch {
-        Match match;
-        int sign;
-    };
-    std::vector<SidedMatch> matches;
-    for (const Match& match : match_descriptors(from.view(), to.view(), most)) matches.push_back({match, 1});
-    if (!scans.is_sided)
-        for (const Match& match : match_descriptors(fpfh_reversed(from.view()).view(), to.view(), most))
-            matches.push_back({match, -1});
-    std::stable_sort(matches.begin(), matches.end(), [](const SidedMatch& a, const SidedMatch& b) {
-        if (a.match.is_mutual != b.match.is_mutual) return a.match.is_mutual;
-        return a.match.distance_sq < b.match.distance_sq;
-    });
-    if (static_cast<int64_t>(matches.size()) > most) matches.resize(static_cast<size_t>(most));
-    std::vector<MatchedPair> pairs;
-    pairs.reserve(matches.size());
-    for (const SidedMatch& one : matches) {
-        MatchedPair pair{row3(scans.source.points, one.match.source), row3(scans.target.points, one.match.target),
-                         row3(scans.source.normals, one.match.source), row3(scans.target.normals, one.match.target)};
-        for (double& number : pair.np) number *= one.sign;
-        pairs.push_back(pair);
-    }
-    return pairs;
-}
+/// Descriptors of both scans, those of the first radii made before.
+struct PairDescriptors {
+    std::span<const Array<float, 2>> source = {}, target = {};
+
+    bool has(size_t i) const { return i < source.size() && i < target.size(); }
+};
 
 /// Poses that many matches agree on.
-void propose(const JudgedPair& scans, double radius, const GlobalOptions& options, GlobalResult& result,
-             std::vector<MatchedPair>& pairs) {
-    pairs = match_points(scans, radius, options.most_matches);
+void propose(const JudgedPair& scans, const Array<float, 2>& from, const Array<float, 2>& to,
+             const GlobalOptions& options, GlobalResult& result, std::vector<MatchedPair>& pairs) {
+    pairs = match_points({scans.source.points.view(), scans.source.normals.view(), from.view()},
+                         {scans.target.points.view(), scans.target.normals.view(), to.view()}, scans.is_sided,
+                         options.most_matches);
     result.matches = std::max(result.matches, static_cast<int64_t>(pairs.size()));
     ConsensusOptions consensus;
     consensus.tolerance = 1.5 * scans.target.voxel;
@@ -256,21 +236,27 @@ GlobalResult register_globally(const PointCloud& source, const PointCloud& targe
                              judged_pair(source, target, judged_edge(source, target, sized.voxel)));
 }
 
-GlobalResult register_globally(const PointCloud& source, const PointCloud& target, const GlobalOptions& options,
-                               const JudgedPair& judged) {
-    require_global_options(options);
-    STIPPLE_REQUIRE(options.voxel > 0, "register_globally: scans that are judged by have a voxel");
+namespace {
+
+/// scans: the matched ones; judged: those by which poses are judged
+GlobalResult search(const JudgedPair& scans, const PairDescriptors& known, const GlobalOptions& options,
+                    const JudgedPair& judged) {
     GlobalResult result;
     result.voxel = options.voxel;
-    const JudgedPair scans = judged_pair(source, target, result.voxel);
     const ThinScan &from = scans.source, &to = scans.target;
     result.source_points = from.size();
     result.target_points = to.size();
     if (from.size() < 3 || to.size() < 3) return result;
     // Descriptors of small balls tell more places apart, those of large ones are less troubled by borders and noise.
     std::vector<MatchedPair> matches;
-    for (const double cells : options.feature_radii)
-        if (!is_plain(result.poses)) propose(scans, cells * result.voxel, options, result, matches);
+    for (size_t r = 0; r < options.feature_radii.size() && !is_plain(result.poses); ++r) {
+        const double radius = options.feature_radii[r] * result.voxel;
+        if (known.has(r))
+            propose(scans, known.source[r], known.target[r], options, result, matches);
+        else
+            propose(scans, fpfh(from.points.view(), from.normals.view(), radius),
+                    fpfh(to.points.view(), to.normals.view(), radius), options, result, matches);
+    }
     const std::vector<GlobalPose> proposed = result.poses;
     for (const RigidTransform& start : options.starts) {
         GlobalPose given;
@@ -305,6 +291,32 @@ GlobalResult register_globally(const PointCloud& source, const PointCloud& targe
     judge_contenders(judged, 2 * result.voxel, result.poses);
     keep_distinct(result.poses, middle, radius, kMiddle);
     return result;
+}
+
+}  // namespace
+
+GlobalResult register_globally(const PointCloud& source, const PointCloud& target, const GlobalOptions& options,
+                               const JudgedPair& judged) {
+    require_global_options(options);
+    STIPPLE_REQUIRE(options.voxel > 0, "register_globally: scans that are judged by have a voxel");
+    return search(judged_pair(source, target, options.voxel), {}, options, judged);
+}
+
+SearchScan search_scan(const PointCloud& cloud, double voxel, double edge, bool own_normals,
+                       const std::vector<double>& radii) {
+    SearchScan scan{judged_scan(cloud, voxel, own_normals), judged_scan(cloud, edge, own_normals), own_normals, {}};
+    for (const double cells : radii)
+        scan.descriptors.push_back(fpfh(scan.matched.points.view(), scan.matched.normals.view(), cells * voxel));
+    return scan;
+}
+
+GlobalResult register_globally(const SearchScan& source, const SearchScan& target, const GlobalOptions& options) {
+    require_global_options(options);
+    STIPPLE_REQUIRE(options.voxel > 0 && source.own_normals == target.own_normals,
+                    "register_globally: scans made alike are searched with their voxel");
+    return search(judged_pair(source.matched, target.matched, source.own_normals),
+                  {source.descriptors, target.descriptors}, options,
+                  judged_pair(source.judged, target.judged, source.own_normals));
 }
 
 }  // namespace stipple::geometry

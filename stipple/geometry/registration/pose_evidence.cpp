@@ -195,6 +195,10 @@ JudgedPair judged_pair(const PointCloud& source, const PointCloud& target, doubl
     return pair;
 }
 
+JudgedPair judged_pair(const ThinScan& source, const ThinScan& target, bool own_normals) {
+    return {source.clone(), target.clone(), own_normals || (source.sensor && target.sensor)};
+}
+
 PoseEvidence evidence_of(const JudgedPair& scans, const RigidTransform& pose) {
     return evidence_of(scans.source, scans.target, pose, scans.is_sided);
 }
