@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stipple/core/number_text.h"
 #include "stipple/tasks/small_files.h"
 
 namespace stipple::tasks {
@@ -231,6 +232,35 @@ Registration by_either(const PointCloud& source, const PointCloud& target, const
     return searched;
 }
 
+/// What the sizes of two scans tell of their units; empty where they are alike.
+std::string unit_text(const PointCloud& source, const PointCloud& target) {
+    constexpr double kUnlike = 15;  // times: parts of one place differ by less
+    constexpr double kNearly = 1.25;
+    struct Units {
+        double factor;
+        const char* large;
+        const char* small;
+    };
+    constexpr Units kUnits[] = {{1000, "millimetres", "metres"},
+                                {304.8, "millimetres", "feet"},
+                                {100, "centimetres", "metres"},
+                                {39.37, "inches", "metres"},
+                                {25.4, "millimetres", "inches"}};
+    const double a = geometry::rms_radius(source), b = geometry::rms_radius(target), least = std::min(a, b);
+    if (!(least > 0) || std::max(a, b) < kUnlike * least) return {};
+    const double times = std::max(a, b) / least;
+    const char *large = a > b ? "source" : "target", *small = a > b ? "target" : "source";
+    std::string text = fmt::format("the {} is {} times as large as the {}", large, grouped(std::llround(times)), small);
+    const Units* nearest = nullptr;
+    double off = kNearly;
+    for (const Units& units : kUnits)
+        if (const double ratio = std::max(times / units.factor, units.factor / times); ratio < off)
+            off = ratio, nearest = &units;
+    text += nearest ? fmt::format(": is it in {} and the other in {}?", nearest->large, nearest->small)
+                    : std::string(": are both in the same unit?");
+    return text;
+}
+
 Registration register_judged(const PointCloud& source, const PointCloud& target, const JudgedScans& scans,
                              const RegisterOptions& options) {
     Registration registration;
@@ -243,10 +273,14 @@ Registration register_judged(const PointCloud& source, const PointCloud& target,
         case RegisterMethod::global: registration = by_search(source, target, scans, options); break;
         case RegisterMethod::learned: registration = by_network(source, target, scans, options); break;
     }
+    const std::string units = unit_text(source, target);
+    if (registration.verdict.state != geometry::RegistrationState::good && !units.empty())
+        registration.verdict.reasons.push_back(units);
     if (registration.verdict.state == geometry::RegistrationState::failed)
         registration.failure = Error(
             ErrorCode::check_failed, registration.verdict.text(),
-            options.initial ? "the data contradict the start: without --init all poses are searched"
+            !units.empty()    ? "both scans must be in the same unit"
+            : options.initial ? "the data contradict the start: without --init all poses are searched"
             : options.method == RegisterMethod::icp
                 ? "start nearer to the true pose, widen the greatest distance of pairs, or search: --method global"
             : options.method == RegisterMethod::learned

@@ -83,6 +83,19 @@ TEST(Register, JudgesWhatItFound) {
     EXPECT_TRUE(contains(register_clouds(source, far, options).failure->what(), "is below 0.500"));
 }
 
+TEST(Register, UnitsThatDifferAreNamed) {
+    const PointCloud source = hill(50);
+    PointCloud millimetres = geometry::transformed(source, small_motion());
+    for (float& x : millimetres.positions.span()) x *= 1000;
+    const Registration large = register_clouds(source, millimetres, {}),
+                       small = register_clouds(millimetres, source, {});
+    EXPECT_NE(large.verdict.state, geometry::RegistrationState::good);
+    EXPECT_TRUE(
+        contains(large.verdict.text(), "the target is 1,000 times as large as the source: is it in millimetres"));
+    EXPECT_TRUE(contains(small.verdict.text(), "the source is 1,000 times as large as the target"));
+    EXPECT_FALSE(contains(register_clouds(source, source, {}).verdict.text(), "times as large"));
+}
+
 TEST(Register, RefusesWhatMakesNoSense) {
     const PointCloud cloud = hill(5);
     RegisterOptions options;

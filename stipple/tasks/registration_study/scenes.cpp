@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "stipple/core/error.h"
+#include "stipple/tasks/registration_study/trials.h"
 
 namespace stipple::tasks::study {
 namespace {
@@ -25,21 +26,10 @@ std::vector<Vector3> some_points(const PointCloud& cloud) {
     return points;
 }
 
-double distance_between(const Vector3& a, const Vector3& b) {
-    return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
-}
-
 double rms_between(const std::vector<Vector3>& points, const RigidTransform& a, const RigidTransform& b) {
     double sum = 0;
     for (const Vector3& p : points) sum += std::pow(distance_between(a(p), b(p)), 2);
     return points.empty() ? 0 : std::sqrt(sum / static_cast<double>(points.size()));
-}
-
-double median_of(std::vector<double> numbers) {
-    if (numbers.empty()) return NAN;
-    const auto middle = numbers.begin() + static_cast<int64_t>(numbers.size() / 2);
-    std::nth_element(numbers.begin(), middle, numbers.end());
-    return *middle;
 }
 
 /// The motion after `found` that fits `truth` best, by the fragments that count.

@@ -11,13 +11,6 @@
 namespace stipple::tasks::study {
 namespace {
 
-double median_of(std::vector<double> numbers) {
-    if (numbers.empty()) return std::numeric_limits<double>::quiet_NaN();
-    std::sort(numbers.begin(), numbers.end());
-    const size_t half = numbers.size() / 2;
-    return numbers.size() % 2 ? numbers[half] : (numbers[half - 1] + numbers[half]) / 2;
-}
-
 /// RMS distance between both places of the source's points that lie near the target in the true pose.
 double overlap_rmse(const PointCloud& source, const PointCloud& target, const geometry::RigidTransform& truth,
                     const geometry::RigidTransform& found, double near) {
@@ -59,11 +52,18 @@ Box3 box_of(const PointCloud& cloud) {
     return box;
 }
 
+}  // namespace
+
+double median_of(std::vector<double> numbers) {
+    if (numbers.empty()) return std::numeric_limits<double>::quiet_NaN();
+    std::sort(numbers.begin(), numbers.end());
+    const size_t half = numbers.size() / 2;
+    return numbers.size() % 2 ? numbers[half] : (numbers[half - 1] + numbers[half]) / 2;
+}
+
 double distance_between(const geometry::Vector3& a, const geometry::Vector3& b) {
     return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
 }
-
-}  // namespace
 
 geometry::RigidTransform start_near(const PointCloud& source, const geometry::RigidTransform& truth, uint64_t seed) {
     const Rng random(seed, 62);

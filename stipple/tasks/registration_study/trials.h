@@ -60,4 +60,8 @@ struct ReliabilityBin {
 };
 std::array<ReliabilityBin, 10> reliability_of(std::span<const PairTrial* const> trials);
 
+/// NaN of none.
+double median_of(std::vector<double> numbers);
+double distance_between(const geometry::Vector3& a, const geometry::Vector3& b);
+
 }  // namespace stipple::tasks::study
