@@ -2,7 +2,8 @@
 // A denser cloud of the surface that a cloud was sampled from, of any size.
 //
 // The cloud is worked through in tiles. Around each a network makes candidates, several for each point that is wanted,
-// and elimination keeps as many of them as the tile is to have, evenly spread, in view of those around the tile. So memory is bounded by the tile, time is linear, the count is exact, and the borders of tiles do not show.
+// and elimination keeps as many of them as the tile is to have, evenly spread, in view of those around the tile. So
+// memory is bounded by the tile, time is linear, the count is exact, and the borders of tiles do not show.
 
 #include <functional>
 #include <memory>

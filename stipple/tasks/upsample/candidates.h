@@ -34,6 +34,7 @@ void truncate(Candidates& candidates, int64_t size);
 struct Region {
     View<const float, 2> cloud;       // [n, 3] all points, on the CPU
     std::span<const int32_t> points;  // those of the region
+    bool fills_holes = false;         // places that lie in holes and beyond rims stay there
 };
 
 /// Candidates that are asked for.

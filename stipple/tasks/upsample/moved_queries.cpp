@@ -6,6 +6,7 @@
 #include "stipple/core/parallel.h"
 #include "stipple/data/upsampling_points.h"
 #include "stipple/engine/program.h"
+#include "stipple/geometry/normals.h"
 #include "stipple/ops/knn.h"
 #include "stipple/tasks/upsample/descend.h"
 #include "stipple/tasks/upsample/frame.h"
@@ -22,6 +23,9 @@ constexpr int64_t kNearestSources = 3;
 constexpr float kNearestDistance = 1e-3f;
 // Queries that a thread moves at a time, at least; what is computed of the input points is so for each part again.
 constexpr int64_t kPartQueries = 512;
+
+// What lies between points is moved along the surface by less than this, in spacings.
+constexpr float kPulled = 0.5f;
 
 /// Where m places have gone, in the coordinates of the network.
 struct MovedPlaces {
@@ -72,8 +76,9 @@ private:
         for (int64_t i = 0; i < n; ++i) frame.into(rows.data() + 3 * i, points.data() + 3 * i);
         for (int64_t i = 0; i < m; ++i) frame.into(queries.points.data() + 3 * i, places.data() + 3 * i);
         NetworkRunner& runner = is_rough && first_step_ ? *first_step_ : runner_;
-        const MovedPlaces moved = tells_distances_ ? places_by_descent(points, std::move(places), k)
-                                                   : places_by_network(runner, points, places, k);
+        MovedPlaces moved = tells_distances_ ? places_by_descent(points, places.clone(), k)
+                                             : places_by_network(runner, points, places, k);
+        if (region.fills_holes) keep_in_holes(points, places, moved.points.view());
         candidates.inputs = candidates.size();
         const bool knows_uncertainty = moved.uncertainty.elements() > 0;
         for (int64_t q = 0; q < m; ++q) {
@@ -92,6 +97,26 @@ private:
             if (knows_uncertainty)
                 candidates.uncertainties.push_back(static_cast<float>(moved.uncertainty.data()[q] * frame.unit));
         }
+    }
+
+    /// A network that has learned from scans pulls places in holes and beyond rims back to where there are points.
+    /// Those that it would pull along the surface go along the normal of the nearest point alone.
+    static void keep_in_holes(const Array<float, 2>& points, const Array<float, 2>& places, View<float, 2> moved) {
+        const int64_t n = points.size(0), m = places.size(0);
+        Array<float, 2> normals({n, 3});
+        Array<int32_t, 2> nearest({m, 1});
+        geometry::estimate_normals(points.view(), normals.view(), {});
+        ops::knn(ops::PointIndex(points.view()), places.view(), nearest.view(), {});
+        parallel_for(m, kPartQueries, [&](int64_t begin, int64_t end) {
+            for (int64_t q = begin; q < end; ++q) {
+                if (nearest.data()[q] < 0) continue;
+                const Vec3f place = row(places.view(), q), way = row(moved, q) - place,
+                            normal = row(normals.view(), nearest.data()[q]), across = dot(way, normal) * normal;
+                if (length(way - across) <= kPulled) continue;
+                const Vec3f to = place + across;
+                for (int c = 0; c < 3; ++c) moved(q, c) = to[c];
+            }
+        });
     }
 
     /// Returns what the input "features" takes of points [n, 3] on the CPU, [n, channels] on the device; null where

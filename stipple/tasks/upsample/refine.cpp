@@ -55,7 +55,7 @@ void refine_tile(PointMover& mover, const ChosenTiles& of, size_t t, bool is_rou
 
     Candidates moved;
     moved.width = chosen.width;
-    mover.move({cloud, inputs}, queries, is_rough, moved);
+    mover.move({cloud, inputs, of.support.fills_holes()}, queries, is_rough, moved);
     if (moved.size() != n) return;
     of.planes.keep({moved.points.data(), {n, 3}});
     const std::vector<SupportGrade> grades = of.support.of({moved.points.data(), {n, 3}});

@@ -124,7 +124,7 @@ private:
                                    around = points_near(cloud_, tiles_, t, 2 * margin);
         std::vector<uint8_t> is_wanted(cell_of_.size(), 0);
         for (const int32_t i : points) is_wanted[static_cast<size_t>(i)] = is_within(tile, input(i), kBorder * margin);
-        return maker_.make({.region = {cloud_, points},
+        return maker_.make({.region = {cloud_, points, options_.holes == Holes::fill},
                             .around = around,
                             .is_wanted = is_wanted,
                             .ratio = ratio_,

@@ -37,6 +37,8 @@ public:
     /// Grades each of m places [m, 3]; those that are not finite are far. The same for any number of threads. O(m log
     /// n).
     std::vector<SupportGrade> of(View<const float, 2> places) const;
+    /// Whether places in holes may be supported.
+    bool fills_holes() const { return is_any_hole_filled_ || hole_size_ > 0; }
     /// At each input point [n].
     const std::vector<float>& spacings() const { return spacings_; }
 
