@@ -69,6 +69,9 @@ void report(const tasks::Registration& registration, const RegisterOptions& opti
     fields["good_from"] = geometry::kGood;
     fields["failed_below"] = geometry::kWritten;
     fields["poses"] = registration.poses;
+    fields["others"] = Json::array();
+    for (const tasks::OtherPose& other : registration.others)
+        fields["others"].push_back({{"transform", json_of(other.transform)}, {"likelihood", other.likelihood}});
     fields["thinned"] = {{"source", found.evidence.source_points}, {"target", found.evidence.target_points}};
     fields["verdict"] = geometry::to_string(registration.verdict.state);
     fields["reasons"] = registration.verdict.reasons;

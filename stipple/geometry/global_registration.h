@@ -49,8 +49,10 @@ struct GlobalResult {
 
     /// 0 to 1: how sure the first pose is, by its evidence and other(); 0 without one.
     double confidence() const;
-    /// PoseEvidence::other of the first pose.
-    double other() const;
+    /// 0 to 1: how likely pose i is beside the first one, by their evidence.
+    double likelihood(size_t i) const;
+    /// PoseEvidence::other of the first pose: the likelihood of the second; 0 without one.
+    double other() const { return poses.size() < 2 ? 0 : likelihood(1); }
 };
 
 /// Whether two poses are different answers: they turn by more than 15 degrees from one to the other, or move the middle

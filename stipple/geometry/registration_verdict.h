@@ -38,7 +38,8 @@ struct RegistrationLimits {
     double max_across = 0.22;     // more is a doubt
 };
 
-/// These say that the steps were used up, and that the pairs leave directions open.
+/// These say that the steps were used up, and that the pairs leave directions open, and which: shifts in a plane and
+/// turns about its normal, or both along the axis of a tube.
 std::string unconverged_text(const IcpResult& result);
 std::string undetermined_text(const IcpResult& result);
 

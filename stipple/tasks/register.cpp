@@ -105,6 +105,9 @@ void judge_evidence(Registration& registration) {
     constexpr double kTold = 1;  // percent
     if (through >= kTold) reason += fmt::format(", {:.0f} % lies where the other's sensor saw nothing", through);
     if (other >= kTold) reason += fmt::format(", another pose is {:.0f} % as likely", other);
+    if (registration.others.size() > 1)
+        reason +=
+            fmt::format(", and {} in all are at least half as likely: is it symmetric?", registration.others.size());
     add(is_failed ? geometry::RegistrationState::failed : geometry::RegistrationState::doubtful, std::move(reason));
 }
 
@@ -180,6 +183,10 @@ Registration by_search(const PointCloud& source, const PointCloud& target, const
     registration.levels = prepared.options().levels;
     registration.found = geometry::icp(source, prepared, searched.poses[0].transform);
     registration.trust = scans.trust(registration.found.transform, &searched);
+    constexpr double kAlike = 0.5;
+    for (size_t i = 1; i < searched.poses.size(); ++i)
+        if (const double likelihood = searched.likelihood(i); likelihood >= kAlike)
+            registration.others.push_back({searched.poses[i].transform, likelihood});
     judge(options, registration);
     judge_evidence(registration);
     return registration;

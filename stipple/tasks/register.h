@@ -54,11 +54,20 @@ struct PoseTrust {
     bool is_believed() const { return confidence >= geometry::kGood; }
 };
 
+/// Another answer to where a cloud lies.
+struct OtherPose {
+    geometry::RigidTransform transform;
+    double likelihood = 0;  // beside the pose that was chosen, up to 1
+};
+
 struct Registration {
     RegisterMethod method = RegisterMethod::icp;  // that the pose comes from: not automatic
     std::string story;                            // automatic: why; learned: by what; "" otherwise
     PoseTrust trust;
     int64_t poses = 0;  // distinct ones that were judged; 1 for icp and learned
+    /// Of these the ones that are at least half as likely as what was found, the likeliest first: of a symmetric shape,
+    /// or where a scan repeats itself. As the search found them, before the last ICP.
+    std::vector<OtherPose> others;
     geometry::IcpResult found;
     std::vector<geometry::IcpLevel> levels;  // that were run
     geometry::RegistrationVerdict verdict;   // good, doubtful or failed, and why

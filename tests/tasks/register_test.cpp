@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
+#include "stipple/core/rng.h"
 #include "tests/tasks/small_models.h"
 
 namespace stipple::tasks {
@@ -94,6 +96,41 @@ TEST(Register, UnitsThatDifferAreNamed) {
         contains(large.verdict.text(), "the target is 1,000 times as large as the source: is it in millimetres"));
     EXPECT_TRUE(contains(small.verdict.text(), "the source is 1,000 times as large as the target"));
     EXPECT_FALSE(contains(register_clouds(source, source, {}).verdict.text(), "times as large"));
+}
+
+/// Random points on the sides of a box with a square base, and on its top.
+PointCloud square_box(int64_t n, uint64_t seed) {
+    PointCloud cloud(n);
+    const Rng rng(seed, 1);
+    for (int64_t i = 0; i < n; ++i) {
+        const auto at = static_cast<uint64_t>(3 * i);
+        const float u = 2 * rng.uniform(at) - 1, v = rng.uniform(at + 1);
+        const auto side = static_cast<int>(5 * rng.uniform(at + 2));
+        const float places[5][3] = {{1, u, 2 * v}, {-1, u, 2 * v}, {u, 1, 2 * v}, {u, -1, 2 * v}, {u, 2 * v - 1, 2}};
+        std::copy_n(places[side], 3, cloud.positions.data() + 3 * i);
+    }
+    return cloud;
+}
+
+TEST(Register, PosesOfASymmetricShapeAreListed) {
+    const PointCloud box = square_box(6000, 17), again = square_box(6000, 18);
+    RegisterOptions options;
+    options.method = RegisterMethod::global;
+    const RigidTransform turn = geometry::rotation_about({0, 0, 1}, 0.6);
+    const Registration found = register_clouds(box, geometry::transformed(again, turn), options);
+    EXPECT_NE(found.verdict.state, geometry::RegistrationState::good);
+    ASSERT_EQ(found.others.size(), 3u);  // quarter turns
+    std::set<int> quarters = {0};
+    for (const OtherPose& other : found.others) {
+        EXPECT_GE(other.likelihood, 0.5);
+        const double degrees =
+            geometry::rotation_angle(geometry::inverse(found.found.transform) * other.transform) * 180 / M_PI;
+        EXPECT_NEAR(degrees, 90 * std::round(degrees / 90), 5);
+        quarters.insert(static_cast<int>(std::round(degrees / 90)));
+    }
+    EXPECT_EQ(quarters.size(), 3u);  // a quarter turn either way, and half a turn
+    EXPECT_TRUE(contains(found.verdict.text(), "3 in all are at least half as likely"));
+    EXPECT_TRUE(register_clouds(hill(50), hill(50), options).others.empty());
 }
 
 TEST(Register, RefusesWhatMakesNoSense) {

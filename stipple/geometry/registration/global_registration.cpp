@@ -211,13 +211,13 @@ double GlobalResult::confidence() const {
     return pose_confidence(evidence);
 }
 
-double GlobalResult::other() const {
-    if (poses.size() < 2 || poses[0].chance == 0) return 0;
+double GlobalResult::likelihood(size_t i) const {
+    if (poses[0].chance == 0) return 0;
     const auto odds = [](double chance) {
         constexpr double kSure = 1 - 1e-9;
         return std::min(chance, kSure) / (1 - std::min(chance, kSure));
     };
-    return std::min(1.0, odds(poses[1].chance) / odds(poses[0].chance));
+    return std::min(1.0, odds(poses[i].chance) / odds(poses[0].chance));
 }
 
 bool are_distinct(const RigidTransform& a, const RigidTransform& b, const Vector3& middle, double radius) {

@@ -1,5 +1,10 @@
 #include "stipple/geometry/registration_verdict.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "stipple/geometry/registration/small_linear.h"
+
 namespace stipple::geometry {
 namespace {
 
@@ -25,6 +30,41 @@ std::string against_pairs(const IcpResult& result, const RegistrationLimits& lim
                        100 * evidence.across, kProbably);
 }
 
+/// A direction, and how much the pairs say of motion along or about it.
+struct Freedom {
+    Vector3 axis;
+    double information = 0;
+    bool is_turn = false;
+};
+
+/// Shifts and turns along the principal axes of what the pairs say of them, the least determined first; lengths in
+/// units in which both weigh alike. Empty where nothing is known.
+std::vector<Freedom> freedoms_of(const IcpResult& result) {
+    std::vector<Freedom> freedoms;
+    for (const int first : {0, 3}) {
+        Matrix3 block;
+        double trace = 0;
+        for (int i = 0; i < 3; ++i) {
+            for (int j = 0; j < 3; ++j) block[i][j] = result.information[first + i][first + j];
+            trace += block[i][i];
+        }
+        if (!(trace > 0) || !std::isfinite(trace)) return {};
+        for (Vector3 axis : principal_axes(block)) {
+            double information = 0;
+            for (int i = 0; i < 3; ++i)
+                for (int j = 0; j < 3; ++j) information += axis[i] * block[i][j] * axis[j] / trace;
+            const auto largest = std::max_element(axis.begin(), axis.end(),
+                                                  [](double a, double b) { return std::abs(a) < std::abs(b); });
+            const double sign = *largest < 0 ? -1 : 1;
+            for (double& x : axis) x = x * sign + 0.0;  // no -0
+            freedoms.push_back({axis, information, first == 0});
+        }
+    }
+    std::stable_sort(freedoms.begin(), freedoms.end(),
+                     [](const Freedom& a, const Freedom& b) { return a.information < b.information; });
+    return freedoms;
+}
+
 }  // namespace
 
 const char* to_string(RegistrationState state) {
@@ -47,8 +87,20 @@ std::string unconverged_text(const IcpResult& result) {
 }
 
 std::string undetermined_text(const IcpResult& result) {
-    return fmt::format("{} of 6 directions of motion are not determined by the points: not moved along them",
-                       result.undetermined);
+    std::string text =
+        fmt::format("{} of 6 directions of motion are not determined by the points", result.undetermined);
+    std::vector<Freedom> freedoms = freedoms_of(result);
+    if (!freedoms.empty()) {
+        freedoms.resize(static_cast<size_t>(std::min(result.undetermined, 6)));
+        const char* before = " (";
+        for (const Freedom& each : freedoms) {
+            text += fmt::format("{}{} ({:.2f}, {:.2f}, {:.2f})", before, each.is_turn ? "turns about" : "shifts along",
+                                each.axis[0], each.axis[1], each.axis[2]);
+            before = ", ";
+        }
+        text += ")";
+    }
+    return text + ": not moved along them";
 }
 
 RegistrationVerdict judge(const IcpResult& result, const RegistrationLimits& limits) {

@@ -98,6 +98,24 @@ TEST(GeometryRegistrationVerdict, LimitsAreTheCallers) {
     EXPECT_EQ(geometry::judge(result).text(),
               "did not converge in 110 iterations; 3 of 6 directions of motion are not determined by the points: not "
               "moved along them");
+    // A plane z = 0 of size 2 by 4, and a tube of radius 0.5 along x.
+    result.stop = geometry::IcpStop::converged;
+    const auto diagonal = [](const geometry::Vector3& turns, const geometry::Vector3& shifts) {
+        std::array<std::array<double, 6>, 6> information = {};
+        for (int i = 0; i < 3; ++i) information[i][i] = turns[i], information[3 + i][3 + i] = shifts[i];
+        return information;
+    };
+    result.information = diagonal({133, 33, 0}, {0, 0, 100});
+    const std::string plane = geometry::undetermined_text(result);
+    EXPECT_TRUE(contains(plane, "turns about (0.00, 0.00, 1.00)")) << plane;
+    EXPECT_TRUE(contains(plane, "shifts along (1.00, 0.00, 0.00)")) << plane;
+    EXPECT_TRUE(contains(plane, "shifts along (0.00, 1.00, 0.00)")) << plane;
+    result.undetermined = 2;
+    result.information = diagonal({0, 40, 40}, {0, 50, 50});
+    EXPECT_EQ(geometry::undetermined_text(result),
+              "2 of 6 directions of motion are not determined by the points (turns about (1.00, 0.00, 0.00), shifts "
+              "along (1.00, 0.00, 0.00)): not moved along them");
+    result.information = {};
     result.stop = geometry::IcpStop::converged;
     result.undetermined = 0;
     result.rmse = 0.005;
