@@ -26,7 +26,8 @@ replay() {  # the malformed and the valid files that a fuzzer begins with, of on
 package_check() {
     cmake --install build/ci --prefix "$PWD/build/installed" &&
         cmake -S examples/find_package -B build/example -DCMAKE_PREFIX_PATH="$PWD/build/installed" &&
-        cmake --build build/example && build/example/count_points examples/data/knot.ply &&
+        cmake --build build/example && rm -f build/example/few.ply &&
+        build/example/thin_scan examples/data/knot.ply 1000 build/example/few.ply &&
         cmake -S examples/own_network -B build/own_network -DCMAKE_PREFIX_PATH="$PWD/build/installed" &&
         cmake --build build/own_network && build/own_network/own_network
 }
