@@ -135,12 +135,14 @@ inline int three(const Options& options) {
                      ("B.", "function", "three")]
 
 
-def test_pages_of_examples_run(tmp_path, monkeypatch):
-    """Every block of docs/python.md that is marked as Python runs, in order, in one namespace."""
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_pages_of_examples_run(page, tmp_path, monkeypatch):
+    """Every block of a page that is marked as Python runs, in order, in one namespace, beside the examples' data."""
     monkeypatch.chdir(tmp_path)
-    with open(os.path.join(ROOT, "docs", "python.md"), encoding="utf-8") as file:
+    os.symlink(os.path.join(ROOT, "examples"), "examples")
+    with open(os.path.join(ROOT, page), encoding="utf-8") as file:
         blocks = re.findall(r"```python\n(.*?)```", file.read(), re.S)
     assert blocks
     space = {}
     for block in blocks:
-        exec(compile(block, "docs/python.md", "exec"), space)
+        exec(compile(block, page, "exec"), space)
