@@ -9,7 +9,10 @@
 using namespace stipple;
 
 int main(int argc, char** argv) try {
-    if (argc != 4) return std::fputs("thin_scan INPUT COUNT OUTPUT\n", stderr), 2;
+    if (argc != 4) {
+        std::fputs("thin_scan INPUT COUNT OUTPUT\n", stderr);
+        return 2;
+    }
     const int64_t count = std::atoll(argv[2]);
     io::Warnings warnings;  // of what a file has and a cloud cannot hold
     const PointCloud scan = io::load_cloud(argv[1], {}, warnings);
