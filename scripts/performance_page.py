@@ -140,7 +140,7 @@ TABLES = {
 
 # What falls short, for README.md: the figure, and what is published.
 LIMITS = [
-    Row("objects cut from scans of rooms, named right out of 15 classes (`classify`)", "real.md", "Objects cut", "`pointnet-cls` @ right (%)", "%", "",
+    Row("objects of 15 classes cut from scans of rooms, given their class (`classify`)", "real.md", "Objects cut", "`pointnet-cls` @ right (%)", "%", "",
         {"PointNet, a like task, about": "PointNet on PointDA-10, published (about)"}),
     Row("total error of the ground of aerial scans, 15 sites, one setting (`ground`)", "real.md", "Ground of", "`stipple ground` @ total error (%)", "%",
         "", {"SMRF": "SMRF"}),
