@@ -4,7 +4,7 @@
 
 #include <torch/torch.h>
 
-#include "stipple/cli/common/json.h"
+#include "stipple/core/json.h"
 #include "stipple/cli/common/profile_report.h"
 #include "stipple/cli/learn/processes.h"
 #include "stipple/core/checkpoint.h"
