@@ -53,7 +53,7 @@ struct Field {
     void* (*element)(void*, int64_t) = nullptr;
 
     double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
-    bool excludes_least = false, takes_infinity = false;
+    bool excludes_least = false, excludes_most = false, takes_infinity = false;
     std::span<const char* const> known = {};  // the words of an enumeration; those that a text is best chosen from
     const char* measure = "";                 // the unit
     const char* placeholder = "";             // what a help shows in place of a value: "R"
@@ -69,6 +69,7 @@ struct Field {
     Field& from(double lowest) { return least = lowest, *this; }
     Field& above(double bound) { return least = bound, excludes_least = true, *this; }
     Field& to(double highest) { return most = highest, *this; }
+    Field& below(double bound) { return most = bound, excludes_most = true, *this; }
     Field& between(double lowest, double highest) { return from(lowest).to(highest); }
     Field& may_be_infinite() { return takes_infinity = true, *this; }
     Field& words(std::span<const char* const> names) { return known = names, *this; }

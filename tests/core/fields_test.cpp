@@ -67,7 +67,7 @@ const Fields& option_fields() {
                                   field<&Options::sizes>("sizes", "Any number of them").from(1),
                                   field<&Options::inputs>("inputs", "Texts"),
                                   field<&Options::bits>("bits", "Truth values"),
-                                  field<&Options::gap>("gap", "One or none").from(0),
+                                  field<&Options::gap>("gap", "One or none").from(0).below(5),
                                   field<&Options::inner, &Inner::every>("inner_every", "A member of a member"),
                                   object_field<&Options::inner>("inner", inner_fields),
                                   object_field<&Options::flat>("", flat_fields)};
@@ -151,6 +151,7 @@ TEST(Fields, RefusesWhatIsOutOfRangeAndSaysWhatIsWanted) {
     EXPECT_EQ(refusal("viewpoint", {"1", "2"}), "viewpoint must be 3 values, got 2 values");
     EXPECT_EQ(refusal("radius", {"1", "2"}), "radius must be one value, got 2 values");
     EXPECT_EQ(refusal("gap", {}), "gap must be one value, got 0 values");
+    EXPECT_EQ(refusal("gap", {"5"}), "gap must be from 0, below 5, got 5");
     EXPECT_EQ(refusal("sizes", {"3", "0"}), "sizes must be from 1, got 0");
     EXPECT_EQ(refusal("inner.rate", {"0"}), "inner.rate must be above 0, to 1, got 0");
 }

@@ -52,7 +52,8 @@ auto with_type(FieldType type, const Visit& visit) {
 
 bool is_in_range(const Field& field, double value) {
     if (std::isnan(value) || (std::isinf(value) && !field.takes_infinity)) return false;
-    return (field.excludes_least ? value > field.least : value >= field.least) && value <= field.most;
+    return (field.excludes_least ? value > field.least : value >= field.least) &&
+           (field.excludes_most ? value < field.most : value <= field.most);
 }
 
 /// One number, all of the text; a sign in front of it may be a plus.
@@ -200,12 +201,14 @@ std::string expectation(const Field& field) {
     if (field.type == FieldType::text) return "a text";
     const bool has_least = std::isfinite(field.least), has_most = std::isfinite(field.most);
     const char* what = is_whole(field.type) ? "a whole number" : "a number";
-    if (!has_least && !has_most) return what;
-    if (field.excludes_least)
-        return has_most ? fmt::format("above {}, to {}", field.least, field.most)
-                        : fmt::format("above {}", field.least);
-    if (!has_most) return fmt::format("from {}", field.least);
-    return has_least ? fmt::format("{} to {}", field.least, field.most) : fmt::format("at most {}", field.most);
+    const std::string from = !has_least             ? ""
+                             : field.excludes_least ? fmt::format("above {}", field.least)
+                                                    : fmt::format("from {}", field.least);
+    if (!has_most) return has_least ? from : what;
+    if (field.excludes_most) return fmt::format("{}{}below {}", from, has_least ? ", " : "", field.most);
+    if (!has_least) return fmt::format("at most {}", field.most);
+    return field.excludes_least ? fmt::format("{}, to {}", from, field.most)
+                                : fmt::format("{} to {}", field.least, field.most);
 }
 
 void set_field(const Field& field, void* object, std::span<const std::string> values, std::string_view spelled) {
