@@ -38,7 +38,7 @@ enum class FieldCount : uint8_t {
     one,
     array,     // std::array: exactly Field::size of them
     vector,    // std::vector: any number
-    optional,  // std::optional<double>: one or none
+    optional,  // std::optional: one or none
 };
 
 struct Field {
@@ -49,6 +49,7 @@ struct Field {
     int size = 1;                              // of an array
     void* (*address)(void* object) = nullptr;  // of the member
     const Fields& (*nested)() = nullptr;       // of an object: its fields
+    const void* (*defaults)() = nullptr;       // a struct as it is made: what was not given
     int64_t (*length)(const void*) = nullptr;  // of a vector of objects
     void* (*element)(void*, int64_t) = nullptr;
 
@@ -58,7 +59,8 @@ struct Field {
     const char* measure = "";                 // the unit
     const char* placeholder = "";             // what a help shows in place of a value: "R"
     bool shows_default = true;
-    char letter = 0;  // of a command line: -n
+    char letter = 0;                          // of a command line: -n
+    const char *chooser = "", *choices = "";  // the field that decides whether this one counts, and for which words
 
     // ---- Description, to be chained
     Field& unit(const char* words) { return measure = words, *this; }
@@ -71,6 +73,8 @@ struct Field {
     Field& to(double highest) { return most = highest, *this; }
     Field& below(double bound) { return most = bound, excludes_most = true, *this; }
     Field& between(double lowest, double highest) { return from(lowest).to(highest); }
+    /// Another value than the default makes sense only where the field `other` is one of these words: "fps|random".
+    Field& only_with(const char* other, const char* words) { return chooser = other, choices = words, *this; }
     Field& may_be_infinite() { return takes_infinity = true, *this; }
     Field& words(std::span<const char* const> names) { return known = names, *this; }
 };
@@ -119,10 +123,17 @@ struct Kind<std::array<T, N>> : Kind<T> {
     static constexpr FieldCount count = FieldCount::array;
     static constexpr int size = static_cast<int>(N);
 };
-template <>
-struct Kind<std::optional<double>> : Kind<double> {
+template <class T>
+struct Kind<std::optional<T>> : Kind<T> {
     static constexpr FieldCount count = FieldCount::optional;
 };
+
+/// What a struct holds before anything is set.
+template <class Struct>
+const void* defaults_of() {
+    static const Struct made{};
+    return &made;
+}
 
 template <class Pointer>
 struct Member;
@@ -153,6 +164,7 @@ Field field(const char* name, const char* help) {
     made.address = [](void* object) -> void* {
         return &fields::member_of<kFirst, kRest...>(*static_cast<Struct*>(object));
     };
+    if constexpr (std::is_default_constructible_v<Struct>) made.defaults = fields::defaults_of<Struct>;
     return made;
 }
 
@@ -196,8 +208,9 @@ void set_field(const Field& field, void* object, std::span<const std::string> va
 /// The values of a member as texts that set_field() reads back; none of a missing optional.
 std::vector<std::string> texts_of(const Field& field, const void* object);
 
-/// Throws Error{bad_argument} for the first member out of its range, as set_field() does. `spell` makes the name of a
-/// field in a message; without it the name stands as it is.
+/// Throws Error{bad_argument} for the first member out of its range, as set_field() does, and for the first that makes
+/// no sense beside another (only_with): "--start is for --method fps". `spell` makes the name of a field in a message;
+/// without it the name stands as it is.
 void check_fields(const Fields& fields, const void* object, std::string (*spell)(const Field&) = nullptr);
 /// "--hole-size"
 std::string as_option(const Field& field);

@@ -53,24 +53,25 @@ const Fields& flat_fields() {
     return fields;
 }
 const Fields& option_fields() {
-    static const Fields fields = {field<&Options::flag>("flag", "A flag"),
-                                  field<&Options::trials>("trials", "So many").between(1, 127),
-                                  field<&Options::count>("count", "A whole number"),
-                                  field<&Options::seed>("seed", "A seed"),
-                                  field<&Options::share>("share", "A share").between(0, 1),
-                                  field<&Options::radius>("radius", "A length").unit("m").from(0),
-                                  field<&Options::limit>("limit", "A limit").may_be_infinite(),
-                                  field<&Options::name>("name", "A name"),
-                                  field<&Options::kernel>("kernel", "A word").words(kKernelWords),
-                                  field<&Options::side>("side", "A short word").words(kSideWords),
-                                  field<&Options::viewpoint>("viewpoint", "Three numbers"),
-                                  field<&Options::sizes>("sizes", "Any number of them").from(1),
-                                  field<&Options::inputs>("inputs", "Texts"),
-                                  field<&Options::bits>("bits", "Truth values"),
-                                  field<&Options::gap>("gap", "One or none").from(0).below(5),
-                                  field<&Options::inner, &Inner::every>("inner_every", "A member of a member"),
-                                  object_field<&Options::inner>("inner", inner_fields),
-                                  object_field<&Options::flat>("", flat_fields)};
+    static const Fields fields = {
+        field<&Options::flag>("flag", "A flag"),
+        field<&Options::trials>("trials", "So many").between(1, 127),
+        field<&Options::count>("count", "A whole number"),
+        field<&Options::seed>("seed", "A seed"),
+        field<&Options::share>("share", "A share").between(0, 1),
+        field<&Options::radius>("radius", "A length").unit("m").from(0),
+        field<&Options::limit>("limit", "A limit").may_be_infinite(),
+        field<&Options::name>("name", "A name"),
+        field<&Options::kernel>("kernel", "A word").words(kKernelWords),
+        field<&Options::side>("side", "A short word").words(kSideWords),
+        field<&Options::viewpoint>("viewpoint", "Three numbers"),
+        field<&Options::sizes>("sizes", "Any number of them").from(1),
+        field<&Options::inputs>("inputs", "Texts"),
+        field<&Options::bits>("bits", "Truth values"),
+        field<&Options::gap>("gap", "One or none").from(0).below(5).only_with("kernel", "huber|cauchy"),
+        field<&Options::inner, &Inner::every>("inner_every", "A member of a member"),
+        object_field<&Options::inner>("inner", inner_fields),
+        object_field<&Options::flat>("", flat_fields)};
     return fields;
 }
 const Fields& found_fields() {
@@ -209,6 +210,15 @@ TEST(Fields, ChecksEveryMemberAndSpellsTheNameAsAsked) {
         FAIL();
     } catch (const Error& error) {
         EXPECT_EQ(error.message(), "viewpoint must be a number, got nan");
+    }
+    options = {.kernel = Kernel::huber, .gap = 2};
+    EXPECT_NO_THROW(check_fields(option_fields(), &options));
+    options.kernel = Kernel::none;
+    try {
+        check_fields(option_fields(), &options, as_option);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.message(), "--gap is for --kernel huber, cauchy");
     }
     EXPECT_EQ(as_option(option_fields()[15]), "--inner-every");
 }

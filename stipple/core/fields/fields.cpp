@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -128,8 +129,7 @@ void for_values(const Field& field, const void* member, const Body& body) {
         using T = std::remove_pointer_t<decltype(typed)>;
         const T* values = static_cast<const T*>(member);
         if (field.count == FieldCount::optional) {
-            if constexpr (std::is_same_v<T, double>)
-                if (const auto& given = *static_cast<const std::optional<double>*>(member)) body(*given);
+            if (const auto& given = *static_cast<const std::optional<T>*>(member)) body(*given);
         } else if (field.count == FieldCount::vector) {
             for (const auto& value : *static_cast<const std::vector<T>*>(member)) body(value);
         } else {
@@ -154,6 +154,29 @@ std::pair<const Field*, void*> find(const Fields& fields, void* object, std::str
         if (const auto found = find(field.nested(), field.address(object), rest); found.first) return found;
     }
     return {nullptr, nullptr};
+}
+
+bool is_among(std::string_view word, std::string_view words) {
+    for (size_t at = 0; at <= words.size();) {
+        const size_t end = std::min(words.find('|', at), words.size());
+        if (words.substr(at, end - at) == word) return true;
+        at = end + 1;
+    }
+    return false;
+}
+
+/// Refuses a value that was given where the word beside it makes it count for nothing.
+void check_chosen(const Fields& fields, const Field& field, const void* object, std::string (*spell)(const Field&)) {
+    const auto chooser = std::find_if(fields.begin(), fields.end(), [&](const Field& other) {
+        return std::string_view(other.name) == field.chooser;
+    });
+    STIPPLE_ASSERT(chooser != fields.end() && field.defaults);
+    if (texts_of(field, object) == texts_of(field, field.defaults())) return;
+    if (is_among(texts_of(*chooser, object).front(), field.choices)) return;
+    std::string words = field.choices;
+    for (size_t at = 0; (at = words.find('|', at)) != std::string::npos; at += 2) words.replace(at, 1, ", ");
+    const auto spelled = [&](const Field& one) { return spell ? spell(one) : one.name; };
+    throw Error(ErrorCode::bad_argument, fmt::format("{} is for {} {}", spelled(field), spelled(*chooser), words));
 }
 
 void collect_keys(const Fields& fields, const std::string& above, std::vector<std::string>& keys) {
@@ -230,7 +253,7 @@ void set_field(const Field& field, void* object, std::span<const std::string> va
         if (field.count == FieldCount::vector) {
             *static_cast<std::vector<T>*>(member) = std::move(read_values);
         } else if (field.count == FieldCount::optional) {
-            if constexpr (std::is_same_v<T, double>) *static_cast<std::optional<double>*>(member) = read_values[0];
+            *static_cast<std::optional<T>*>(member) = std::move(read_values[0]);
         } else {
             for (size_t i = 0; i < read_values.size(); ++i) static_cast<T*>(member)[i] = read_values[i];
         }
@@ -246,6 +269,7 @@ std::vector<std::string> texts_of(const Field& field, const void* object) {
 void check_fields(const Fields& fields, const void* object, std::string (*spell)(const Field&)) {
     for (const Field& field : fields) {
         const void* member = address_in(field, object);
+        if (*field.chooser) check_chosen(fields, field, object, spell);
         if (field.nested) {
             if (field.count == FieldCount::one) check_fields(field.nested(), member, spell);
             continue;
