@@ -55,7 +55,7 @@ struct Field {
 
     double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
     bool excludes_least = false, excludes_most = false, takes_infinity = false;
-    std::span<const char* const> known = {};  // the words of an enumeration; those that a text is best chosen from
+    std::span<const char* const> known = {};  // the words of an enumeration, or those that a text may be
     const char* measure = "";                 // the unit
     const char* placeholder = "";             // what a help shows in place of a value: "R"
     bool shows_default = true;
@@ -215,7 +215,10 @@ void check_fields(const Fields& fields, const void* object, std::string (*spell)
 /// "--hole-size"
 std::string as_option(const Field& field);
 
-/// Sets the member with this key; keys of nested structs have dots: "optimizer.kind". Throws Error{bad_argument} for an
+/// The field of a key, and the struct that it is in, `object` or one within; null where there is none. Keys of nested
+/// structs have dots: "optimizer.kind".
+std::pair<const Field*, void*> find_field(const Fields& fields, void* object, std::string_view key);
+/// Sets the member with this key. Throws Error{bad_argument} for an
 /// unknown key, with the nearest one as its hint, and as set_field() does.
 void set_by_key(const Fields& fields, void* object, std::string_view key, std::span<const std::string> values);
 /// The keys of all fields, in order.

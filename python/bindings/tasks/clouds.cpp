@@ -32,17 +32,17 @@ struct ReconstructedRecord {
 CloudObject sample_cloud(const py::object& cloud_, const std::string& method, int64_t count, uint64_t seed,
                          int64_t start, double voxel, bool nearest, double radius, double spacing, bool progressive,
                          int k, int dimension, const py::object& device_) {
-    const tasks::SampleSettings settings{tasks::sample_method_by_name(method),
-                                         count,
-                                         seed,
-                                         start,
-                                         voxel,
-                                         nearest,
-                                         radius,
-                                         spacing,
-                                         progressive,
-                                         k,
-                                         dimension};
+    const tasks::SampleSettings settings{.method = tasks::sample_method_by_name(method),
+                                         .count = count,
+                                         .seed = seed,
+                                         .start = start,
+                                         .voxel = voxel,
+                                         .keep = nearest ? tasks::CellPoint::nearest : tasks::CellPoint::centroid,
+                                         .radius = radius,
+                                         .spacing = spacing,
+                                         .progressive = progressive,
+                                         .k = k,
+                                         .dimension = dimension};
     Call call;
     const AnyCloud cloud(call, cloud_, "cloud");
     const Device device = device_.is_none() ? call.device() : device_argument(device_);
@@ -69,10 +69,9 @@ Record<NetworkSampleRecord> sample_by_network(const SamplerObject& sampler, cons
 }
 
 tasks::Holes holes_of(const std::string& name) {
-    const std::vector<std::string>& names = tasks::holes_names();
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) refuse_word(name, "holes", {names.begin(), names.end()});
-    return static_cast<tasks::Holes>(found - names.begin());
+    for (size_t i = 0; i < std::size(tasks::kHolesWords); ++i)
+        if (name == tasks::kHolesWords[i]) return static_cast<tasks::Holes>(i);
+    refuse_word(name, "holes", {std::begin(tasks::kHolesWords), std::end(tasks::kHolesWords)});
 }
 
 Record<UpsampledRecord> upsample(const UpsamplerObject& upsampler, const py::object& cloud_, double ratio,
@@ -83,7 +82,7 @@ Record<UpsampledRecord> upsample(const UpsamplerObject& upsampler, const py::obj
     options.ratio = ratio, options.count = count, options.spacing = spacing;
     options.temperature = temperature, options.seed = seed;
     options.holes = holes_of(holes), options.hole_size = hole_size;
-    options.finds_rings = finds_rings;
+    options.rings = finds_rings ? tasks::Rings::find : tasks::Rings::ignore;
     options.keeps_input = keeps_input, options.denoises = denoises;
     options.tile_points = tile_points;
     if (!advance.is_none())
@@ -185,10 +184,10 @@ void bind_tasks_clouds(py::module_& module) {
     const py::arg cloud("cloud");
     module.def("sample_cloud", &sample_cloud, cloud, py::kw_only(), py::arg("method") = "fps",
                py::arg("count") = settings.count, py::arg("seed") = settings.seed, py::arg("start") = settings.start,
-               py::arg("voxel") = settings.voxel, py::arg("nearest") = settings.nearest,
-               py::arg("radius") = settings.radius, py::arg("spacing") = settings.spacing,
-               py::arg("progressive") = settings.progressive, py::arg("k") = settings.k,
-               py::arg("dimension") = settings.dimension, py::arg("device") = none, doc::tasks::sample_cloud);
+               py::arg("voxel") = settings.voxel, py::arg("nearest") = false, py::arg("radius") = settings.radius,
+               py::arg("spacing") = settings.spacing, py::arg("progressive") = settings.progressive,
+               py::arg("k") = settings.k, py::arg("dimension") = settings.dimension, py::arg("device") = none,
+               doc::tasks::sample_cloud);
     module.def(
         "has_network",
         [](const std::string& method) { return tasks::has_network(tasks::sample_method_by_name(method)); },
@@ -205,11 +204,15 @@ void bind_tasks_clouds(py::module_& module) {
     module.def("upsampling_work", &upsampling_work, py::arg("upsampler"), cloud, py::arg("count"),
                doc::tasks::upsampling_work);
     module.def(
-        "holes_names", [] { return tuple_of(tasks::holes_names()); }, doc::tasks::holes_names);
+        "holes_names",
+        [] {
+            return tuple_of(std::vector<std::string>{std::begin(tasks::kHolesWords), std::end(tasks::kHolesWords)});
+        },
+        "The words of upsample(holes=...).");
     module.def("upsample", &upsample, py::arg("upsampler"), cloud, py::kw_only(), ratio, count, spacing,
                py::arg("temperature") = up.temperature, py::arg("seed") = up.seed,
-               py::arg("holes") = tasks::holes_names()[static_cast<size_t>(up.holes)],
-               py::arg("hole_size") = up.hole_size, py::arg("finds_rings") = up.finds_rings,
+               py::arg("holes") = tasks::kHolesWords[static_cast<size_t>(up.holes)],
+               py::arg("hole_size") = up.hole_size, py::arg("finds_rings") = true,
                py::arg("keeps_input") = up.keeps_input, py::arg("denoises") = up.denoises,
                py::arg("tile_points") = up.tile_points, py::arg("advance") = none, doc::tasks::upsample);
     const tasks::ReconstructOptions rebuilt;

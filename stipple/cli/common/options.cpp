@@ -314,7 +314,10 @@ Option Arguments::bind(const Field& field, void* object) {
     const auto typed = [&](auto* value) { return option(name, *value, field.help); };
     Option made;
     if (field.count == FieldCount::one && field.known.empty()) switch (field.type) {
-            case FieldType::boolean: return flag(name, *static_cast<bool*>(at), field.help);
+            case FieldType::boolean: {
+                bool& value = *static_cast<bool*>(at);
+                return flag(value ? "!--no-" + as_option(field).substr(2) : name, value, field.help);
+            }
             case FieldType::int32: made = typed(static_cast<int*>(at)); break;
             case FieldType::int64: made = typed(static_cast<int64_t*>(at)); break;
             case FieldType::uint64: made = typed(static_cast<uint64_t*>(at)).from_zero(); break;
@@ -345,7 +348,7 @@ Option Arguments::bind(const Field& field, void* object) {
     }
     if (!field.known.empty()) {
         const std::vector<std::string> words(field.known.begin(), field.known.end());
-        made.one_of(words).text(fmt::format("{}", fmt::join(words, "|")));
+        made.offers(words).text(fmt::format("{}", fmt::join(words, "|")));
     }
     if (*field.placeholder) made.text(field.placeholder);
     if (!field.shows_default) made.no_default();
@@ -359,17 +362,20 @@ void Arguments::watch(const Fields& fields, void* object) {
 
 void Arguments::add(const Fields& fields, void* object, std::initializer_list<const char*> names) {
     watch(fields, object);
-    if (names.size() == 0)
-        for (const Field& field : fields) bind(field, object);
     for (const char* name : names) add(fields, object, name);
+    if (names.size() > 0) return;
+    for (const Field& field : fields)
+        if (field.nested)
+            add(field.nested(), field.address(object));
+        else
+            bind(field, object);
 }
 
 Option Arguments::add(const Fields& fields, void* object, const char* name) {
     watch(fields, object);
-    const auto found = std::find_if(fields.begin(), fields.end(),
-                                    [&](const Field& field) { return std::strcmp(field.name, name) == 0; });
-    STIPPLE_ASSERT(found != fields.end());
-    return bind(*found, object);
+    const auto [field, of] = find_field(fields, object, name);
+    STIPPLE_ASSERT(field);
+    return bind(*field, of);
 }
 
 void Arguments::check() const {

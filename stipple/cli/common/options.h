@@ -103,8 +103,9 @@ public:
     Option option(const std::string& name, std::vector<double>& values, const std::string& help);
     /// "!--no-name" makes it false.
     Option flag(const std::string& name, bool& value, const std::string& help);
-    /// An option for each field of the struct, or for those with these names, in this order. check() looks at all
-    /// fields of the table. The object must outlive the arguments, the table is static.
+    /// An option for each field of the struct and of its members' structs, or for those with these names, in this
+    /// order; a flag that is true by default becomes --no-NAME. check() looks at all fields of the table. The object
+    /// must outlive the arguments, the table is static.
     void add(const Fields& fields, void* object, std::initializer_list<const char*> names = {});
     /// The option of one field.
     Option add(const Fields& fields, void* object, const char* name);

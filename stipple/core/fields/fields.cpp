@@ -80,6 +80,7 @@ template <class T>
 void read(const Field& field, const std::string& text, std::string_view spelled, T& to) {
     bool is_read = true;
     if constexpr (std::is_same_v<T, std::string>) {
+        is_read = field.known.empty() || std::find(field.known.begin(), field.known.end(), text) != field.known.end();
         to = text;
     } else if constexpr (std::is_same_v<T, bool>) {
         is_read = text == "true" || text == "false";
@@ -136,24 +137,6 @@ void for_values(const Field& field, const void* member, const Body& body) {
             for (int i = 0; i < field.size; ++i) body(values[i]);
         }
     });
-}
-
-/// The field of a key below `object`, and the struct that it is in; null where there is none.
-std::pair<const Field*, void*> find(const Fields& fields, void* object, std::string_view key) {
-    for (const Field& field : fields) {
-        const std::string_view name = field.name;
-        if (!field.nested) {
-            if (name == key) return {&field, object};
-            continue;
-        }
-        std::string_view rest = key;
-        if (!name.empty()) {
-            if (!key.starts_with(name) || key.size() <= name.size() || key[name.size()] != '.') continue;
-            rest.remove_prefix(name.size() + 1);
-        }
-        if (const auto found = find(field.nested(), field.address(object), rest); found.first) return found;
-    }
-    return {nullptr, nullptr};
 }
 
 bool is_among(std::string_view word, std::string_view words) {
@@ -220,7 +203,7 @@ void write_toml(const Fields& fields, const void* object, const std::string& tab
 
 std::string expectation(const Field& field) {
     if (field.type == FieldType::boolean) return "true or false";
-    if (is_word(field.type)) return fmt::format("one of {}", fmt::join(field.known, ", "));
+    if (!field.known.empty()) return fmt::format("one of {}", fmt::join(field.known, ", "));
     if (field.type == FieldType::text) return "a text";
     const bool has_least = std::isfinite(field.least), has_most = std::isfinite(field.most);
     const char* what = is_whole(field.type) ? "a whole number" : "a number";
@@ -290,8 +273,25 @@ std::string as_option(const Field& field) {
     return name;
 }
 
+std::pair<const Field*, void*> find_field(const Fields& fields, void* object, std::string_view key) {
+    for (const Field& field : fields) {
+        const std::string_view name = field.name;
+        if (!field.nested) {
+            if (name == key) return {&field, object};
+            continue;
+        }
+        std::string_view rest = key;
+        if (!name.empty()) {
+            if (!key.starts_with(name) || key.size() <= name.size() || key[name.size()] != '.') continue;
+            rest.remove_prefix(name.size() + 1);
+        }
+        if (const auto found = find_field(field.nested(), field.address(object), rest); found.first) return found;
+    }
+    return {nullptr, nullptr};
+}
+
 void set_by_key(const Fields& fields, void* object, std::string_view key, std::span<const std::string> values) {
-    if (const auto [field, of] = find(fields, object, key); field) return set_field(*field, of, values, key);
+    if (const auto [field, of] = find_field(fields, object, key); field) return set_field(*field, of, values, key);
     const std::string near = nearest_name(std::string(key), keys_of(fields));
     throw Error(ErrorCode::bad_argument, fmt::format("there is no key {}", in_quotes(key)),
                 near.empty() ? "" : fmt::format("did you mean {}?", near));
