@@ -15,7 +15,7 @@ struct UpsampleCommand {
     tasks::UpsampleOptions how;
     std::string model;
     std::vector<std::string> settings;
-    PrecisionArgument precision;
+    tasks::RunnerOptions runner;
     bool normals = false;
 };
 
@@ -64,9 +64,9 @@ tasks::Upsampler load_upsampler(UpsampleCommand& command, const Common& common) 
         options.emplace("noise", "true");
         source = tasks::load_model_or_engine(path, options);
     }
-    return {
-        std::move(source),
-        {.device = common.device, .precision = command.precision.wanted(), .profile = wanted_profile(command.clouds)}};
+    command.runner.device = common.device;
+    command.runner.profile = wanted_profile(command.clouds);
+    return {std::move(source), command.runner};
 }
 
 Json upsample_cloud(const CloudJob& job, tasks::Upsampler& upsampler, const UpsampleCommand& command,
@@ -111,10 +111,7 @@ Result run_upsample(UpsampleCommand& command, const Common& common) {
     return for_each_cloud(command.clouds, loop, common, [&](Result& result) -> CloudWork {
         auto upsampler = std::make_shared<tasks::Upsampler>(load_upsampler(command, common));
         result.fields["model"] = command.model;
-        if (const tasks::NetworkRunner* runner = upsampler->runner()) {
-            result.fields["model"] = runner->source().name();
-            result.fields["precision"] = name_of(runner->precision());
-        }
+        if (const tasks::NetworkRunner* runner = upsampler->runner()) report_network(*runner, result);
         return [&, upsampler](const CloudJob& job) { return upsample_cloud(job, *upsampler, command, common); };
     });
 }
@@ -133,7 +130,7 @@ Command add_upsample(Arguments& root, Common& common) {
     app.flag("--normals", command->normals, "Oriented normals: the input's, else estimated");
     add_picture(app, command->clouds, "Draw input and result into this .png");
     add_input_format(app, command->clouds);
-    add_precision(app, command->precision);
+    app.add(tasks::precision_fields(), &command->runner);
     add_output_format(app, command->clouds.output);
     add_shard(app, command->clouds);
     add_profile(app, command->clouds);

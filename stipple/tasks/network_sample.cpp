@@ -232,7 +232,8 @@ Sampled CloudSampler::sample(const PointCloud& cloud) {
     settings.count = wanted_count(settings_, cloud.size());
     settings.ratio = 0;
     STIPPLE_REQUIRE(settings.start < cloud.size(), "--start {} of {} points", settings.start, cloud.size());
-    Sampled sampled{.method = settings.method, .points = cloud.size()};
+    Sampled sampled;
+    sampled.method = settings.method, sampled.points = cloud.size();
     if (network_) {
         NetworkSample chosen = sample_by_network(*network_, cloud, settings.count, settings.seed);
         sampled.cloud = std::move(chosen.cloud);

@@ -8,6 +8,17 @@
 
 namespace stipple::cli {
 
+namespace {
+
+/// The failure of a loop in which the work itself refused some clouds.
+Error refusal(const char* words, int64_t refused, size_t clouds, const std::vector<Error>& errors) {
+    const int64_t unread = static_cast<int64_t>(errors.size()) - refused;
+    return Error(errors[0].code(), fmt::format("{} of {} clouds {}{}", refused, clouds, words,
+                                               unread > 0 ? fmt::format(", {} could not be read", unread) : ""));
+}
+
+}  // namespace
+
 std::vector<Option> add_inputs_and_output(Arguments& app, ManyClouds& clouds, const char* inputs) {
     return {app.option("INPUT", clouds.inputs, inputs),
             app.option("-o,--output", clouds.output.path, "File, or folder for many; - is standard output")};
@@ -30,32 +41,54 @@ void add_profile(Arguments& app, ManyClouds& clouds) {
     add_profile(app, clouds.profile_path);
 }
 
-Result for_each_cloud(ManyClouds& clouds, const CloudLoop& loop, const Common& common,
-                      const std::function<CloudWork(Result& result)>& begin) {
+std::vector<data::CloudEntry> list_clouds(const ManyClouds& clouds, Result& result, std::vector<OutputFile>* outputs) {
     require_one_stdin(clouds.inputs);
     const Shard shard = parse_shard(clouds.shard);
     if (!clouds.from.empty()) io::format_by_name(clouds.from);
     std::vector<data::CloudEntry> entries = data::list_clouds(clouds.inputs);
-    std::vector<OutputFile> outputs = outputs_of(clouds.output, entries);
     const size_t listed = entries.size();
-    keep_shard(shard, entries, outputs);
-    if (entries.empty()) return nothing_of_shard(clouds.shard, listed);
+    if (outputs) {
+        *outputs = outputs_of(clouds.output, entries);
+        keep_shard(shard, *outputs);
+    }
+    keep_shard(shard, entries);
+    if (entries.empty())
+        result = nothing_of_shard(clouds.shard, listed);
+    else
+        result.fields["inputs"] = clouds.inputs;
+    return entries;
+}
+
+void require_drawing(const ManyClouds& clouds, const Common& common) {
+    require_picture(clouds.picture, common);
+    require_picture_size(clouds.picture_size);
+    require_profile(clouds.profile_path, common);
+}
+
+void report_network(const tasks::NetworkRunner& runner, Result& result) {
+    result.fields["model"] = runner.source().name();
+    result.fields["precision"] = name_of(runner.precision());
+}
+
+Result for_each_cloud(ManyClouds& clouds, const CloudLoop& loop, const Common& common,
+                      const std::function<CloudWork(Result& result)>& begin) {
+    std::vector<OutputFile> outputs;
+    Result result;
+    const std::vector<data::CloudEntry> entries = list_clouds(clouds, result, &outputs);
+    if (entries.empty()) return result;
     std::vector<io::Format> formats;
     for (const OutputFile& output : outputs) formats.push_back(require_output(output, common, loop.product));
     STIPPLE_REQUIRE(clouds.picture.empty() || entries.size() == 1, "--picture is for one cloud, not {}",
                     entries.size());
-    require_picture(clouds.picture, common);
-    require_picture_size(clouds.picture_size);
-    require_profile(clouds.profile_path, common);
+    require_drawing(clouds, common);
 
-    Result result;
-    result.fields["inputs"] = clouds.inputs;
     FileProgress file_progress(common);
     const data::ReadClouds how = reading({.clouds = {}, .from = clouds.from}, file_progress);
     const CloudWork work = begin(result);
     Json files = Json::array();
     Table table;
     for (const auto& [heading, key] : loop.columns) table.columns.push_back(heading);
+    int64_t refused = 0;
     std::optional<Progress> progress;
     if (*loop.progress)
         progress.emplace(loop.progress, static_cast<int64_t>(entries.size()), progress_mode(common), "clouds");
@@ -73,14 +106,22 @@ Result for_each_cloud(ManyClouds& clouds, const CloudLoop& loop, const Common& c
             file["error"] = error.message();
             files.push_back(std::move(file));
             if (progress) progress->add();
-            throw;
+            if (error.code() != ErrorCode::check_failed) throw;
+            if (entries.size() == 1) throw error.at_path(name);
+            result.errors.push_back(error.at_path(name));
+            ++refused;
+            return;
         }
         files.push_back(std::move(file));
         if (progress) progress->add();
     });
     if (progress) progress->finish();
+    if (refused > 0) result.failure = refusal(loop.refused, refused, entries.size(), result.errors);
     result.fields["files"] = std::move(files);
-    if (!table.columns.empty() && !common.table.empty()) result.text = format_table(table, common.table);
+    if (loop.table)
+        result.text = format_table(*loop.table, common.table) + (common.table.empty() ? result.text : "");
+    else if (!table.columns.empty() && !common.table.empty())
+        result.text = format_table(table, common.table);
     report_profile(clouds.profile, clouds.profile_path, common.overwrite_mode(), common, result);
     return result;
 }

@@ -11,7 +11,9 @@
 //   });
 
 #include "stipple/cli/common/files.h"
+#include "stipple/cli/common/table.h"
 #include "stipple/core/profile.h"
+#include "stipple/tasks/network_runner.h"
 
 namespace stipple::cli {
 
@@ -36,6 +38,14 @@ inline Profile* wanted_profile(ManyClouds& clouds) {
     return clouds.profile_path.empty() ? nullptr : &clouds.profile;
 }
 
+/// The clouds of the inputs that are in the part of --shard, and the output of each, where asked for; the inputs become
+/// fields of the result. Where there are none, the result says so and is that of the command. Throws
+/// Error{bad_argument} as data::list_clouds() and outputs_of() do, and for a --shard or --from that makes no sense.
+std::vector<data::CloudEntry> list_clouds(const ManyClouds& clouds, Result& result,
+                                          std::vector<OutputFile>* outputs = nullptr);
+/// Checks --picture, --size and --profile, before any work.
+void require_drawing(const ManyClouds& clouds, const Common& common);
+
 /// One cloud, and where its result goes.
 struct CloudJob {
     const data::CloudEntry& entry;
@@ -55,8 +65,13 @@ using CloudColumns = std::vector<std::pair<std::string, std::string>>;
 struct CloudLoop {
     std::string_view product = {};  // the attribute that the command makes, which the output format must hold
     const char* progress = "";      // the bar that counts clouds; "": the work has a bar of its own
-    CloudColumns columns;           // empty: the command has a table of its own
+    CloudColumns columns = {};      // of the table for --table
+    const char* refused = "could not be read";  // what is said of clouds whose work throws Error{check_failed}
+    const Table* table = nullptr;  // instead: what the work fills, and what people read before the lines of outputs
 };
+
+/// Puts the name of a network and its precision into the fields of a result.
+void report_network(const tasks::NetworkRunner& runner, Result& result);
 
 /// Everything that can be known without reading a cloud is checked first: the inputs, the part of --shard, the outputs,
 /// picture and profile. Then `begin` is called once, which loads what all clouds share and may put fields into the
