@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "stipple/core/json.h"
@@ -210,7 +211,7 @@ std::vector<std::string> texts_of(const Field& field, const void* object);
 
 /// Throws Error{bad_argument} for the first member out of its range, as set_field() does, and for the first that makes
 /// no sense beside another (only_with): "--start is for --method fps". `spell` makes the name of a field in a message;
-/// without it the name stands as it is.
+/// without it the name is the key that set_by_key() takes: "optimizer.kind".
 void check_fields(const Fields& fields, const void* object, std::string (*spell)(const Field&) = nullptr);
 /// "--hole-size"
 std::string as_option(const Field& field);
@@ -223,6 +224,8 @@ std::pair<const Field*, void*> find_field(const Fields& fields, void* object, st
 void set_by_key(const Fields& fields, void* object, std::string_view key, std::span<const std::string> values);
 /// The keys of all fields, in order.
 std::vector<std::string> keys_of(const Fields& fields);
+/// The keys of all fields, in order, with their values as TOML writes them; none of a missing optional.
+std::vector<std::pair<std::string, std::string>> values_of(const Fields& fields, const void* object);
 
 /// "key = value" lines, and a table for each nested struct; parse_toml() and set_by_key() read them back.
 std::string to_toml(const Fields& fields, const void* object);

@@ -35,6 +35,7 @@ struct Options {
     std::vector<std::string> inputs;
     std::vector<bool> bits = {true, false};
     std::optional<double> gap;
+    std::optional<float> weight;
     Inner inner, flat;
     bool operator==(const Options&) const = default;
 };
@@ -69,6 +70,7 @@ const Fields& option_fields() {
         field<&Options::inputs>("inputs", "Texts"),
         field<&Options::bits>("bits", "Truth values"),
         field<&Options::gap>("gap", "One or none").from(0).below(5).only_with("kernel", "huber|cauchy"),
+        field<&Options::weight>("weight", "Another, of single precision"),
         field<&Options::inner, &Inner::every>("inner_every", "A member of a member"),
         object_field<&Options::inner>("inner", inner_fields),
         object_field<&Options::flat>("", flat_fields)};
@@ -113,6 +115,7 @@ TEST(Fields, SetsMembersOfEveryTypeFromTexts) {
     set(options, "inputs", {"a", "b"});
     set(options, "bits", {});
     set(options, "gap", {"0"});
+    set(options, "weight", {"0.1"});
     set(options, "inner.rate", {"1"});
     set(options, "inner_every", {"11"});
     set(options, "flat_rate", {"4"});
@@ -131,6 +134,7 @@ TEST(Fields, SetsMembersOfEveryTypeFromTexts) {
                          .inputs = {"a", "b"},
                          .bits = {},
                          .gap = 0.0,
+                         .weight = 0.1f,
                          .inner = {1, 11},
                          .flat = {4, 3}};
     EXPECT_EQ(options, wanted);
@@ -139,14 +143,15 @@ TEST(Fields, SetsMembersOfEveryTypeFromTexts) {
 TEST(Fields, RefusesWhatIsOutOfRangeAndSaysWhatIsWanted) {
     EXPECT_EQ(refusal("flag", {"yes"}), "flag must be true or false, got \"yes\"");
     EXPECT_EQ(refusal("trials", {"128"}), "trials must be 1 to 127, got 128");
-    EXPECT_EQ(refusal("trials", {"2.5"}), "trials must be 1 to 127, got \"2.5\"");
+    EXPECT_EQ(refusal("trials", {"2.5"}), "trials must be a whole number, 1 to 127, got \"2.5\"");
     EXPECT_EQ(refusal("count", {"1e300"}), "count must be a whole number, got \"1e300\"");
     EXPECT_EQ(refusal("count", {"9223372036854775808"}), "count must be a whole number, got \"9223372036854775808\"");
     EXPECT_EQ(refusal("seed", {"-1"}), "seed must be a whole number, got \"-1\"");
     EXPECT_EQ(refusal("share", {"nan"}), "share must be 0 to 1, got nan");
     EXPECT_EQ(refusal("radius", {"inf"}), "radius must be from 0, got inf");
-    EXPECT_EQ(refusal("radius", {"1,5"}), "radius must be from 0, got \"1,5\"");
-    EXPECT_EQ(refusal("radius", {""}), "radius must be from 0, got \"\"");
+    EXPECT_EQ(refusal("trials", {"1e10"}), "trials must be a whole number, 1 to 127, got \"1e10\"");
+    EXPECT_EQ(refusal("radius", {"1,5"}), "radius must be a number, from 0, got \"1,5\"");
+    EXPECT_EQ(refusal("radius", {""}), "radius must be a number, from 0, got \"\"");
     EXPECT_EQ(refusal("limit", {"nan"}), "limit must be a number, got nan");
     EXPECT_EQ(refusal("kernel", {"tukey"}), "kernel must be one of none, huber, cauchy, got \"tukey\"");
     EXPECT_EQ(refusal("viewpoint", {"1", "2"}), "viewpoint must be 3 values, got 2 values");
@@ -172,10 +177,27 @@ TEST(Fields, NamesTheNearestKey) {
 
 TEST(Fields, KeysAreInOrderAndOnesWithoutANameCountAsTheirParents) {
     const std::vector<std::string> keys = keys_of(option_fields());
-    ASSERT_EQ(keys.size(), 19u);
-    EXPECT_EQ(keys[15], "inner_every");
-    EXPECT_EQ(keys[16], "inner.rate");
-    EXPECT_EQ(keys[18], "flat_rate");
+    ASSERT_EQ(keys.size(), 20u);
+    EXPECT_EQ(keys[16], "inner_every");
+    EXPECT_EQ(keys[17], "inner.rate");
+    EXPECT_EQ(keys[19], "flat_rate");
+}
+
+TEST(Fields, ValuesAreAsTomlWritesThem) {
+    Options options;
+    options.weight = 1e-4f;
+    const auto values = values_of(option_fields(), &options);
+    const auto value_of = [&](const std::string& key) -> std::string {
+        for (const auto& [name, value] : values)
+            if (name == key) return value;
+        return "none";
+    };
+    EXPECT_EQ(values.size(), 19u);
+    EXPECT_EQ(value_of("gap"), "none");
+    EXPECT_EQ(value_of("weight"), "1e-04");  // the shortest text
+    EXPECT_EQ(value_of("kernel"), "\"cauchy\"");
+    EXPECT_EQ(value_of("viewpoint"), "[1, 2, 3]");
+    EXPECT_EQ(value_of("inner.rate"), "0.5");
 }
 
 TEST(Fields, TomlIsReadBackToTheSame) {
@@ -185,6 +207,7 @@ TEST(Fields, TomlIsReadBackToTheSame) {
     options.bits = {true, false, true};
     options.inner = {0.123456789012345, 42};
     options.share = 0.1f;
+    options.weight = 1e-4f;
     Options again;
     for (const TomlItem& item : parse_toml(to_toml(option_fields(), &options)))
         if (!item.key.empty())
@@ -203,6 +226,12 @@ TEST(Fields, ChecksEveryMemberAndSpellsTheNameAsAsked) {
     } catch (const Error& error) {
         EXPECT_EQ(error.message(), "--every must be from 1, got 0");
     }
+    try {
+        check_fields(option_fields(), &options);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.message(), "inner.every must be from 1, got 0");
+    }
     options = {};
     options.viewpoint[2] = NAN;
     try {
@@ -220,7 +249,7 @@ TEST(Fields, ChecksEveryMemberAndSpellsTheNameAsAsked) {
     } catch (const Error& error) {
         EXPECT_EQ(error.message(), "--gap is for --kernel huber, cauchy");
     }
-    EXPECT_EQ(as_option(option_fields()[15]), "--inner-every");
+    EXPECT_EQ(as_option(option_fields()[16]), "--inner-every");
 }
 
 TEST(Fields, JsonHasEveryMember) {
@@ -229,7 +258,7 @@ TEST(Fields, JsonHasEveryMember) {
     EXPECT_EQ(to_json(option_fields(), &options).compact(),
               "{\"flag\":false,\"trials\":7,\"count\":0,\"seed\":1,\"share\":0.25,\"radius\":2.0,\"limit\":null,"
               "\"name\":\"n\",\"kernel\":\"cauchy\",\"side\":\"inside\",\"viewpoint\":[1.0,2.0,3.0],\"sizes\":[4,5],"
-              "\"inputs\":[],\"bits\":[true,false],\"gap\":null,\"inner_every\":3,"
+              "\"inputs\":[],\"bits\":[true,false],\"gap\":null,\"weight\":null,\"inner_every\":3,"
               "\"inner\":{\"rate\":0.5,\"every\":3},\"flat_rate\":0.5}");
     const Found found{.list = {{0.5, 1}, {0.25, 2}}};
     EXPECT_EQ(to_json(found_fields(), &found).compact(),

@@ -51,6 +51,15 @@ auto with_type(FieldType type, const Visit& visit) {
     throw Error(ErrorCode::bad_argument, fmt::format("{} must be {}, got {}", spelled, expectation(field), value));
 }
 
+/// Of a text that is no such value at all: which kind of number is wanted, and of which range.
+[[noreturn]] void refuse_text(const Field& field, std::string_view spelled, const std::string& text) {
+    const std::string wanted = expectation(field);
+    const bool says_kind = !(is_whole(field.type) || is_real(field.type)) || wanted.starts_with("a ");
+    const char* kind = says_kind ? "" : is_whole(field.type) ? "a whole number, " : "a number, ";
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("{} must be {}{}, got {}", spelled, kind, wanted, in_quotes(text)));
+}
+
 bool is_in_range(const Field& field, double value) {
     if (std::isnan(value) || (std::isinf(value) && !field.takes_infinity)) return false;
     return (field.excludes_least ? value > field.least : value >= field.least) &&
@@ -71,7 +80,9 @@ bool parse_whole(std::string_view text, T& value) {
     if (parse(text, value)) return true;
     double real = 0;
     if (text.find_first_of("eE") == std::string_view::npos || !parse(text, real)) return false;
-    if (std::abs(real) > 9e15 || real != std::floor(real) || (std::is_unsigned_v<T> && real < 0)) return false;
+    const auto most = static_cast<double>(std::numeric_limits<T>::max());
+    if (std::abs(real) > std::min(9e15, most) || real != std::floor(real) || (std::is_unsigned_v<T> && real < 0))
+        return false;
     value = static_cast<T>(real);
     return static_cast<double>(value) == real;
 }
@@ -101,7 +112,14 @@ void read(const Field& field, const std::string& text, std::string_view spelled,
         if (is_read && !is_in_range(field, static_cast<double>(value))) refuse(field, spelled, text);
         if (is_read) to = value;
     }
-    if (!is_read) refuse(field, spelled, in_quotes(text));
+    if (!is_read) refuse_text(field, spelled, text);
+}
+
+/// The shortest text that reads back as the same number, as in other files (io/text.h).
+template <class T>
+std::string shortest(T value) {
+    char digits[32];
+    return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }
 
 template <class T>
@@ -111,7 +129,7 @@ std::string text_of(const Field& field, const T& value) {
     else if constexpr (std::is_same_v<T, bool>)
         return value ? "true" : "false";
     else if (!is_word(field.type))
-        return fmt::format("{}", value);
+        return shortest(value);
     else
         return field.known[static_cast<size_t>(value)];
 }
@@ -149,7 +167,8 @@ bool is_among(std::string_view word, std::string_view words) {
 }
 
 /// Refuses a value that was given where the word beside it makes it count for nothing.
-void check_chosen(const Fields& fields, const Field& field, const void* object, std::string (*spell)(const Field&)) {
+void check_chosen(const Fields& fields, const Field& field, const void* object, std::string (*spell)(const Field&),
+                  const std::string& above) {
     const auto chooser = std::find_if(fields.begin(), fields.end(), [&](const Field& other) {
         return std::string_view(other.name) == field.chooser;
     });
@@ -158,17 +177,40 @@ void check_chosen(const Fields& fields, const Field& field, const void* object, 
     if (is_among(texts_of(*chooser, object).front(), field.choices)) return;
     std::string words = field.choices;
     for (size_t at = 0; (at = words.find('|', at)) != std::string::npos; at += 2) words.replace(at, 1, ", ");
-    const auto spelled = [&](const Field& one) { return spell ? spell(one) : one.name; };
+    const auto spelled = [&](const Field& one) { return spell ? spell(one) : above + one.name; };
     throw Error(ErrorCode::bad_argument, fmt::format("{} is for {} {}", spelled(field), spelled(*chooser), words));
 }
 
-void collect_keys(const Fields& fields, const std::string& above, std::vector<std::string>& keys) {
+/// `above` is what stands before the names in keys: "", "optimizer.".
+void check_table(const Fields& fields, const void* object, std::string (*spell)(const Field&),
+                 const std::string& above) {
+    for (const Field& field : fields) {
+        const void* member = address_in(field, object);
+        if (*field.chooser) check_chosen(fields, field, object, spell, above);
+        if (field.nested) {
+            if (field.count == FieldCount::one)
+                check_table(field.nested(), member, spell, *field.name ? above + field.name + "." : above);
+            continue;
+        }
+        if (!is_whole(field.type) && !is_real(field.type)) continue;
+        for_values(field, member, [&](const auto& value) {
+            if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(value)>>)
+                if (!is_in_range(field, static_cast<double>(value)))
+                    refuse(field, spell ? spell(field) : above + field.name, fmt::format("{}", value));
+        });
+    }
+}
+
+/// Calls visit(key, field, object) for all fields; without an object, with null.
+template <class Visit>
+void for_keys(const Fields& fields, const void* object, const std::string& above, const Visit& visit) {
     for (const Field& field : fields) {
         const std::string name = above + field.name;
         if (!field.nested)
-            keys.push_back(name);
+            visit(name, field, object);
         else
-            collect_keys(field.nested(), *field.name ? name + "." : above, keys);
+            for_keys(field.nested(), object ? address_in(field, object) : nullptr, *field.name ? name + "." : above,
+                     visit);
     }
 }
 
@@ -250,20 +292,7 @@ std::vector<std::string> texts_of(const Field& field, const void* object) {
 }
 
 void check_fields(const Fields& fields, const void* object, std::string (*spell)(const Field&)) {
-    for (const Field& field : fields) {
-        const void* member = address_in(field, object);
-        if (*field.chooser) check_chosen(fields, field, object, spell);
-        if (field.nested) {
-            if (field.count == FieldCount::one) check_fields(field.nested(), member, spell);
-            continue;
-        }
-        if (!is_whole(field.type) && !is_real(field.type)) continue;
-        for_values(field, member, [&](const auto& value) {
-            if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(value)>>)
-                if (!is_in_range(field, static_cast<double>(value)))
-                    refuse(field, spell ? spell(field) : field.name, fmt::format("{}", value));
-        });
-    }
+    check_table(fields, object, spell, "");
 }
 
 std::string as_option(const Field& field) {
@@ -299,8 +328,16 @@ void set_by_key(const Fields& fields, void* object, std::string_view key, std::s
 
 std::vector<std::string> keys_of(const Fields& fields) {
     std::vector<std::string> keys;
-    collect_keys(fields, "", keys);
+    for_keys(fields, nullptr, "", [&](const std::string& key, const Field&, const void*) { keys.push_back(key); });
     return keys;
+}
+
+std::vector<std::pair<std::string, std::string>> values_of(const Fields& fields, const void* object) {
+    std::vector<std::pair<std::string, std::string>> values;
+    for_keys(fields, object, "", [&](const std::string& key, const Field& field, const void* of) {
+        if (std::string value = toml_value(field, of); !value.empty()) values.emplace_back(key, std::move(value));
+    });
+    return values;
 }
 
 std::string to_toml(const Fields& fields, const void* object) {
