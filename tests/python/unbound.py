@@ -75,9 +75,9 @@ MODELS = _because({
         "autoencoder flow_upsampler gumbel_subset pcrnet pointnet_classifier pointnet_part_segmenter pointnet_segmenter "
         "puflow samplenet",
     "options are a dict in Python":
-        "attention_normalise_names autoencoder_options context_names flow_family_names flow_upsampler_options "
-        "gumbel_subset_options interpolated_names interpolation_names neighbourhood_names pcrnet_options published_sampler "
-        "refinement_names sampler_shape_names samplenet_options",
+        "autoencoder_fields autoencoder_options flow_upsampler_fields flow_upsampler_options gumbel_subset_fields "
+        "gumbel_subset_options pcrnet_fields pcrnet_options pointnet_fields published_sampler puflow_fields puflow_options "
+        "samplenet_fields samplenet_options",
     "a part of flow_upsampler that tasks.Upsampler runs":
         "flow_upsampler_decoder flow_upsampler_encoder flow_upsampler_first_step flow_upsampler_velocity",
 })
