@@ -36,7 +36,7 @@ struct Photograph {
 /// there is, and what lies behind the box is a map of colours by direction that is learned with the field.
 enum class Background { white, black, random, learned };
 /// In that order, as files and settings name them.
-inline constexpr const char* kBackgroundNames[] = {"white", "black", "random", "learned"};
+inline constexpr const char* kBackgroundWords[] = {"white", "black", "random", "learned"};
 
 /// Depths between which Blender scenes lie by the published protocol [Mildenhall et al. 2020].
 inline constexpr float kBlenderNear = 2, kBlenderFar = 6;
