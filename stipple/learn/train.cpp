@@ -419,8 +419,7 @@ network::Weights Training::result() const {
 
 void Training::save_weights(const std::string& name) const {
     if (!is_first()) return;
-    network::save_weights(folder_.path() + "/" + name, result(), network::parse_weight_storage(recipe_.run.storage),
-                          Overwrite::allow);
+    network::save_weights(folder_.path() + "/" + name, result(), recipe_.run.storage, Overwrite::allow);
 }
 
 TrainReport Training::run() {

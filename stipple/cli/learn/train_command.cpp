@@ -4,10 +4,10 @@
 
 #include <torch/torch.h>
 
-#include "stipple/core/json.h"
 #include "stipple/cli/common/profile_report.h"
 #include "stipple/cli/learn/processes.h"
 #include "stipple/core/checkpoint.h"
+#include "stipple/core/json.h"
 #include "stipple/core/log.h"
 #include "stipple/learn/distributed/c10d_group.h"
 #include "stipple/learn/fine_tune.h"
@@ -40,7 +40,7 @@ std::string recipe_name(const TrainArguments& arguments) {
 
 /// Options of samplers.
 void set_sampler(learn::Recipe& recipe, const TrainArguments& arguments) {
-    const bool is_sampler = recipe.task == "sampling";
+    const bool is_sampler = recipe.task == learn::TrainingTask::sampling;
     STIPPLE_REQUIRE(is_sampler || (arguments.count == 0 && !arguments.progressive && arguments.network.empty()),
                     "--count, --progressive and --network are for samplers, not {}", recipe.name);
     if (arguments.count > 0) recipe.options["count"] = std::to_string(arguments.count);
