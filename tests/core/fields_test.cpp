@@ -240,7 +240,9 @@ TEST(Fields, ChecksEveryMemberAndSpellsTheNameAsAsked) {
     } catch (const Error& error) {
         EXPECT_EQ(error.message(), "viewpoint must be a number, got nan");
     }
-    options = {.kernel = Kernel::huber, .gap = 2};
+    options = {};
+    options.kernel = Kernel::huber;
+    options.gap = 2;
     EXPECT_NO_THROW(check_fields(option_fields(), &options));
     options.kernel = Kernel::none;
     try {
