@@ -50,6 +50,7 @@ struct Field {
     int size = 1;                              // of an array
     void* (*address)(void* object) = nullptr;  // of the member
     const Fields& (*nested)() = nullptr;       // of an object: its fields
+    Json (*compute)(const void*) = nullptr;    // of a result that is no member: its value
     const void* (*defaults)() = nullptr;       // a struct as it is made: what was not given
     int64_t (*length)(const void*) = nullptr;  // of a vector of objects
     void* (*element)(void*, int64_t) = nullptr;
@@ -60,12 +61,15 @@ struct Field {
     const char* measure = "";                 // the unit
     const char* placeholder = "";             // what a help shows in place of a value: "R"
     bool shows_default = true;
+    const char* zero = "";                    // the word for 0: "auto"
     char letter = 0;                          // of a command line: -n
     const char *chooser = "", *choices = "";  // the field that decides whether this one counts, and for which words
 
     // ---- Description, to be chained
     Field& unit(const char* words) { return measure = words, *this; }
     Field& shown(const char* value) { return placeholder = value, *this; }
+    /// 0 is read and shown as this word, and is allowed whatever the range.
+    Field& zero_word(const char* word) { return zero = word, *this; }
     Field& short_name(char one) { return letter = one, *this; }
     /// The default means that nothing was given: the help does not show it.
     Field& no_default() { return shows_default = false, *this; }
@@ -197,6 +201,15 @@ Field objects_field(const char* name, const Fields& (*nested)(), const char* hel
     return made;
 }
 
+/// Describes what follows from a result: computed_field<Found>("degrees", "The angle", [](const Found& found) { ... }).
+/// JSON and tables show it; it cannot be set.
+template <class Struct, class Compute>
+Field computed_field(const char* name, const char* help, Compute) {
+    Field made{.name = name, .help = help};
+    made.compute = [](const void* object) -> Json { return Compute{}(*static_cast<const Struct*>(object)); };
+    return made;
+}
+
 // ---- Use: `object` is of the struct that the fields describe
 
 /// What a value must be, for messages: "a number", "1 to 16", "above 0", "true or false", "one of keep, fill".
@@ -230,7 +243,8 @@ std::vector<std::pair<std::string, std::string>> values_of(const Fields& fields,
 /// "key = value" lines, and a table for each nested struct; parse_toml() and set_by_key() read them back.
 std::string to_toml(const Fields& fields, const void* object);
 
-/// An object of all members. Numbers that are not finite and missing optionals are null.
+/// An object of all members and of what is computed of them. Numbers that are not finite and missing optionals are
+/// null.
 Json to_json(const Fields& fields, const void* object);
 
 }  // namespace stipple

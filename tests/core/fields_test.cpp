@@ -77,8 +77,9 @@ const Fields& option_fields() {
     return fields;
 }
 const Fields& found_fields() {
-    static const Fields fields = {objects_field<&Found::list>("list", inner_fields),
-                                  field<&Found::error>("error", "An error")};
+    static const Fields fields = {
+        objects_field<&Found::list>("list", inner_fields), field<&Found::error>("error", "An error"),
+        computed_field<Found>("size", "Of the list", [](const Found& found) { return Json(found.list.size()); })};
     return fields;
 }
 
@@ -254,6 +255,23 @@ TEST(Fields, ChecksEveryMemberAndSpellsTheNameAsAsked) {
     EXPECT_EQ(as_option(option_fields()[16]), "--inner-every");
 }
 
+TEST(Fields, AWordStandsForZero) {
+    static const Fields fields = {field<&Inner::rate>("rate", "How fast").above(0.25).zero_word("auto")};
+    Inner inner;
+    const std::vector<std::string> automatic = {"auto"}, small = {"0.25"};
+    set_by_key(fields, &inner, "rate", automatic);
+    EXPECT_EQ(inner.rate, 0);
+    EXPECT_EQ(texts_of(fields[0], &inner), automatic);
+    EXPECT_EQ(to_toml(fields, &inner), "rate = \"auto\"\n");
+    EXPECT_NO_THROW(check_fields(fields, &inner));
+    try {
+        set_by_key(fields, &inner, "rate", small);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.message(), "rate must be auto or above 0.25, got 0.25");
+    }
+}
+
 TEST(Fields, JsonHasEveryMember) {
     Options options;
     options.name = "n";
@@ -264,7 +282,7 @@ TEST(Fields, JsonHasEveryMember) {
               "\"inner\":{\"rate\":0.5,\"every\":3},\"flat_rate\":0.5}");
     const Found found{.list = {{0.5, 1}, {0.25, 2}}};
     EXPECT_EQ(to_json(found_fields(), &found).compact(),
-              "{\"list\":[{\"rate\":0.5,\"every\":1},{\"rate\":0.25,\"every\":2}],\"error\":null}");
+              "{\"list\":[{\"rate\":0.5,\"every\":1},{\"rate\":0.25,\"every\":2}],\"error\":null,\"size\":2}");
 }
 
 }  // namespace

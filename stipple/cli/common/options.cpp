@@ -313,7 +313,7 @@ Option Arguments::bind(const Field& field, void* object) {
     void* at = field.address(object);
     const auto typed = [&](auto* value) { return option(name, *value, field.help); };
     Option made;
-    if (field.count == FieldCount::one && field.known.empty()) switch (field.type) {
+    if (field.count == FieldCount::one && field.known.empty() && !*field.zero) switch (field.type) {
             case FieldType::boolean: {
                 bool& value = *static_cast<bool*>(at);
                 return flag(value ? "!--no-" + as_option(field).substr(2) : name, value, field.help);

@@ -61,6 +61,7 @@ auto with_type(FieldType type, const Visit& visit) {
 }
 
 bool is_in_range(const Field& field, double value) {
+    if (*field.zero && value == 0) return true;
     if (std::isnan(value) || (std::isinf(value) && !field.takes_infinity)) return false;
     return (field.excludes_least ? value > field.least : value >= field.least) &&
            (field.excludes_most ? value < field.most : value <= field.most);
@@ -105,6 +106,10 @@ void read(const Field& field, const std::string& text, std::string_view spelled,
             return;
         }
         T value{};
+        if (*field.zero && text == field.zero) {
+            to = value;
+            return;
+        }
         if constexpr (std::is_floating_point_v<T>)
             is_read = parse(text, value);
         else
@@ -129,7 +134,7 @@ std::string text_of(const Field& field, const T& value) {
     else if constexpr (std::is_same_v<T, bool>)
         return value ? "true" : "false";
     else if (!is_word(field.type))
-        return shortest(value);
+        return *field.zero && value == T{} ? field.zero : shortest(value);
     else
         return field.known[static_cast<size_t>(value)];
 }
@@ -185,6 +190,7 @@ void check_chosen(const Fields& fields, const Field& field, const void* object, 
 void check_table(const Fields& fields, const void* object, std::string (*spell)(const Field&),
                  const std::string& above) {
     for (const Field& field : fields) {
+        if (field.compute) continue;
         const void* member = address_in(field, object);
         if (*field.chooser) check_chosen(fields, field, object, spell, above);
         if (field.nested) {
@@ -206,6 +212,7 @@ template <class Visit>
 void for_keys(const Fields& fields, const void* object, const std::string& above, const Visit& visit) {
     for (const Field& field : fields) {
         const std::string name = above + field.name;
+        if (field.compute) continue;
         if (!field.nested)
             visit(name, field, object);
         else
@@ -216,8 +223,9 @@ void for_keys(const Fields& fields, const void* object, const std::string& above
 
 std::string toml_value(const Field& field, const void* object) {
     std::vector<std::string> values = texts_of(field, object);
-    if (field.type == FieldType::text || is_word(field.type))
-        for (std::string& value : values) value = toml_string(value);
+    for (std::string& value : values)
+        if (field.type == FieldType::text || is_word(field.type) || (*field.zero && value == field.zero))
+            value = toml_string(value);
     if (field.count == FieldCount::one || field.count == FieldCount::optional)
         return values.empty() ? "" : values.front();
     return fmt::format("[{}]", fmt::join(values, ", "));
@@ -227,7 +235,7 @@ void write_toml(const Fields& fields, const void* object, const std::string& tab
     const auto write_own = [&](const auto& self, const Fields& of, const void* at) -> void {
         for (const Field& field : of) {
             if (field.nested && !*field.name) self(self, field.nested(), address_in(field, at));
-            if (field.nested) continue;
+            if (field.nested || field.compute) continue;
             if (const std::string value = toml_value(field, at); !value.empty())
                 text += fmt::format("{} = {}\n", field.name, value);
         }
@@ -252,7 +260,8 @@ std::string expectation(const Field& field) {
     const std::string from = !has_least             ? ""
                              : field.excludes_least ? fmt::format("above {}", field.least)
                                                     : fmt::format("from {}", field.least);
-    if (!has_most) return has_least ? from : what;
+    const std::string or_word = *field.zero ? fmt::format("{} or ", field.zero) : "";
+    if (!has_most) return or_word + (has_least ? from : what);
     if (field.excludes_most) return fmt::format("{}{}below {}", from, has_least ? ", " : "", field.most);
     if (!has_least) return fmt::format("at most {}", field.most);
     return field.excludes_least ? fmt::format("{}, to {}", from, field.most)
@@ -260,7 +269,7 @@ std::string expectation(const Field& field) {
 }
 
 void set_field(const Field& field, void* object, std::span<const std::string> values, std::string_view spelled) {
-    STIPPLE_ASSERT(!field.nested);
+    STIPPLE_ASSERT(!field.nested && !field.compute);
     const size_t wanted = field.count == FieldCount::array ? static_cast<size_t>(field.size) : 1;
     if (field.count != FieldCount::vector && values.size() != wanted)
         throw Error(ErrorCode::bad_argument,
@@ -305,6 +314,7 @@ std::string as_option(const Field& field) {
 std::pair<const Field*, void*> find_field(const Fields& fields, void* object, std::string_view key) {
     for (const Field& field : fields) {
         const std::string_view name = field.name;
+        if (field.compute) continue;
         if (!field.nested) {
             if (name == key) return {&field, object};
             continue;
@@ -349,6 +359,10 @@ std::string to_toml(const Fields& fields, const void* object) {
 Json to_json(const Fields& fields, const void* object) {
     Json made = Json::object();
     for (const Field& field : fields) {
+        if (field.compute) {
+            made[field.name] = field.compute(object);
+            continue;
+        }
         void* member = address_in(field, object);
         if (field.nested && field.count == FieldCount::vector) {
             Json list = Json::array();
