@@ -204,11 +204,7 @@ void bind_tasks_clouds(py::module_& module) {
     module.def("upsampling_work", &upsampling_work, py::arg("upsampler"), cloud, py::arg("count"),
                doc::tasks::upsampling_work);
     module.def(
-        "holes_names",
-        [] {
-            return tuple_of(std::vector<std::string>{std::begin(tasks::kHolesWords), std::end(tasks::kHolesWords)});
-        },
-        "The words of upsample(holes=...).");
+        "holes_names", [] { return words_of(tasks::kHolesWords); }, "The words of upsample(holes=...).");
     module.def("upsample", &upsample, py::arg("upsampler"), cloud, py::kw_only(), ratio, count, spacing,
                py::arg("temperature") = up.temperature, py::arg("seed") = up.seed,
                py::arg("holes") = tasks::kHolesWords[static_cast<size_t>(up.holes)],
