@@ -75,9 +75,9 @@ MODELS = _because({
         "autoencoder flow_upsampler gumbel_subset pcrnet pointnet_classifier pointnet_part_segmenter pointnet_segmenter "
         "puflow samplenet",
     "options are a dict in Python":
-        "autoencoder_fields autoencoder_options flow_upsampler_fields flow_upsampler_options gumbel_subset_fields "
-        "gumbel_subset_options pcrnet_fields pcrnet_options pointnet_fields published_sampler puflow_fields puflow_options "
-        "samplenet_fields samplenet_options",
+        "autoencoder_options flow_upsampler_options "
+        "gumbel_subset_options pcrnet_options published_sampler puflow_options "
+        "samplenet_options",
     "a part of flow_upsampler that tasks.Upsampler runs":
         "flow_upsampler_decoder flow_upsampler_encoder flow_upsampler_first_step flow_upsampler_velocity",
 })
@@ -98,6 +98,8 @@ TASKS = _because({
     "words are arguments in Python":
         "all_poses kernel_by_name levels_of matrix_of method_by_name name_of parse_axis poses_about sample_method_by_name "
         "taken_up to_string turn turn_points up_of",
+    "what a command or a request asks, as text and words: the other calls take the same as arguments":
+        "described load_classifier points_of poses_of register_options resolved text_of to_json wanted_count",
     "a step of evaluate":
         "draws_of items_of_category known_classes match_classes match_parts require_valid scores_of seen_points",
     "a step of classify": "assess confidence_of measure_shape ranked",
