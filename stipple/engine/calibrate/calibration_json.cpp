@@ -89,11 +89,11 @@ private:
 }  // namespace
 
 const Fields& calibration_option_fields() {
-    using Options = CalibrationOptions;
+    using How = CalibrationOptions;
     static const Fields fields = {
-        field<&Options::method>("method", "How the range of a layer is chosen").words(kRangeMethodWords),
-        field<&Options::percentile>("percentile", "Of magnitudes, for --method percentile").above(0).to(100),
-        field<&Options::max_logit_error>("max_error", "Layers that alone add more stay in higher precision").from(0)};
+        field<&How::method>("method", "How the range of a layer is chosen").words(kRangeMethodWords),
+        field<&How::percentile>("percentile", "Of magnitudes, for --method percentile").above(0).to(100),
+        field<&How::max_logit_error>("max_error", "Layers that alone add more stay in higher precision").from(0)};
     return fields;
 }
 
