@@ -110,7 +110,10 @@ struct TrainTimes {
     int64_t peak_bytes = 0;                  // of own allocations on the device
     double ms_per_fine_step = 0;
     double in_box = 0, in_mask = 0, opaque = 0, kept = 0;  // samples of a fine step, mean of the last ones
+
+    double total() const { return box + coarse_setup + coarse + fine_setup + fine + pack; }  // of training itself
 };
+const Fields& train_times_fields();
 
 /// A part of a training step. Bytes and operations are counted by formula (cuda/step_bytes.h); 0: not counted.
 struct StepPart {

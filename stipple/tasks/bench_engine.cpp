@@ -1,7 +1,6 @@
 #include "stipple/tasks/bench_engine.h"
 
 #include <algorithm>
-#include <set>
 
 #include "stipple/core/interrupt.h"
 #include "stipple/core/parallel.h"
@@ -81,9 +80,8 @@ public:
                 }
             }
         }
-        bench_.device = device_;
         bench_.threads = threads();
-        bench_.is_real = static_cast<bool>(options_.clouds);
+        if (options_.clouds) bench_.compared_on = ComparedOn::data;
         for (const DeviceInfo& info : list_devices())
             if (info.device == device_) bench_.device_name = info.name;
         return std::move(bench_);
@@ -146,7 +144,8 @@ private:
             answers = answers_of(compile_at(precision, std::min(kComparedBatch, compared.clouds.clouds()),
                                             compared.clouds.batch().largest()),
                                  compared.clouds);
-        EngineBenchRow row{.precision = precision, .batch = batch, .points = points};
+        EngineBenchRow row;
+        row.precision = precision, row.batch = batch, row.points = points;
         const CloudBatch clouds = synthetic_clouds(batch, points, options_.seed);
         const ops::Batch dense = ops::Batch::dense(batch, points);
         const auto others = other_inputs(engine.program(), dense);
@@ -253,6 +252,15 @@ const Fields& device_times_fields() {
         object_field<&Row::device_to_host>("device_to_host_ms", statistics_fields, "Copies from the device"),
         field<&Row::device_seconds>("gpu_s", "Computing of all timed runs").unit("s"),
         field<&Row::device_bytes>("device_bytes", "What the device's memory in use grew by").unit("bytes")};
+    return fields;
+}
+
+const Fields& engine_bench_fields() {
+    static const Fields fields = {
+        field<&EngineBench::threads>("threads", "Of the CPU"),
+        field<&EngineBench::device_name>("device_name", "What it ran on"),
+        field<&EngineBench::compared_on>("compared_on", "The clouds on which answers were compared with those in fp32")
+            .words(kComparedOnWords)};
     return fields;
 }
 

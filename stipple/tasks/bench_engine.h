@@ -23,14 +23,13 @@ struct ComparedClouds {
     std::vector<int64_t> labels = {};  // empty where not all are known
 };
 
-/// Clouds of a batch, points of a cloud, timed runs and clouds that are compared: at most.
 struct BenchEngineOptions {
     // Empty ones are those that an engine was built for; of a model, those here.
     std::vector<std::string> precisions = {"fp32"};
     std::vector<int64_t> batches = {1, 32}, points = {1024};
-    int64_t compared = 256;  // clouds
-    double warm_up = 0.2, seconds = 1;
-    int64_t repeat = 10;
+    int64_t compared = 256;             // clouds whose answers are compared, at most
+    double warm_up = 0.2, seconds = 1;  // before timing; timed, at least
+    int64_t repeat = 10;                // timed runs, at least
 
     uint64_t seed = 0;                                            // of synthetic clouds
     std::function<ComparedClouds(int64_t points)> clouds = {};    // real ones; without it synthetic ones are compared
@@ -64,14 +63,18 @@ const Fields& engine_bench_row_fields();
 /// What rows of a GPU have beside those.
 const Fields& device_times_fields();
 
+enum class ComparedOn { synthetic, data };
+inline constexpr const char* kComparedOnWords[] = {"synthetic", "data"};
+
 struct EngineBench {
-    Device device;
-    std::string device_name;
     std::vector<EngineBenchRow> rows;
     int64_t threads = 0;
-    bool is_real = false;  // compared on data
+    std::string device_name;
+    ComparedOn compared_on = ComparedOn::synthetic;
     std::vector<std::string> warnings;
 };
+/// Without its rows.
+const Fields& engine_bench_fields();
 
 /// int8 and fp8 of a model that was never calibrated are calibrated on the clouds that are compared, with a warning.
 /// Throws Error{bad_argument} for options out of range, precisions that are named twice or that the device cannot do,

@@ -109,7 +109,7 @@ TASKS = _because({
     "made when networks are trained, and stored in their weights":
         "confidence_clouds confidence_json fit_confidence fit_likeness fit_temperature items_of_classes likeness_clouds "
         "likeness_json parse_confidence parse_likeness set_confidence set_likeness",
-    "compares engines for stipple engine": "accuracy_of answers_of compare other_inputs",
+    "compares engines for stipple engine": "accuracy_of answers_of bench_engine compare other_inputs run_engine",
     "a summary for people: stipple info": "describe_file summarise",
     "files of the command line; geometry reads transforms from text":
         "find_pose has_scan_poses load_affine load_motion_between load_polygon load_scan_poses load_text parse_scan_poses "

@@ -76,6 +76,35 @@ const Fields& train_fields() {
     return fields;
 }
 
+const Fields& train_times_fields() {
+    using Times = TrainTimes;
+    static const auto sample_fields = []() -> const Fields& {
+        static const Fields fields = {field<&Times::in_box>("in_box", "Of a fine step, in the box"),
+                                      field<&Times::in_mask>("in_mask", "In occupied space"),
+                                      field<&Times::opaque>("opaque", "Opaque"),
+                                      field<&Times::kept>("kept", "That got a colour")};
+        return fields;
+    };
+    static const Fields fields = [] {
+        Fields made = {field<&Times::box>("box", "Finding the box").unit("s"),
+                       field<&Times::coarse_setup>("coarse_setup", "Before the coarse stage").unit("s"),
+                       field<&Times::coarse>("coarse", "The coarse stage").unit("s"),
+                       field<&Times::fine_setup>("fine_setup", "Before the fine stage").unit("s"),
+                       field<&Times::fine>("fine", "The fine stage").unit("s"),
+                       field<&Times::pack>("pack", "Packing the field").unit("s"),
+                       field<&Times::checkpoints>("checkpoints", "Writing checkpoints").unit("s"),
+                       field<&Times::test_views>("test_views", "Rendering test views").unit("s"),
+                       field<&Times::ms_per_fine_step>("ms_per_fine_step", "A fine step, of the last ones").unit("ms"),
+                       field<&Times::peak_bytes>("peak_bytes", "Memory of own arrays on the device").unit("bytes")};
+        stipple::Field samples{.name = "samples", .help = "Of a fine step, mean", .type = FieldType::object};
+        samples.address = [](void* times) { return times; };  // they are members of the same struct
+        samples.nested = sample_fields;
+        made.push_back(samples);
+        return made;
+    }();
+    return fields;
+}
+
 void set_train_option(TrainOptions& options, const std::string& key, const std::string& value) {
     std::vector<std::string> values;
     for (size_t at = 0; at < value.size();) {
