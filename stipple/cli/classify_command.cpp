@@ -2,29 +2,22 @@
 #include <cmath>
 
 #include "stipple/cli/commands.h"
-#include "stipple/cli/common/files.h"
+#include "stipple/cli/common/many_clouds.h"
 #include "stipple/cli/common/network_options.h"
 #include "stipple/cli/common/profile_report.h"
-#include "stipple/cli/common/shard.h"
-#include "stipple/cli/common/table.h"
 #include "stipple/cli/evaluate/class_report.h"
 #include "stipple/data/class_names.h"
 #include "stipple/picture/figure.h"
 #include "stipple/tasks/classify.h"
-#include "stipple/tasks/weights.h"
 
 namespace stipple::cli {
 namespace {
 
 constexpr const char* kUnlike = "unlike anything it was trained on";
 
-struct ClassifyOptions {
-    std::string model, names, picture, profile, shard;
-    std::vector<std::string> inputs;
-    CloudArguments clouds;
-    PoseArguments pose;
-    PrecisionArgument precision;
-    int64_t top = 1, batch = 32, size = 0;
+struct ClassifyCommand {
+    ManyClouds clouds;
+    tasks::ClassifyOptions how;
 };
 
 /// What is said about all clouds of a call.
@@ -38,29 +31,17 @@ struct Answers {
     bool calibrated = false;          // the model tells what is unlike its training clouds
 };
 
-Json json_of_answer(const Answers& answers, size_t i, int64_t top, bool posed) {
+Json json_of_answer(const Answers& answers, size_t i, const tasks::ClassifyOptions& options) {
     const tasks::Classified& answer = answers.classified[i];
-    Json likeliest = Json::array();
-    for (int64_t k = 0; k < top; ++k) {
-        const auto [index, probability] = answer.guesses[static_cast<size_t>(k)];
-        likeliest.push_back(
-            {{"class", answers.names[static_cast<size_t>(index)]}, {"index", index}, {"probability", probability}});
-    }
-    Json json = {{"path", answers.entries[i].name()}, {"points", answer.points}, {"top", std::move(likeliest)}};
-    if (answers.truth[i] >= 0) json["truth"] = answers.names[static_cast<size_t>(answers.truth[i])];
-    if (answer.distance) {
-        json["unlike"] = answer.is_unlike();
-        json["distance"] = *answer.distance;
-    }
-    if (posed) {
-        const tasks::Pose& pose = answers.poses[answer.pose];
-        json["up"] = tasks::name_of(tasks::taken_up(pose, answers.up));
-        json["rotation"] = tasks::matrix_of(pose);
-    }
+    tasks::ClassifiedCloud cloud = tasks::described(answer, answers.names, options.top);
+    if (answers.truth[i] >= 0) cloud.truth = answers.names[static_cast<size_t>(answers.truth[i])];
+    Json json = {{"path", answers.entries[i].name()}};
+    json.update(to_json(tasks::classified_fields(), &cloud));
+    if (options.pose.is_given()) json.update(pose_json(answers.poses[answer.pose], answers.up));
     return json;
 }
 
-/// Of the clouds whose class is known.
+/// Adds how many answers are right, for the clouds whose class is known.
 void report_accuracy(const Answers& answers, const Common& common, Result& result) {
     std::vector<int32_t> given, truth;
     for (size_t i = 0; i < answers.classified.size(); ++i) {
@@ -87,13 +68,12 @@ void report_accuracy(const Answers& answers, const Common& common, Result& resul
 }
 
 /// The likeliest classes of each cloud, for people and for --json.
-void report(const Answers& answers, const ClassifyOptions& options, const Common& common, Result& result) {
+void report(const Answers& answers, const tasks::ClassifyOptions& options, const Common& common, Result& result) {
     Table table{{"file", "points"}, {}};
     for (int64_t i = 0; i < options.top; ++i) {
         table.columns.push_back(i == 0 ? "class" : fmt::format("class {}", i + 1));
         table.columns.push_back(i == 0 ? "probability" : fmt::format("probability {}", i + 1));
     }
-    const bool posed = options.pose.all || !options.pose.up.empty();
     if (options.pose.all) table.columns.push_back("pose");
     const auto is_unlike = [](const tasks::Classified& answer) { return !answer.error && answer.is_unlike(); };
     const int64_t unlike = std::count_if(answers.classified.begin(), answers.classified.end(), is_unlike);
@@ -116,12 +96,12 @@ void report(const Answers& answers, const ClassifyOptions& options, const Common
             const auto [index, probability] = answer.guesses[static_cast<size_t>(k)];
             row.insert(row.end(), {answers.names[static_cast<size_t>(index)], std::round(1e4 * probability) / 1e4});
         }
-        if (options.pose.all) row.push_back(describe(answers.poses[answer.pose], answers.up));
+        if (options.pose.all) row.push_back(tasks::text_of(answers.poses[answer.pose], answers.up));
         if (remarks) row.push_back(answer.is_unlike() ? kUnlike : "");
         if (is_labelled)
             row.push_back(answers.truth[i] < 0 ? "" : answers.names[static_cast<size_t>(answers.truth[i])]);
         table.rows.push_back(std::move(row));
-        list.push_back(json_of_answer(answers, i, options.top, posed));
+        list.push_back(json_of_answer(answers, i, options));
     }
     result.text = format_table(table, common.table);
     if (is_labelled) report_accuracy(answers, common, result);
@@ -131,23 +111,43 @@ void report(const Answers& answers, const ClassifyOptions& options, const Common
     result.fields["files"] = std::move(list);
 }
 
+/// The clouds of a picture, kept as they are read for classification: the first ones that can be read.
+class ShownClouds {
+public:
+    explicit ShownClouds(const tasks::CloudOptions& options) : options_(options) { options_.points = kMostPoints; }
+
+    void look(size_t entry, const std::string& name, const Mesh& mesh) {
+        if (shown.size() == kMostPanels) return;
+        io::Warnings again;  // the same as of the classification
+        try {
+            PointCloud seen;
+            seen.positions = tasks::network_points(tasks::points_of(mesh.clone(), options_, name, again), options_);
+            clouds.push_back(std::move(seen));
+            shown.push_back(entry);
+        } catch (const Error& error) {  // the classification says it
+            if (error.code() != ErrorCode::bad_file) throw;
+        }
+    }
+
+    static constexpr size_t kMostPanels = 64;
+    std::vector<PointCloud> clouds;
+    std::vector<size_t> shown;  // their entries
+
+private:
+    static constexpr int64_t kMostPoints = 8192;
+    tasks::CloudOptions options_;
+};
+
 /// A panel for each cloud, as the network saw it lie: what it is taken for, in grey where it is unlike anything.
-Image draw(const Answers& answers, const tasks::CloudOptions& options, const data::ReadClouds& how, int64_t size,
-           io::Warnings& warnings) {
-    constexpr size_t kMostPanels = 64;
-    constexpr int64_t kMostPoints = 8192;
+Image draw(const Answers& answers, const ShownClouds& kept, int64_t size, io::Warnings& warnings) {
     constexpr picture::Rgb kGrey{150, 146, 140};
     std::vector<PointCloud> clouds;
     std::vector<size_t> shown;
-    for (size_t i = 0; i < answers.entries.size() && shown.size() < kMostPanels; ++i)
-        if (!answers.classified[i].error) shown.push_back(i);
-    tasks::CloudOptions more = options;
-    more.points = kMostPoints;
-    io::Warnings again;  // the same as before
-    for (const size_t i : shown) {
-        PointCloud seen;
-        seen.positions = tasks::network_points(tasks::load_points(answers.entries[i], more, how, again), more);
-        clouds.push_back(upright(seen, answers.poses[answers.classified[i].pose], answers.up));
+    for (size_t k = 0; k < kept.shown.size(); ++k) {
+        const tasks::Classified& answer = answers.classified[kept.shown[k]];
+        if (answer.error) continue;
+        shown.push_back(kept.shown[k]);
+        clouds.push_back(upright(kept.clouds[k], answers.poses[answer.pose], answers.up));
     }
     std::vector<picture::Panel> panels;
     for (size_t k = 0; k < shown.size(); ++k) {
@@ -160,8 +160,8 @@ Image draw(const Answers& answers, const tasks::CloudOptions& options, const dat
                           .color_by = "constant"});
         if (answer.is_unlike()) panels.back().cloud_color = kGrey;
     }
-    if (shown.size() == kMostPanels && answers.entries.size() > kMostPanels)
-        warnings.push_back(fmt::format("the picture shows the first {} clouds", kMostPanels));
+    if (kept.shown.size() == ShownClouds::kMostPanels && answers.entries.size() > ShownClouds::kMostPanels)
+        warnings.push_back(fmt::format("the picture shows the first {} clouds", ShownClouds::kMostPanels));
     picture::FigureStyle style;
     style.eye_dome = picture::EyeDome::off;  // single shapes, also where they are flat
     style.panel_width = style.panel_height = size > 0 ? size : panels.size() == 1 ? 900 : 360;
@@ -169,52 +169,42 @@ Image draw(const Answers& answers, const tasks::CloudOptions& options, const dat
     return picture::draw_figure(panels, style).image;
 }
 
-Result run_classify(const ClassifyOptions& options, const Common& common) {
-    require_one_stdin(options.inputs);
-    const Shard shard = parse_shard(options.shard);
-    std::vector<data::CloudEntry> entries = data::list_clouds(options.inputs);
-    const size_t all = entries.size();
-    keep_shard(shard, entries);
-    if (entries.empty()) return nothing_of_shard(options.shard, all);
-    const tasks::CloudOptions clouds = cloud_options(options.clouds, common);
-    STIPPLE_REQUIRE(options.batch >= 1 && options.batch <= 65536, "--batch must be 1 to 65536, got {}", options.batch);
-    require_picture(options.picture, common);
-    require_picture_size(options.size);
-    require_profile(options.profile, common);
-    Profile profile;
-    tasks::Classifier classifier(
-        tasks::load_model_or_engine(options.model.empty() ? tasks::shipped_weights(tasks::kClassifierWeights)
-                                                          : options.model),
-        {.device = common.device,
-         .precision = options.precision.wanted(),
-         .batch = options.batch,
-         .points = clouds.points > 0 ? clouds.points : 1024,
-         .profile = options.profile.empty() ? nullptr : &profile});
-    STIPPLE_REQUIRE(options.top >= 1 && options.top <= classifier.classes(), "--top must be 1 to {}, got {}",
-                    classifier.classes(), options.top);
+Result run_classify(ClassifyCommand& command, const Common& common) {
+    Result result;
+    std::vector<data::CloudEntry> entries = list_clouds(command.clouds, result);
+    if (entries.empty()) return result;
+    require_drawing(command.clouds, common);
+    tasks::ClassifyOptions& options = command.how;
+    options.clouds.seed = common.seed;
+    options.runner.device = common.device;
+    options.runner.profile = wanted_profile(command.clouds);
+    tasks::Classifier classifier = tasks::load_classifier(options);
     const tasks::ModelOrEngine& source = classifier.runner().source();
     Answers answers{.entries = std::move(entries),
                     .names = data::class_names(source.metadata(), options.names, classifier.classes()),
-                    .poses = options.pose.poses(classifier.up()),
+                    .poses = tasks::poses_of(options.pose, classifier.up()),
                     .up = classifier.up(),
                     .calibrated = classifier.confidence().has_value()};
-    Result result;
-    result.fields["inputs"] = options.inputs;
     answers.truth = tasks::known_classes(answers.entries, answers.names, result.warnings);
     FileProgress file_progress(common);
-    const data::ReadClouds how = reading(options.clouds, file_progress);
+    const data::ReadClouds how = reading({.clouds = {}, .from = command.clouds.from}, file_progress);
     Progress progress("classify", static_cast<int64_t>(answers.entries.size()), progress_mode(common), "clouds");
+    ShownClouds shown(options.clouds);
+    std::function<void(size_t, const Mesh&)> look;
+    if (!command.clouds.picture.empty())
+        look = [&](size_t i, const Mesh& mesh) { shown.look(i, answers.entries[i].name(), mesh); };
     answers.classified = tasks::classify(
-        classifier, answers.entries, clouds, how, result.warnings, [&] { progress.add(); }, answers.poses);
+        classifier, answers.entries, options.clouds, how, result.warnings, [&] { progress.add(); }, answers.poses,
+        look);
     progress.finish();
-    result.fields["model"] = source.name();
-    result.fields["precision"] = name_of(classifier.runner().precision());
+    report_network(classifier.runner(), result);
     report(answers, options, common, result);
     const std::string table = result.text;
     save_picture(
-        options.picture, [&] { return draw(answers, clouds, how, options.size, result.warnings); }, common, result);
+        command.clouds.picture, [&] { return draw(answers, shown, command.clouds.picture_size, result.warnings); },
+        common, result);
     if (!common.table.empty()) result.text = table;  // and nothing else
-    report_profile(profile, options.profile, common.overwrite_mode(), common, result);
+    report_profile(command.clouds.profile, command.clouds.profile_path, common.overwrite_mode(), common, result);
     const auto trained = source.metadata().find("stipple.trained");
     if (trained != source.metadata().end() && trained->second == "false")
         result.warnings.push_back(fmt::format("{}: weights are random, so are the classes", source.path));
@@ -224,28 +214,22 @@ Result run_classify(const ClassifyOptions& options, const Common& common) {
 }  // namespace
 
 Command add_classify(Arguments& root, Common& common) {
-    auto options = std::make_shared<ClassifyOptions>();
+    auto command = std::make_shared<ClassifyCommand>();
     Arguments& app = root.command("classify", "Say what clouds show");
-    Option input = app.option("INPUT", options->inputs, "Clouds, meshes, folders of them, data sets");
-    app.option("--model", options->model,
-               fmt::format("Weights by path or name, or an engine; else {}", tasks::kClassifierWeights));
-    app.option("--top", options->top, "The likeliest classes of each");
-    app.option("-o,--picture", options->picture, "Draw the clouds with their classes into this .png");
-    add_picture_size(app, options->size);
-    add_pose_options(app, options->pose);
-    app.option("--names", options->names, "Names of the classes, one a line; else those in the model").text("FILE");
-    add_cloud_options(app, options->clouds);
-    add_precision(app, options->precision);
-    app.option("--batch", options->batch, "Clouds at a time");
-    add_shard(app, options->shard);
-    add_profile(app, options->profile);
+    Option input = app.option("INPUT", command->clouds.inputs, "Clouds, meshes, folders of them, data sets");
+    app.add(tasks::classify_fields(), &command->how);
+    app.option("-o,--picture", command->clouds.picture, "Draw the clouds with their classes into this .png");
+    add_picture_size(app, command->clouds.picture_size);
+    add_input_format(app, command->clouds);
+    add_shard(app, command->clouds);
+    add_profile(app, command->clouds);
     app.footer(
         "A cloud that is unlike anything the network was trained on is said to be so, where its weights tell.\n"
         "Where classes are known, by a data set or by folders of their names, it says how many answers are right.\n\n"
         "Example:\n  stipple classify scans/ --top 3 -o classes.png\n"
         "  stipple classify chair.obj --up y\n"
         "  stipple classify --model pointnet.engine *.ply --table csv > classes.csv");
-    return {&app, [options, &common] { return run_classify(*options, common); }, {input}};
+    return {&app, [command, &common] { return run_classify(*command, common); }, {input}};
 }
 
 }  // namespace stipple::cli

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stipple/cli/common/json.h"
+#include "stipple/core/json.h"
 #include "stipple/cli/common/options.h"
 #include "stipple/core/atomic_file.h"
 #include "stipple/core/device.h"

@@ -202,6 +202,7 @@ int run(int argc, char** argv, const Program& program) {
             return 0;
         }
         require_all(*chosen);
+        chosen->arguments->check();
         set_color_mode(color_mode(common.color));
         set_log_level(common.quiet ? LogLevel::error : common.verbose ? LogLevel::debug : LogLevel::info);
         set_threads(common.threads);

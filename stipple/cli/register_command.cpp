@@ -5,7 +5,6 @@
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/registration/options.h"
 #include "stipple/tasks/scan_poses.h"
-#include "stipple/tasks/weights.h"
 
 namespace stipple::cli {
 namespace {
@@ -27,8 +26,8 @@ std::string confidence_text(const tasks::Registration& registration) {
 }
 
 /// points  of source and target, before they were thinned
-void report(const tasks::Registration& registration, const RegisterOptions& options, const int64_t (&points)[2],
-            Result& result, std::vector<std::pair<std::string, std::string>>& lines) {
+void report(const tasks::Registration& registration, const int64_t (&points)[2], Result& result,
+            std::vector<std::pair<std::string, std::string>>& lines) {
     const IcpResult& found = registration.found;
     const std::vector<geometry::IcpLevel>& levels = registration.levels;
     const RigidTransform& t = found.transform;
@@ -36,52 +35,8 @@ void report(const tasks::Registration& registration, const RegisterOptions& opti
     const char* stop = found.converged()                          ? "converged"
                        : found.stop == geometry::IcpStop::too_few ? "too few pairs"
                                                                   : "not converged";
-    Json& fields = result.fields;
     const tasks::PoseTrust& trust = registration.trust;
-    fields["method"] = tasks::to_string(registration.method);
-    fields["method_asked"] = options.method;
-    fields["story"] = registration.story;
-    fields["metric"] = options.metric;
-    fields["kernel"] = options.kernel;
-    fields["levels"] = Json::array();
-    for (const geometry::IcpLevel& level : levels)
-        fields["levels"].push_back(
-            {{"voxel", level.voxel}, {"max_distance", level.max_distance}, {"iterations", level.iterations}});
-    fields["transform"] = json_of(t);
-    fields["rotation_degrees"] = degrees;
-    fields["quaternion_wxyz"] = geometry::to_quaternion(t);
-    fields["translation"] = t.translation;
-    fields["fitness"] = found.fitness;
-    fields["rmse"] = found.pairs > 0 ? Json(found.rmse) : Json(nullptr);
-    fields["pairs"] = found.pairs;
-    fields["iterations"] = found.iterations;
-    fields["converged"] = found.converged();
-    fields["undetermined"] = found.undetermined;
-    fields["overlap"] = trust.evidence.overlap();
-    fields["agreement"] = trust.evidence.agreement();
-    fields["stiffness"] = trust.evidence.stiffness;
-    fields["residual"] = trust.evidence.residual;
-    fields["through"] = trust.evidence.through;
-    fields["matches"] = trust.evidence.inliers;
-    fields["rival_matches"] = trust.evidence.rival;
-    fields["other"] = trust.evidence.other;
-    fields["confidence"] = trust.confidence;
-    fields["good_from"] = geometry::kGood;
-    fields["failed_below"] = geometry::kWritten;
-    fields["poses"] = registration.poses;
-    fields["others"] = Json::array();
-    for (const tasks::OtherPose& other : registration.others)
-        fields["others"].push_back({{"transform", json_of(other.transform)}, {"likelihood", other.likelihood}});
-    fields["thinned"] = {{"source", found.evidence.source_points}, {"target", found.evidence.target_points}};
-    fields["verdict"] = geometry::to_string(registration.verdict.state);
-    fields["reasons"] = registration.verdict.reasons;
-    fields["history"] = Json::array();
-    for (const geometry::IcpIteration& step : found.history)
-        fields["history"].push_back({{"level", step.level},
-                                     {"pairs", step.pairs},
-                                     {"fitness", step.fitness},
-                                     {"rmse", step.rmse},
-                                     {"motion", step.motion}});
+    result.fields.update(to_json(tasks::registration_fields(), &registration));
     lines.emplace_back("method", tasks::to_string(registration.method) +
                                      (registration.story.empty() ? std::string() : ": " + registration.story));
     lines.emplace_back("rotation", fmt::format("{:.6g} degrees", degrees));
@@ -104,11 +59,11 @@ void report(const tasks::Registration& registration, const RegisterOptions& opti
     lines.emplace_back("verdict", geometry::to_string(registration.verdict.state));
 }
 
-Result run_register(const RegisterOptions& options, const Common& common) {
+Result run_register(const RegisterCommand& options, const Common& common) {
     require_clouds(options);
     STIPPLE_REQUIRE(options.more.empty(), "{} clouds: two are registered, or several with --pose-graph",
                     2 + options.more.size());
-    tasks::RegisterOptions wanted = register_options(options);
+    check_fields(tasks::register_fields(), &options.how, as_option);
     require_one_stdin({options.source.path, options.target.path, options.init, options.truth});
     // Everything about the outputs is settled before the first byte is read.
     io::Format format{};
@@ -118,9 +73,10 @@ Result run_register(const RegisterOptions& options, const Common& common) {
     }
     if (!options.transform_to.empty()) require_writable(options.transform_to, common.overwrite_mode());
     require_picture(options.picture, common);
-    add_network(options, common, wanted);
-    RigidTransform truth;
+    tasks::RegisterOptions wanted = options.how;
     if (!options.init.empty()) wanted.initial = tasks::load_transform(options.init);
+    wanted = tasks::register_options(std::move(wanted), common.device);
+    RigidTransform truth;
     if (!options.truth.empty())
         truth = tasks::load_motion_between(options.truth, options.source.path, options.target.path);
 
@@ -141,10 +97,10 @@ Result run_register(const RegisterOptions& options, const Common& common) {
     const IcpResult& found = registration.found;
 
     std::vector<std::pair<std::string, std::string>> lines;
-    report(registration, options, {source.vertices.size(), target.vertices.size()}, result, lines);
+    report(registration, {source.vertices.size(), target.vertices.size()}, result, lines);
     if (!options.truth.empty()) {
         const tasks::PoseError error = tasks::pose_error(found.transform, truth, source.vertices);
-        result.fields["truth"] = json_of(error);
+        result.fields["truth"] = to_json(tasks::pose_error_fields(), &error);
         lines.emplace_back("off the truth", text_of(error));
     }
     result.text = format_pairs(lines, 0);
@@ -179,70 +135,44 @@ Result run_register(const RegisterOptions& options, const Common& common) {
 }  // namespace
 
 Command add_register(Arguments& root, Common& common) {
-    auto options = std::make_shared<RegisterOptions>();
+    auto command = std::make_shared<RegisterCommand>();
     Arguments& app = root.command("register", "Find the rigid motion that lays one cloud on another");
-    Option source = app.option("SOURCE", options->source.path, "The cloud that moves; - is standard input");
-    app.option("TARGET", options->target.path, "The cloud that stays");
-    app.option("MORE", options->more, "More scans, for --pose-graph");
-    app.option("-o,--output", options->output.path, "The moved source; - is standard output");
-    app.option("--method", options->method,
-               "icp: from a start that is roughly right; global: from any; learned: single shapes, by a network; auto: "
-               "icp, "
-               "then what is needed")
-        .offers(tasks::method_names())
-        .text("auto|icp|global|learned");
-    app.option("--model", options->model,
-               fmt::format("learned: weights by path or name, or an engine; else {}", tasks::kPoseWeights));
-    app.option("--sampled", options->sampled,
-               "learned: points that samplenet-reg chooses for the network; 0: up to 1024")
-        .from_zero();
-    app.flag("--pose-graph", options->pose_graph,
+    Option source = app.option("SOURCE", command->source.path, "The cloud that moves; - is standard input");
+    app.option("TARGET", command->target.path, "The cloud that stays");
+    app.option("MORE", command->more, "More scans, for --pose-graph");
+    app.option("-o,--output", command->output.path, "The moved source; - is standard output");
+    command->how.method = tasks::RegisterMethod::automatic;
+    app.add(tasks::register_fields(), &command->how);
+    app.flag("--pose-graph", command->pose_graph,
              "All scans into the frame of the first; -o is a folder/ for them, or one file");
-    app.flag("--sequence", options->sequence,
+    app.flag("--sequence", command->sequence,
              "SOURCE is a folder of sweeps in the order of their names: LiDAR odometry; -o is for poses as KITTI's");
-    app.option("--map", options->map, "sequence: write the sweeps in one frame, thinned");
-    app.option("--map-voxel", options->map_voxel, "sequence: edge of the cells that thin the map; 0: by the range");
-    app.option("--max-range", options->max_range,
+    app.option("--map", command->map, "sequence: write the sweeps in one frame, thinned");
+    app.option("--map-voxel", command->map_voxel, "sequence: edge of the cells that thin the map; 0: by the range");
+    app.option("--max-range", command->max_range,
                "sequence: points farther from the sensor do not count; 0: by the first sweep");
-    app.option("--calibration", options->calibration,
+    app.option("--calibration", command->calibration,
                "sequence: scanner to camera (KITTI's calib.txt), where poses are those of the camera")
         .text("FILE");
-    app.option("--min-confidence", options->min_confidence, "Of a pair that counts in the pose graph");
-    app.option("--metric", options->metric, "Distances to points, to the target's planes, or between planes of both")
-        .one_of({"point", "plane", "generalised"})
-        .text("point|plane|generalised");
-    app.option("--kernel", options->kernel, "Doubt of far pairs: none, huber, tukey, cauchy, geman-mcclure")
-        .one_of(tasks::kernel_names())
-        .text("NAME");
-    app.option("--kernel-scale", options->kernel_scale, "Residual at which doubt begins; auto: by the median")
-        .text("auto|LENGTH");
-    app.option("--scale", options->scale, "Radius that cells and distances fit; auto: the target's")
-        .text("auto|LENGTH");
-    app.option("--max-distance", options->max_distance, "Farthest pairs; several: one for each level, coarse to fine");
-    app.option("--voxel", options->voxel, "Edge of the cells that thin both clouds, one for each --max-distance");
-    app.option("--iterations", options->iterations, "Most steps of a level; 0: 30, at the last 50");
-    app.option("--trim", options->trim, "Share of the pairs that counts, nearest first");
-    app.option("--init", options->init, "Start from this 4 x 4 matrix (text)");
-    app.option("--transform-to", options->transform_to, "Write the 4 x 4 matrix here");
-    app.option("--truth", options->truth,
+    app.option("--min-confidence", command->min_confidence, "Of a pair that counts in the pose graph");
+    app.option("--init", command->init, "Start from this 4 x 4 matrix (text)");
+    app.option("--transform-to", command->transform_to, "Write the 4 x 4 matrix here");
+    app.option("--truth", command->truth,
                "Compare with this 4 x 4 matrix, with poses of scans (.conf), or of sweeps (KITTI)");
-    app.flag("--require-convergence", options->require_convergence, "Fail, and write nothing, without convergence");
-    app.option("--min-fitness", options->min_fitness, "Fail, and write nothing, when fewer points have a pair");
-    app.flag("--keep-failed", options->keep_failed, "Write the outputs of a failed registration too, and warn");
-    app.option("--picture", options->picture, "Draw before and after into this .png");
-    app.option("--from", options->source.from, "Format of the inputs, when name and content do not tell");
-    add_output_format(app, options->output);
+    app.flag("--keep-failed", command->keep_failed, "Write the outputs of a failed registration too, and warn");
+    app.option("--picture", command->picture, "Draw before and after into this .png");
+    app.option("--from", command->source.from, "Format of the inputs, when name and content do not tell");
+    add_output_format(app, command->output);
     app.footer(
         "Example:\n  stipple register scan2.ply scan1.ply -o aligned.ply --transform-to T.txt --picture both.png\n"
         "  stipple register a.las b.las --max-distance 5 1 --voxel 1 0.2 --require-convergence\n"
         "  stipple register scans/*.ply --pose-graph -o merged.ply\n"
         "  stipple register sweeps/ --sequence -o poses.txt --map map.las");
     return {&app,
-            [options, &common] {
-                RegisterOptions resolved = *options;
-                resolved.target.from = resolved.source.from;
-                if (resolved.sequence) return run_register_sequence(resolved, common);
-                return resolved.pose_graph ? run_register_scans(resolved, common) : run_register(resolved, common);
+            [command, &common] {
+                command->target.from = command->source.from;
+                if (command->sequence) return run_register_sequence(*command, common);
+                return command->pose_graph ? run_register_scans(*command, common) : run_register(*command, common);
             },
             {source}};
 }

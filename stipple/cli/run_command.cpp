@@ -87,6 +87,7 @@ Step parse_step(const std::vector<std::string>& words, const Common& common) {
         if (end->error) throw *end->error;
         throw Error(ErrorCode::bad_argument, "has no help of its own", fmt::format("see: stipple {} --help", words[0]));
     }
+    program.named().check();
     return make();
 }
 

@@ -133,17 +133,8 @@ void move_rows(const AugmentCloud& cloud, const Motion& motion, const MotionOpti
 
 // ---- what is refused
 
-void require_within(const char* name, double value, double min, double max) {
-    STIPPLE_REQUIRE(value >= min && value <= max, "augment: {} must be {} to {}, got {}", name, min, max, value);
-}
-
-void require_amount(const char* name, double value) {
-    STIPPLE_REQUIRE(value >= 0 && std::isfinite(value), "augment: {} must be 0 or more, got {}", name, value);
-}
-
-void require_scales(const char* name, double min, double max) {
-    STIPPLE_REQUIRE(min > 0 && min <= max && std::isfinite(max), "augment: {} must be above 0 and ascend, got {} to {}",
-                    name, min, max);
+void require_order(const char* names, double min, double max) {
+    STIPPLE_REQUIRE(min <= max, "augment: {} must ascend, got {} to {}", names, min, max);
 }
 
 void require_rows(const char* name, View<float, 2> rows, int64_t n) {
@@ -169,30 +160,52 @@ MotionOptions motion_options(const AugmentOptions& options) {
     return how;
 }
 
+const Fields& augment_fields() {
+    using Options = AugmentOptions;
+    static const Fields fields = {
+        field<&Options::choose>("choose", "How many of the stored points are kept; 0: all").from(0),
+        field<&Options::shuffle>("shuffle", "Points are put into a random order"),
+        field<&Options::dropout_ratio>("dropout_ratio", "The largest share of its points that a cloud loses")
+            .between(0, 1),
+        field<&Options::dropout_share>("dropout_share", "The share of clouds that lose points").between(0, 1),
+        field<&Options::dropout_form>("dropout_form", "What becomes of the rows of points that are lost")
+            .words(kDropoutFormWords),
+        field<&Options::thin_share>("thin_share", "The share of clouds that are thinned").between(0, 1),
+        field<&Options::thin_min>("thin_min", "The fewest points of a thinned cloud").from(1),
+        field<&Options::thin_max>("thin_max", "The most points of a thinned cloud; 0: all").from(0),
+        field<&Options::thin_first>("thin_first", "How often the first points are those that stay").between(0, 1),
+        field<&Options::mirror>("mirror", "Axes that are mirrored in half of the clouds"),
+        field<&Options::rotation_angle>("rotation_angle", "The largest turn about the axis, to both sides")
+            .unit("radians")
+            .between(0, kHalfTurn),
+        field<&Options::rotation_axis>("rotation_axis", "What clouds are turned about"),
+        field<&Options::tilt_sigma>("tilt_sigma", "Standard deviation of small turns about x, y and z")
+            .unit("radians")
+            .from(0),
+        field<&Options::tilt_clip>("tilt_clip", "The largest of the small turns")
+            .unit("radians")
+            .from(0)
+            .may_be_infinite(),
+        field<&Options::scale_min>("scale_min", "The least factor of all coordinates").above(0),
+        field<&Options::scale_max>("scale_max", "The largest factor of all coordinates").above(0),
+        field<&Options::axis_scale_min>("axis_scale_min", "The least factor of the coordinates of an axis").above(0),
+        field<&Options::axis_scale_max>("axis_scale_max", "The largest factor of the coordinates of an axis").above(0),
+        field<&Options::shift>("shift", "The farthest that a cloud is moved along x, y and z").from(0),
+        field<&Options::jitter_sigma>("jitter_sigma", "Standard deviation of the noise of each coordinate").from(0),
+        field<&Options::jitter_clip>("jitter_clip", "The largest noise of a coordinate").from(0).may_be_infinite()};
+    return fields;
+}
+
 void validate(const AugmentOptions& options) {
-    STIPPLE_REQUIRE(options.choose >= 0, "augment: choose must be 0 (all) or more, got {}", options.choose);
-    require_within("dropout_ratio", options.dropout_ratio, 0, 1);
-    require_within("dropout_share", options.dropout_share, 0, 1);
-    require_within("thin_share", options.thin_share, 0, 1);
-    require_within("thin_first", options.thin_first, 0, 1);
-    STIPPLE_REQUIRE(options.thin_min >= 1, "augment: thin_min must be 1 or more, got {}", options.thin_min);
+    check_fields(augment_fields(), &options, [](const Field& field) { return std::string("augment: ") + field.name; });
     STIPPLE_REQUIRE(options.thin_max == 0 || options.thin_max >= options.thin_min,
                     "augment: thin_max must be 0 (all) or at least thin_min, got {} and {}", options.thin_max,
                     options.thin_min);
-    require_within("rotation_angle", options.rotation_angle, 0, kHalfTurn);
     double longest = 0;
-    for (double part : options.rotation_axis) {
-        STIPPLE_REQUIRE(std::isfinite(part), "augment: rotation_axis has the coordinate {}", part);
-        longest = std::max(longest, std::abs(part));
-    }
+    for (double part : options.rotation_axis) longest = std::max(longest, std::abs(part));
     STIPPLE_REQUIRE(longest >= std::numeric_limits<double>::min(), "augment: rotation_axis has no direction");
-    require_amount("tilt_sigma", options.tilt_sigma);
-    STIPPLE_REQUIRE(options.tilt_clip >= 0, "augment: tilt_clip must be 0 or more, got {}", options.tilt_clip);
-    require_scales("scale_min, scale_max", options.scale_min, options.scale_max);
-    require_scales("axis_scale_min, axis_scale_max", options.axis_scale_min, options.axis_scale_max);
-    for (double amount : options.shift) require_amount("shift", amount);
-    require_amount("jitter_sigma", options.jitter_sigma);
-    STIPPLE_REQUIRE(options.jitter_clip >= 0, "augment: jitter_clip must be 0 or more, got {}", options.jitter_clip);
+    require_order("scale_min, scale_max", options.scale_min, options.scale_max);
+    require_order("axis_scale_min, axis_scale_max", options.axis_scale_min, options.axis_scale_max);
 }
 
 int64_t augment(const AugmentCloud& cloud, const AugmentOptions& options, uint64_t seed, int64_t epoch, int64_t item,

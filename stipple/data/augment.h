@@ -40,6 +40,7 @@
 #include <limits>
 #include <vector>
 
+#include "stipple/core/fields.h"
 #include "stipple/core/view.h"
 
 namespace stipple::data {
@@ -51,6 +52,7 @@ enum class DropoutForm {
     remove,   // fewer rows, at least one: for networks that take clouds of any size
     repeat,   // the kept rows again and again, in their order, up to as many rows as before: all of them count alike
 };
+inline constexpr const char* kDropoutFormWords[] = {"replace", "remove", "repeat"};
 
 /// All numbers of an augmentation. The defaults do nothing.
 struct AugmentOptions {
@@ -101,6 +103,7 @@ struct AugmentOptions {
     double jitter_sigma = 0;
     double jitter_clip = std::numeric_limits<double>::infinity();
 };
+const Fields& augment_fields();
 
 /// Throws Error{bad_argument} that names the first number outside its range. What is infinite where it may not be, and
 /// NaN, is outside.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stipple/core/fields.h"
 #include "stipple/core/view.h"
 #include "stipple/engine/precision.h"
 #include "stipple/network/weights.h"
@@ -19,6 +20,7 @@ namespace stipple::engine {
 /// What a network with a max over its points keeps is the largest values: a percentile cuts those off. By entropy, int8
 /// agrees with fp32 on 99.7 % of ModelNet40's test clouds (bench/results/engine-cuda.md).
 enum class RangeMethod { max, percentile, entropy };
+inline constexpr const char* kRangeMethodWords[] = {"max", "percentile", "entropy"};
 
 std::string_view name_of(RangeMethod method);
 /// Throws Error{bad_argument} with the list of names.
@@ -31,6 +33,7 @@ struct CalibrationOptions {
     /// Root mean square, relative to the spread of the fp32 logits: a layer that alone adds more is kept back.
     double max_logit_error = 0.05;
 };
+const Fields& calibration_option_fields();
 
 struct LayerRange {
     float range = 0;           // largest magnitude represented

@@ -39,6 +39,7 @@ struct Options {
     /// metadata. Error{bad_argument} when neither is there.
     std::optional<Calibration> calibration = {};
 };
+const Fields& option_fields();
 
 struct Program;
 class Backend;  // backend.h

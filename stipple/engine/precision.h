@@ -7,6 +7,8 @@ namespace stipple::engine {
 
 enum class Precision { fp32, tf32, fp16, bf16, int8, fp8 };  // fp8: e4m3
 
+inline constexpr const char* kPrecisionWords[] = {"fp32", "tf32", "fp16", "bf16", "int8", "fp8"};
+
 std::string_view name_of(Precision precision);  // "bf16"
 
 /// Throws Error{bad_argument} with the list of names.

@@ -21,10 +21,12 @@ namespace stipple::geometry {
 ///        a point is 1 along its surface and 0.001 across, by the normals of both clouds; by Gauss-Newton steps, scaled
 ///        so that a step across two parallel surfaces counts as in `plane`
 enum class IcpMetric { point, plane, generalised };
+inline constexpr const char* kIcpMetricWords[] = {"point", "plane", "generalised"};
 
 /// Weights that doubt large residuals r, by a scale c (w = 1 at r = 0): huber min(1, c / r), tukey (1 - (r/c)^2)^2 and
 /// 0 from c, cauchy 1 / (1 + (r/c)^2), geman_mcclure 1 / (1 + (r/c)^2)^2.
 enum class RobustKernel { none, huber, tukey, cauchy, geman_mcclure };
+inline constexpr const char* kRobustKernelWords[] = {"none", "huber", "tukey", "cauchy", "geman-mcclure"};
 
 double kernel_weight(RobustKernel kernel, double residual, double scale);
 

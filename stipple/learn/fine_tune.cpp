@@ -8,16 +8,16 @@ Recipe recipe_for(const Recipe& recipe, const network::Weights& weights) {
     const auto model = weights.metadata.find("stipple.model");
     if (model == weights.metadata.end()) throw Error(ErrorCode::bad_config, "the weights do not name their model");
     const auto is_called = [&](const char* part) { return model->second.find(part) != std::string::npos; };
-    const std::string task = is_called("segmenter")                          ? "segmentation"
-                             : is_called("upsampler") || is_called("puflow") ? "upsampling"
-                             : is_called("samplenet")                        ? "sampling"
-                             : is_called("gumbel-subset")                    ? "sampling"
-                             : is_called("pcrnet")                           ? "registration"
-                             : is_called("autoencoder")                      ? "reconstruction"
-                                                                             : "classification";
+    const TrainingTask task = is_called("segmenter")                          ? TrainingTask::segmentation
+                              : is_called("upsampler") || is_called("puflow") ? TrainingTask::upsampling
+                              : is_called("samplenet")                        ? TrainingTask::sampling
+                              : is_called("gumbel-subset")                    ? TrainingTask::sampling
+                              : is_called("pcrnet")                           ? TrainingTask::registration
+                              : is_called("autoencoder")                      ? TrainingTask::reconstruction
+                                                                              : TrainingTask::classification;
     if (task != recipe.task)
-        throw Error(ErrorCode::bad_config,
-                    fmt::format("recipe {} is for {}, the weights are of {}", recipe.name, recipe.task, model->second));
+        throw Error(ErrorCode::bad_config, fmt::format("recipe {} is for {}, the weights are of {}", recipe.name,
+                                                       name_of(recipe.task), model->second));
     Recipe result = recipe;
     result.model = model->second;
     result.options = network::config_of(weights);

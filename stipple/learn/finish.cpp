@@ -29,7 +29,7 @@ network::Card card_for(const Recipe& recipe, const TrainReport& report, const Fi
     card.recipe = recipe.name;
     const std::string split = recipe.data.split.empty() ? "train" : recipe.data.split;
     card.data = fmt::format("{}{}{}", base_name(recipe.data.folder),
-                            recipe.task == "upsampling" ? ", meshes" : ", split " + split,
+                            recipe.task == TrainingTask::upsampling ? ", meshes" : ", split " + split,
                             recipe.data.held_out > 0 ? fmt::format(", {} of it held out", recipe.data.held_out) : "");
     card.commit = options.commit;
     card.command = options.command;
@@ -88,14 +88,15 @@ void finish_weights(const Recipe& recipe, const LabelData* data, TrainReport& re
     network::set_card(weights, card_for(recipe, report, options));
     if (data && recipe.run.confidence) {
         try {
-            if (recipe.task == "classification") add_confidence(recipe, data->set, report, options, weights);
-            if (recipe.task == "reconstruction") add_likeness(*data, report, options, weights);
+            if (recipe.task == TrainingTask::classification)
+                add_confidence(recipe, data->set, report, options, weights);
+            if (recipe.task == TrainingTask::reconstruction) add_likeness(*data, report, options, weights);
         } catch (const Error& error) {
             if (error.code() != ErrorCode::bad_argument && error.code() != ErrorCode::bad_file) throw;
             report.warnings.push_back(fmt::format("no measure of confidence: {}", error.message()));
         }
     }
-    network::save_weights(report.weights, weights, network::parse_weight_storage(recipe.run.storage), Overwrite::allow);
+    network::save_weights(report.weights, weights, recipe.run.storage, Overwrite::allow);
 }
 
 }  // namespace stipple::learn

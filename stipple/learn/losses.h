@@ -5,6 +5,7 @@
 #include <torch/types.h>
 
 #include "stipple/learn/functions.h"
+#include "stipple/learn/recipe.h"
 
 namespace stipple::learn {
 
@@ -36,12 +37,7 @@ torch::Tensor cross_entropy(const torch::Tensor& logits, const torch::Tensor& la
 torch::Tensor allowed_parts(const ops::Batch& batch, const torch::Tensor& categories,
                             const torch::Tensor& parts_of_category);
 
-/// How far the matrices of a T-net are from orthogonal. Two conventions are published under the weight 0.001.
-enum class TransformConvention {
-    torch,  // mean over the clouds of |A A^T - I|, the norm not squared (fxia22, yanx27)
-    tf,     // half of the sum over the clouds of |A A^T - I|^2 (charlesq34): grows with the batch
-};
-
+/// How far the matrices of a T-net are from orthogonal.
 /// matrices: [clouds, k * k] as a Network gives them, or [clouds, k, k]. The gradient at an orthogonal A is 0.
 torch::Tensor transform_regulariser(const torch::Tensor& matrices, TransformConvention convention);
 

@@ -7,5 +7,6 @@ namespace stipple::learn {
 
 using OptimizerKind = ops::UpdateKind;
 using OptimizerOptions = ops::UpdateOptions;
+using ops::update_fields;
 
 }  // namespace stipple::learn

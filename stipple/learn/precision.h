@@ -17,6 +17,7 @@
 namespace stipple::learn {
 
 enum class Precision { fp32, tf32, bf16, fp16, fp16_weights, fp16_pure };
+inline constexpr const char* kPrecisionWords[] = {"fp32", "tf32", "bf16", "fp16", "fp16-weights", "fp16-pure"};
 
 /// Dynamic loss scale [Micikevicius et al. 2018]: gradients of float16 vanish below 6e-8, so the loss is multiplied
 /// by as much as they can bear. Found too large, it is halved and the step is not made; after kGoodSteps good steps

@@ -18,18 +18,37 @@
 #include "stipple/learn/sampling/sampling_options.h"
 #include "stipple/learn/schedule.h"
 #include "stipple/learn/upsampling/patch_options.h"
+#include "stipple/network/weights.h"
 
 namespace stipple::learn {
 
+enum class TrainingTask { classification, segmentation, upsampling, sampling, registration, reconstruction };
+inline constexpr const char* kTrainingTaskWords[] = {"classification", "segmentation", "upsampling",
+                                                     "sampling",       "registration", "reconstruction"};
+inline std::string name_of(TrainingTask task) {
+    return kTrainingTaskWords[static_cast<size_t>(task)];
+}
+
+/// Which points of clouds that have more than a batch takes.
+enum class PointSubset { random, first };  // others for each epoch; those that are stored first
+inline constexpr const char* kPointSubsetWords[] = {"random", "first"};
+
+/// How far the matrices of a T-net are from orthogonal. Two conventions are published under the weight 0.001.
+enum class TransformConvention {
+    torch,  // mean over the clouds of |A A^T - I|, the norm not squared (fxia22, yanx27)
+    tf,     // half of the sum over the clouds of |A A^T - I|^2 (charlesq34): grows with the batch
+};
+inline constexpr const char* kTransformConventionWords[] = {"torch", "tf"};
+
 struct DataRecipe {
-    std::string folder;             // --data
-    std::string layout = "auto";    // as load_data_set
-    std::string split = "";         // trained on; empty: train, or all of a set that is not split
-    std::string validation = "";    // split that is evaluated while training; empty: what is held out
-    double held_out = 0;            // share of the training items that is not trained on but evaluated: every n-th
-    std::string classes = "";       // of part sets: only items of these, with commas; empty: all
-    int64_t points = 1024;          // of each cloud in a batch
-    std::string subset = "random";  // of larger clouds: "random" for each epoch, "first" points as stored
+    std::string folder;           // --data
+    std::string layout = "auto";  // as load_data_set
+    std::string split = "";       // trained on; empty: train, or all of a set that is not split
+    std::string validation = "";  // split that is evaluated while training; empty: what is held out
+    double held_out = 0;          // share of the training items that is not trained on but evaluated: every n-th
+    std::string classes = "";     // of part sets: only items of these, with commas; empty: all
+    int64_t points = 1024;        // of each cloud in a batch
+    PointSubset subset = PointSubset::random;
     bool normalise = false;         // centred, largest radius 1
     int64_t mesh_points = 4096;     // samples of a mesh
     std::string up = "z";           // axis of the set, told in the weights
@@ -46,9 +65,9 @@ struct ViewRecipe {
 
 struct LossRecipe {
     double label_smoothing = 0;
-    double transform_weight = 0.001;             // of the feature transform's regulariser, where there is one
-    std::string transform_convention = "torch";  // or "tf"
-    bool own_parts = true;                       // part segmenters: a point competes among parts of its category alone
+    double transform_weight = 0.001;  // of the feature transform's regulariser, where there is one
+    TransformConvention transform_convention = TransformConvention::torch;
+    bool own_parts = true;  // part segmenters: a point competes among parts of its category alone
     // Upsamplers that move queries (upsampling.h)
     double vector_weight = 1, distance_weight = 1, coverage_weight = 0.1, uncertainty_weight = 0.1;
     // and those that make children, for which distance_weight and coverage_weight count too (child_upsampling.h)
@@ -69,14 +88,14 @@ struct RunRecipe {
     int64_t loader_threads = 2;
     bool deterministic = true;  // on a GPU: the same bits every time, somewhat slower; the CPU always is
     Precision precision = Precision::fp32;
-    bool graph = true;            // on a GPU: data and augmentation there too, and a step is one CUDA graph
-    std::string storage = "f16";  // of the weights that it ends in
-    bool confidence = true;       // classifiers, autoencoders: measure how much an answer is worth (finish.h)
+    bool graph = true;  // on a GPU: data and augmentation there too, and a step is one CUDA graph
+    network::WeightStorage storage = network::WeightStorage::f16;  // of the weights that it ends in
+    bool confidence = true;  // classifiers, autoencoders: measure how much an answer is worth (finish.h)
 };
 
 struct Recipe {
     std::string name, about;
-    std::string task = "classification";         // or one of task_names()
+    TrainingTask task = TrainingTask::classification;
     std::string model = "pointnet-classifier";   // of models/registry.h
     std::string init;                            // weights to start from; empty: initial ones
     std::map<std::string, std::string> options;  // of the model; classes, parts and categories come from the data
@@ -92,12 +111,11 @@ struct Recipe {
     ScheduleOptions schedule;
     RunRecipe run;
 };
+/// All but the options of the model, which the model itself knows. A recipe is one object with nested tables.
+const Fields& recipe_fields();
 
-/// classification, segmentation, upsampling, sampling, registration, reconstruction.
-const std::vector<std::string>& task_names();
-
-/// Throws Error{bad_config} with the line for an unknown table or key (and the nearest one), a value of another type,
-/// and numbers out of range.
+/// Throws Error{bad_config} with the line for an unknown table or key (the nearest one is the hint), a value of another
+/// type, and numbers out of range.
 Recipe parse_recipe(std::string_view text);
 Recipe load_recipe(const std::string& path);
 

@@ -4,28 +4,22 @@
 #include <cmath>
 #include <numbers>
 
-#include "stipple/core/error.h"
-
 namespace stipple::learn {
-namespace {
-
-void require(bool holds, const char* name, const char* range, double value) {
-    if (!holds) throw Error(ErrorCode::bad_config, fmt::format("schedule: {} must be {}, got {}", name, range, value));
-}
-
-}  // namespace
-
-void validate(const ScheduleOptions& options) {
-    require(options.rate > 0 && std::isfinite(options.rate), "rate", "above 0", options.rate);
-    require(options.warmup >= 0 && std::isfinite(options.warmup), "warmup", "at least 0", options.warmup);
-    require(options.floor >= 0 && options.floor <= 1, "floor", "0 to 1", options.floor);
-    require(options.factor > 0 && options.factor <= 1, "factor", "above 0 and at most 1", options.factor);
-    require(options.every >= 1 && std::isfinite(options.every), "every", "at least 1", options.every);
-    require(options.norm_momentum <= 1, "norm_momentum", "at most 1", options.norm_momentum);
-    require(options.norm_momentum_factor > 0 && options.norm_momentum_factor <= 1, "norm_momentum_factor",
-            "above 0 and at most 1", options.norm_momentum_factor);
-    require(options.norm_momentum_floor >= 0 && options.norm_momentum_floor <= 1, "norm_momentum_floor", "0 to 1",
-            options.norm_momentum_floor);
+const Fields& schedule_fields() {
+    using Options = ScheduleOptions;
+    static const Fields fields = {
+        field<&Options::kind>("kind", "How the learning rate changes over the run").words(kScheduleKindWords),
+        field<&Options::rate>("rate", "The learning rate").above(0),
+        field<&Options::warmup>("warmup", "Epochs in which the rate rises to its value").unit("epochs").from(0),
+        field<&Options::floor>("floor", "The share of the rate that it never falls below").between(0, 1),
+        field<&Options::factor>("factor", "Of step and plateau: what the rate is multiplied with").above(0).to(1),
+        field<&Options::every>("every", "Of step: epochs between falls; of plateau: evaluations").from(1),
+        field<&Options::norm_momentum>("norm_momentum", "Momentum of batch norms; negative: that of the layers").to(1),
+        field<&Options::norm_momentum_factor>("norm_momentum_factor", "What it is multiplied with at each fall")
+            .above(0)
+            .to(1),
+        field<&Options::norm_momentum_floor>("norm_momentum_floor", "What it never falls below").between(0, 1)};
+    return fields;
 }
 
 double rate_at(const ScheduleOptions& options, int64_t step, int64_t steps, int64_t epochs,

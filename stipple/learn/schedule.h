@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "stipple/core/fields.h"
+
 namespace stipple::learn {
 
 enum class ScheduleKind {
@@ -13,6 +15,7 @@ enum class ScheduleKind {
     step,     // rate * factor ^ (epoch / every), whole epochs
     plateau,  // rate * factor for each `every` evaluations that brought nothing better
 };
+inline constexpr const char* kScheduleKindWords[] = {"constant", "cosine", "step", "plateau"};
 
 struct ScheduleOptions {
     ScheduleKind kind = ScheduleKind::cosine;
@@ -25,6 +28,7 @@ struct ScheduleOptions {
     double norm_momentum_factor = 1;  // it falls with `every` epochs, whatever the kind
     double norm_momentum_floor = 0.01;
 };
+const Fields& schedule_fields();
 
 /// What plateau has seen; the others do not need it.
 struct PlateauState {
@@ -33,9 +37,6 @@ struct PlateauState {
     int64_t without = 0;      // since the best
     int64_t reductions = 0;
 };
-
-/// Throws Error{bad_config} that names the first number outside its range.
-void validate(const ScheduleOptions& options);
 
 /// The rate of a step, counted from 0, of a run of `epochs` epochs of `steps` steps.
 double rate_at(const ScheduleOptions& options, int64_t step, int64_t steps, int64_t epochs,

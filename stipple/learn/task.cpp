@@ -9,7 +9,7 @@ namespace stipple::learn {
 
 LoadedTask load_task(const Recipe& recipe, std::vector<std::string>& warnings, ProgressMode progress) {
     LoadedTask task;
-    if (recipe.task == "upsampling") {
+    if (recipe.task == TrainingTask::upsampling) {
         if (recipe.data.folder.empty())
             throw Error(ErrorCode::bad_argument, "no meshes to train on",
                         "name a folder of meshes or scans, or a file of patches, with --data");

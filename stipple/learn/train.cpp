@@ -419,8 +419,7 @@ network::Weights Training::result() const {
 
 void Training::save_weights(const std::string& name) const {
     if (!is_first()) return;
-    network::save_weights(folder_.path() + "/" + name, result(), network::parse_weight_storage(recipe_.run.storage),
-                          Overwrite::allow);
+    network::save_weights(folder_.path() + "/" + name, result(), recipe_.run.storage, Overwrite::allow);
 }
 
 TrainReport Training::run() {
@@ -484,6 +483,18 @@ TrainReport Training::run() {
 }
 
 }  // namespace
+
+const Fields& train_report_fields() {
+    using Report = TrainReport;
+    static const Fields fields = {
+        field<&Report::epochs>("epochs", "Epochs of the run"),
+        field<&Report::steps>("steps", "Steps of the run"),
+        field<&Report::skipped>("skipped_steps", "Steps whose loss or gradient was not finite"),
+        field<&Report::is_complete>("complete", "Whether it came to its end"),
+        field<&Report::stopped_early>("stopped_early", "Whether evaluations did not become better"),
+        field<&Report::weights>("weights", "Where the weights are; empty unless it is complete")};
+    return fields;
+}
 
 TrainReport train(const Recipe& recipe, Objective& objective, RunFolder& folder, const TrainOptions& options) {
     validate(recipe);

@@ -58,6 +58,8 @@ struct TrainReport {
     std::string weights;  // path; empty unless complete
     std::vector<std::string> warnings;
 };
+/// But for its scores, whose names the task tells.
+const Fields& train_report_fields();
 
 /// Trains to the end of the recipe. SIGINT, SIGTERM and SIGUSR1: the step is finished, a checkpoint saved, and
 /// Error{interrupted} or Error{terminated} thrown.

@@ -1,6 +1,5 @@
 #include "stipple/models/autoencoder.h"
 
-#include "stipple/core/error.h"
 #include "stipple/models/common/config.h"
 #include "stipple/models/common/encoder.h"
 
@@ -10,23 +9,22 @@ using network::Builder;
 using network::Network;
 using network::Tensor;
 
+const Fields& autoencoder_fields() {
+    using Options = AutoencoderOptions;
+    static const Fields fields = {field<&Options::count>("count", "Points that come out").between(1, 65536),
+                                  field<&Options::latent>("latent", "Numbers that a cloud becomes").between(1, 65536),
+                                  field<&Options::hidden>("hidden", "Width of the decoder").between(1, 65536)};
+    return fields;
+}
+
 AutoencoderOptions autoencoder_options(const Config& config) {
     AutoencoderOptions options;
-    ConfigReader reader("autoencoder", config);
-    reader.read("count", options.count);
-    reader.read("latent", options.latent);
-    reader.read("hidden", options.hidden);
-    reader.finish();
+    read_config("autoencoder", autoencoder_fields(), &options, config);
     return options;
 }
 
 Network autoencoder(const AutoencoderOptions& options) {
-    const auto check = [](const char* what, int64_t value) {
-        STIPPLE_REQUIRE(value >= 1 && value <= 65536, "autoencoder: {} must be 1 to 65536, got {}", what, value);
-    };
-    check("count", options.count);
-    check("latent", options.latent);
-    check("hidden", options.hidden);
+    check_options("autoencoder", autoencoder_fields(), &options);
     Builder build("autoencoder");
     const Tensor points = build.input("points", network::points_of(3));
     const Tensor latent =
@@ -36,9 +34,7 @@ Network autoencoder(const AutoencoderOptions& options) {
     x = build.linear("out", x, 3 * options.count);
     build.output("latent", latent);
     build.output("reconstructed", build.unflatten("reconstructed", x, 3));
-    return build.finish({{"count", config_text(options.count)},
-                         {"latent", config_text(options.latent)},
-                         {"hidden", config_text(options.hidden)}});
+    return build.finish(config_text(autoencoder_fields(), &options));
 }
 
 }  // namespace stipple::models

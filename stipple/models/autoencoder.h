@@ -4,15 +4,17 @@
 #include <map>
 #include <string>
 
+#include "stipple/core/fields.h"
 #include "stipple/network/network.h"
 
 namespace stipple::models {
 
 struct AutoencoderOptions {
-    int64_t count = 2048;  // points that come out, 1..65536
-    int64_t latent = 128;  // numbers that a cloud becomes, 1..65536
-    int64_t hidden = 256;  // of the decoder, 1..65536
+    int64_t count = 2048;  // points that come out
+    int64_t latent = 128;  // numbers that a cloud becomes
+    int64_t hidden = 256;  // of the decoder
 };
+const Fields& autoencoder_fields();
 
 /// Of a configuration, as weights carry it. Throws Error{bad_config} for an unknown key and a value that does not
 /// parse.

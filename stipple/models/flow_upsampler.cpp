@@ -18,22 +18,10 @@ constexpr int kHeads = 4;
 constexpr int64_t kWeightHidden = 16;
 constexpr Tensor kNoTime = -1;
 
-void check_options(const FlowUpsamplerOptions& o) {
-    const auto check = [](const char* name, int64_t value, int64_t least, int64_t most) {
-        STIPPLE_REQUIRE(value >= least && value <= most, "flow-upsampler: {} must be {} to {}, got {}", name, least,
-                        most, value);
-    };
-    check("neighbours", o.neighbours, 2, 128);
-    check("layers", o.layers, 1, 8);
-    check("width", o.width, 8, 512);
-    check("query_neighbours", o.query_neighbours, 1, 128);
-    check("flow_neighbours", o.flow_neighbours, 1, 128);
-    check("hidden", o.hidden, 8, 512);
-    check("blocks", o.blocks, 0, 16);
-    check("flow_hidden", o.flow_hidden, 4, 256);
-    check("steps", o.steps, 1, 8);
-    STIPPLE_REQUIRE(o.hidden % kHeads == 0, "flow-upsampler: hidden must be a multiple of {}, got {}", kHeads,
-                    o.hidden);
+void check(const FlowUpsamplerOptions& options) {
+    check_options("flow-upsampler", flow_upsampler_fields(), &options);
+    STIPPLE_REQUIRE(options.hidden % kHeads == 0, "flow-upsampler: hidden must be a multiple of {}, got {}", kHeads,
+                    options.hidden);
 }
 
 LinearOptions without_bias() {
@@ -292,18 +280,8 @@ void add_decoder(Builder& build, Tensor points, Tensor features, Tensor queries,
 }
 
 Config config_of(const FlowUpsamplerOptions& options) {
-    Config config = {{"neighbours", config_text(options.neighbours)},
-                     {"layers", config_text(options.layers)},
-                     {"width", config_text(options.width)},
-                     {"query_neighbours", config_text(options.query_neighbours)},
-                     {"flow_neighbours", config_text(options.flow_neighbours)},
-                     {"hidden", config_text(options.hidden)},
-                     {"blocks", config_text(options.blocks)},
-                     {"flow_hidden", config_text(options.flow_hidden)},
-                     {"steps", config_text(options.steps)}};
-    if (options.refinement != Refinement::projection)  // so that the others read as they always did
-        config["refinement"] = refinement_names()[static_cast<size_t>(options.refinement)];
-    return config;
+    const FlowUpsamplerOptions usual;
+    return config_text(flow_upsampler_fields(), &options, &usual, {"refinement"});
 }
 
 Network finished(Builder& build, const FlowUpsamplerOptions& options) {
@@ -314,30 +292,31 @@ Network finished(Builder& build, const FlowUpsamplerOptions& options) {
 
 }  // namespace
 
-const std::vector<std::string>& refinement_names() {
-    static const std::vector<std::string> names = {"projection", "matching", "descent"};
-    return names;
+const Fields& flow_upsampler_fields() {
+    using Options = FlowUpsamplerOptions;
+    static const Fields fields = {
+        field<&Options::neighbours>("neighbours", "Neighbours of an input point, itself included").between(2, 128),
+        field<&Options::layers>("layers", "Edge convolutions").between(1, 8),
+        field<&Options::width>("width", "Channels of the edge convolutions").between(8, 512),
+        field<&Options::query_neighbours>("query_neighbours", "Input points that a query sees").between(1, 128),
+        field<&Options::flow_neighbours>("flow_neighbours", "Those of them between which it is interpolated")
+            .between(1, 128),
+        field<&Options::hidden>("hidden", "Channels of a query, a multiple of 4").between(8, 512),
+        field<&Options::blocks>("blocks", "Blocks of the flow; 0: interpolation in Euclidean space").between(0, 16),
+        field<&Options::flow_hidden>("flow_hidden", "Channels inside a coupling").between(4, 256),
+        field<&Options::steps>("steps", "Times that a query is moved").between(1, 8),
+        field<&Options::refinement>("refinement", "How queries get to the surface").words(kRefinementWords)};
+    return fields;
 }
 
 FlowUpsamplerOptions flow_upsampler_options(const Config& config) {
     FlowUpsamplerOptions options;
-    ConfigReader reader("flow-upsampler", config);
-    reader.read("neighbours", options.neighbours);
-    reader.read("layers", options.layers);
-    reader.read("width", options.width);
-    reader.read("query_neighbours", options.query_neighbours);
-    reader.read("flow_neighbours", options.flow_neighbours);
-    reader.read("hidden", options.hidden);
-    reader.read("blocks", options.blocks);
-    reader.read("flow_hidden", options.flow_hidden);
-    reader.read("steps", options.steps);
-    reader.read("refinement", refinement_names(), options.refinement);
-    reader.finish();
+    read_config("flow-upsampler", flow_upsampler_fields(), &options, config);
     return options;
 }
 
 Network flow_upsampler(const FlowUpsamplerOptions& options) {
-    check_options(options);
+    check(options);
     Builder build("flow-upsampler");
     const Tensor points = build.input("points", network::points_of(3));
     const Tensor queries = build.input("queries", network::points_of(3, 1));
@@ -346,7 +325,7 @@ Network flow_upsampler(const FlowUpsamplerOptions& options) {
 }
 
 Network flow_upsampler_encoder(const FlowUpsamplerOptions& options) {
-    check_options(options);
+    check(options);
     Builder build("flow-upsampler");
     const Tensor points = build.input("points", network::points_of(3));
     build.output("features", encode(build, points, options));
@@ -354,7 +333,7 @@ Network flow_upsampler_encoder(const FlowUpsamplerOptions& options) {
 }
 
 Network flow_upsampler_decoder(const FlowUpsamplerOptions& options) {
-    check_options(options);
+    check(options);
     Builder build("flow-upsampler");
     const Tensor points = build.input("points", network::points_of(3));
     const Tensor features = build.input("features", network::points_of(options.hidden));
@@ -364,9 +343,9 @@ Network flow_upsampler_decoder(const FlowUpsamplerOptions& options) {
 }
 
 Network flow_upsampler_first_step(const FlowUpsamplerOptions& options) {
-    check_options(options);
+    check(options);
     STIPPLE_REQUIRE(options.refinement == Refinement::projection, "flow-upsampler: {} has no first step of its own",
-                    refinement_names()[static_cast<size_t>(options.refinement)]);
+                    kRefinementWords[static_cast<size_t>(options.refinement)]);
     Builder build("flow-upsampler");
     const Tensor points = build.input("points", network::points_of(3));
     const Tensor features = build.input("features", network::points_of(options.hidden));
@@ -379,9 +358,9 @@ Network flow_upsampler_first_step(const FlowUpsamplerOptions& options) {
 }
 
 Network flow_upsampler_velocity(const FlowUpsamplerOptions& options) {
-    check_options(options);
+    check(options);
     STIPPLE_REQUIRE(options.refinement == Refinement::matching, "flow-upsampler: matching has a velocity, {} has none",
-                    refinement_names()[static_cast<size_t>(options.refinement)]);
+                    kRefinementWords[static_cast<size_t>(options.refinement)]);
     Builder build("flow-upsampler");
     const Tensor points = build.input("points", network::points_of(3));
     const Tensor queries = build.input("queries", network::points_of(3, 1));

@@ -9,8 +9,8 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
+#include "stipple/core/fields.h"
 #include "stipple/network/network.h"
 
 namespace stipple::models {
@@ -21,20 +21,21 @@ enum class Refinement {
     matching,    // by `steps` Euler steps along a velocity field that knows the time, of the same parameters in each
     descent,     // not by the network: it tells the distance, and whoever runs it moves queries down
 };
-const std::vector<std::string>& refinement_names();  // in this order
+inline constexpr const char* kRefinementWords[] = {"projection", "matching", "descent"};
 
 struct FlowUpsamplerOptions {
-    int64_t neighbours = 16;        // of an input point, itself included, 2..128; a cloud needs as many points
-    int64_t layers = 4;             // edge convolutions, 1..8
-    int64_t width = 96;             // their channels, 8..512
-    int64_t query_neighbours = 12;  // input points that a query sees, 1..128
-    int64_t flow_neighbours = 8;    // those of them between which it is interpolated, the nearest, 1..128
-    int64_t hidden = 96;            // channels of a query, a multiple of 4, 8..512
-    int64_t blocks = 3;             // of the flow, 0..16; 0: interpolation in Euclidean space, as a control
-    int64_t flow_hidden = 32;       // channels inside a coupling, 4..256
-    int64_t steps = 2;              // times that a query is moved, 1..8
+    int64_t neighbours = 16;                         // of an input point, itself included; a cloud needs as many points
+    int64_t layers = 4;                              // edge convolutions
+    int64_t width = 96;                              // their channels
+    int64_t query_neighbours = 12;                   // input points that a query sees
+    int64_t flow_neighbours = 8;                     // those of them between which it is interpolated, the nearest
+    int64_t hidden = 96;                             // channels of a query, a multiple of 4
+    int64_t blocks = 3;                              // of the flow; 0: interpolation in Euclidean space, as a control
+    int64_t flow_hidden = 32;                        // channels inside a coupling
+    int64_t steps = 2;                               // times that a query is moved
     Refinement refinement = Refinement::projection;  // descent has no flow, and no steps
 };
+const Fields& flow_upsampler_fields();
 
 /// Of a configuration, as weights carry it. Throws Error{bad_config} for an unknown key and a value that does not
 /// parse.

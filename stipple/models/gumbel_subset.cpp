@@ -1,6 +1,5 @@
 #include "stipple/models/gumbel_subset.h"
 
-#include "stipple/core/error.h"
 #include "stipple/models/common/config.h"
 #include "stipple/models/common/encoder.h"
 
@@ -10,21 +9,24 @@ using network::Builder;
 using network::Network;
 using network::Tensor;
 
+const Fields& gumbel_subset_fields() {
+    using Options = GumbelSubsetOptions;
+    static const Fields fields = {
+        field<&Options::count>("count", "Points that are chosen").between(1, 65536),
+        field<&Options::points>("points", "Points of a cloud while training; larger ones are thinned to them")
+            .between(1, 1 << 30),
+        field<&Options::progressive>("progressive", "The first of the chosen points alone serve too")};
+    return fields;
+}
+
 GumbelSubsetOptions gumbel_subset_options(const Config& config) {
     GumbelSubsetOptions options;
-    ConfigReader reader("gumbel-subset", config);
-    reader.read("count", options.count);
-    reader.read("points", options.points);
-    reader.read("progressive", options.progressive);
-    reader.finish();
+    read_config("gumbel-subset", gumbel_subset_fields(), &options, config);
     return options;
 }
 
 Network gumbel_subset(const GumbelSubsetOptions& options) {
-    STIPPLE_REQUIRE(options.count >= 1 && options.count <= 65536, "gumbel-subset: count must be 1 to 65536, got {}",
-                    options.count);
-    STIPPLE_REQUIRE(options.points >= 1 && options.points <= int64_t{1} << 30,
-                    "gumbel-subset: points must be 1 to {}, got {}", int64_t{1} << 30, options.points);
+    check_options("gumbel-subset", gumbel_subset_fields(), &options);
     const network::LinearOptions layer = encoder_layer(Norms::torch);
     Builder build("gumbel-subset");
     const Tensor points = build.input("points", network::points_of(3));
@@ -36,9 +38,7 @@ Network gumbel_subset(const GumbelSubsetOptions& options) {
     const Tensor global = build.repeat("global", build.max_points("pool", x));
     x = build.linear("mix", build.concat("mix.input", {global, local}), 128, layer);
     build.output("scores", build.linear("scores", x, options.count, {.bias = false}));
-    return build.finish({{"count", config_text(options.count)},
-                         {"points", config_text(options.points)},
-                         {"progressive", config_text(options.progressive)}});
+    return build.finish(config_text(gumbel_subset_fields(), &options));
 }
 
 }  // namespace stipple::models

@@ -5,15 +5,17 @@
 #include <map>
 #include <string>
 
+#include "stipple/core/fields.h"
 #include "stipple/network/network.h"
 
 namespace stipple::models {
 
 struct GumbelSubsetOptions {
-    int64_t count = 32;        // places, m, 1..65536
-    int64_t points = 1024;     // of a cloud while training, 1..2^30: what a larger cloud is thinned to
+    int64_t count = 32;        // places, m
+    int64_t points = 1024;     // of a cloud while training: what a larger cloud is thinned to
     bool progressive = false;  // trained so that the first j places alone serve too, for any j
 };
+const Fields& gumbel_subset_fields();
 
 /// Of a configuration, as weights carry it. Throws Error{bad_config} for an unknown key and a value that does not
 /// parse.

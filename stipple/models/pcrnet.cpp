@@ -55,23 +55,24 @@ Motion compose(Builder& build, const std::string& prefix, const Motion& before, 
 
 }  // namespace
 
+const Fields& pcrnet_fields() {
+    using Options = PcrNetOptions;
+    static const Fields fields = {
+        field<&Options::iterations>("iterations", "Times that the source is moved and looked at again").between(1, 32),
+        field<&Options::features>("features", "Features of a cloud").between(1, 65536),
+        field<&Options::hidden>("hidden", "Width of the head, a multiple of 4").between(4, 65536)};
+    return fields;
+}
+
 PcrNetOptions pcrnet_options(const Config& config) {
     PcrNetOptions options;
-    ConfigReader reader("pcrnet", config);
-    reader.read("iterations", options.iterations);
-    reader.read("features", options.features);
-    reader.read("hidden", options.hidden);
-    reader.finish();
+    read_config("pcrnet", pcrnet_fields(), &options, config);
     return options;
 }
 
 Network pcrnet(const PcrNetOptions& options) {
-    STIPPLE_REQUIRE(options.iterations >= 1 && options.iterations <= 32, "pcrnet: iterations must be 1 to 32, got {}",
-                    options.iterations);
-    STIPPLE_REQUIRE(options.features >= 1 && options.features <= 65536, "pcrnet: features must be 1 to 65536, got {}",
-                    options.features);
-    STIPPLE_REQUIRE(options.hidden >= 4 && options.hidden <= 65536 && options.hidden % 4 == 0,
-                    "pcrnet: hidden must be a multiple of 4, 4 to 65536, got {}", options.hidden);
+    check_options("pcrnet", pcrnet_fields(), &options);
+    STIPPLE_REQUIRE(options.hidden % 4 == 0, "pcrnet: hidden must be a multiple of 4, got {}", options.hidden);
     const std::string encoder = "template.";
     Builder build("pcrnet");
     Tensor source = build.input("source", network::points_of(3));
@@ -97,9 +98,7 @@ Network pcrnet(const PcrNetOptions& options) {
     build.output("translation", motion.translation);
     build.output("moved", source);
     build.output("pose", pose);
-    return build.finish({{"iterations", config_text(options.iterations)},
-                         {"features", config_text(options.features)},
-                         {"hidden", config_text(options.hidden)}});
+    return build.finish(config_text(pcrnet_fields(), &options));
 }
 
 }  // namespace stipple::models

@@ -8,15 +8,17 @@
 #include <map>
 #include <string>
 
+#include "stipple/core/fields.h"
 #include "stipple/network/network.h"
 
 namespace stipple::models {
 
 struct PcrNetOptions {
-    int64_t iterations = 1;   // 1..32; 1: as SampleNet has it; 8: iPCRNet, each moves the source and looks again
-    int64_t features = 1024;  // of a cloud, 1..65536
-    int64_t hidden = 1024;    // of the head, a multiple of 4, 4..65536: layers of h, h, h/2, h/2, h/4
+    int64_t iterations = 1;   // 1: as SampleNet has it; 8: iPCRNet, each moves the source and looks again
+    int64_t features = 1024;  // of a cloud
+    int64_t hidden = 1024;    // of the head, a multiple of 4: layers of h, h, h/2, h/2, h/4
 };
+const Fields& pcrnet_fields();
 
 /// Of a configuration, as weights carry it. Throws Error{bad_config} for an unknown key and a value that does not
 /// parse.

@@ -49,7 +49,7 @@ Network finish(Builder& build, const PointNetOptions& options, PointNetModel mod
 }  // namespace
 
 Network pointnet_classifier(const PointNetOptions& options) {
-    check_options(options);
+    check_options(options, PointNetModel::classifier);
     const bool is_tf = options.variant == PointNetVariant::tf;
     const bool has_transforms = options.input_transform || options.feature_transform;
     const LinearOptions layer = pointnet_layer(options.variant);
@@ -66,7 +66,7 @@ Network pointnet_classifier(const PointNetOptions& options) {
 }
 
 Network pointnet_segmenter(const PointNetOptions& options) {
-    check_options(options);
+    check_options(options, PointNetModel::segmenter);
     const bool is_tf = options.variant == PointNetVariant::tf;
     const LinearOptions layer = pointnet_layer(options.variant);
     Builder build("pointnet-segmenter");

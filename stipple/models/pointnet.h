@@ -16,6 +16,7 @@
 
 #include <optional>
 
+#include "stipple/core/fields.h"
 #include "stipple/network/network.h"
 
 namespace stipple::models {
@@ -24,6 +25,10 @@ enum class PointNetVariant {
     torch,  // fxia22, yanx27: one layer before the feature transform, no ReLU before the max, batch norm eps 1e-5
     tf,     // charlesq34: two layers before it, three after it, ReLU before the max, eps 1e-3
 };
+inline constexpr const char* kPointNetVariantWords[] = {"torch", "tf"};
+
+/// Which options a model has beside those of all three.
+enum class PointNetModel { classifier, segmenter, part_segmenter };
 
 struct PointNetOptions {
     PointNetVariant variant = PointNetVariant::torch;
@@ -38,6 +43,8 @@ struct PointNetOptions {
     int64_t width = 2048;     // channels of conv5, the global feature
     int64_t neighbours = 0;   // conv1 also reads features of the edges to this many neighbours; 0 as published
 };
+/// Those that the model has.
+const Fields& pointnet_fields(PointNetModel model);
 
 /// points [B, N, 3] -> logits [B, classes]; with a feature transform also feature_transform [B, 4096], which a trainer
 /// regularises. All three throw Error{bad_argument} for options out of range.

@@ -23,7 +23,7 @@ std::vector<Tensor> local_features(Builder& build, Tensor points, int64_t k, con
 }  // namespace
 
 Network pointnet_part_segmenter(const PointNetOptions& options) {
-    check_options(options);
+    check_options(options, PointNetModel::part_segmenter);
     const bool is_tf = options.variant == PointNetVariant::tf;
     LinearOptions layer = pointnet_layer(options.variant), last = pointnet_last_layer(options.variant);
     // Both published part segmenters start this way.

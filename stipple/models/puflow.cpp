@@ -18,16 +18,7 @@ namespace {
 using namespace puflow_parts;
 
 void check_options(const PuFlowOptions& options) {
-    STIPPLE_REQUIRE(options.ratio >= 1 && options.ratio <= kMostChildren, "puflow: ratio must be 1 to {}, got {}",
-                    kMostChildren, options.ratio);
-    STIPPLE_REQUIRE(options.neighbours >= 1 && options.neighbours <= 128, "puflow: neighbours must be 1 to 128, got {}",
-                    options.neighbours);
-    STIPPLE_REQUIRE(options.interpolation_neighbours >= 1 && options.interpolation_neighbours <= 128,
-                    "puflow: interpolation_neighbours must be 1 to 128, got {}", options.interpolation_neighbours);
-    STIPPLE_REQUIRE(options.steps >= 1 && options.steps <= 1000, "puflow: steps must be 1 to 1000, got {}",
-                    options.steps);
-    STIPPLE_REQUIRE(options.augmented_channels >= 1 && options.augmented_channels <= 61,
-                    "puflow: augmented_channels must be 1 to 61, got {}", options.augmented_channels);
+    models::check_options("puflow", puflow_fields(), &options);
     STIPPLE_REQUIRE(options.attention_normalise != network::Normalise::none,
                     "puflow: attention_normalise must be row or joint, got none");
     STIPPLE_REQUIRE(
@@ -40,61 +31,43 @@ void check_options(const PuFlowOptions& options) {
 
 /// What came with the families is there where it is not as published: programs from before read all other files.
 Config config_of(const PuFlowOptions& options) {
-    Config config = {{"ratio", config_text(options.ratio)},
-                     {"neighbours", config_text(options.neighbours)},
-                     {"interpolation_neighbours", config_text(options.interpolation_neighbours)},
-                     {"stages", config_text(options.stages)}};
     const PuFlowOptions usual;
-    if (options.family != usual.family) config["family"] = flow_family_names()[static_cast<size_t>(options.family)];
-    if (options.steps != usual.steps) config["steps"] = config_text(options.steps);
-    if (options.augmented_channels != usual.augmented_channels)
-        config["augmented_channels"] = config_text(options.augmented_channels);
-    if (options.neighbourhood != usual.neighbourhood)
-        config["neighbourhood"] = neighbourhood_names()[static_cast<size_t>(options.neighbourhood)];
-    if (options.context != usual.context) config["context"] = context_names()[static_cast<size_t>(options.context)];
-    if (options.attention_normalise != usual.attention_normalise)
-        config["attention_normalise"] = attention_normalise_names()[static_cast<size_t>(options.attention_normalise)];
-    if (options.interpolation != usual.interpolation)
-        config["interpolation"] = interpolation_names()[static_cast<size_t>(options.interpolation)];
-    if (options.interpolated != usual.interpolated)
-        config["interpolated"] = interpolated_names()[static_cast<size_t>(options.interpolated)];
-    if (options.noise != usual.noise) config["noise"] = config_text(options.noise);
-    return config;
+    return config_text(puflow_fields(), &options, &usual,
+                       {"family", "steps", "augmented_channels", "neighbourhood", "context", "attention_normalise",
+                        "interpolation", "interpolated", "noise"});
 }
 
 }  // namespace
 
-const std::vector<std::string>& flow_family_names() {
-    static const std::vector<std::string> names = {"coupling", "residual", "continuous", "augmented", "mlp"};
-    return names;
+const Fields& puflow_fields() {
+    using Options = PuFlowOptions;
+    static const Fields fields = {
+        field<&Options::ratio>("ratio", "Children of a point").between(1, kMostChildren),
+        field<&Options::neighbours>("neighbours", "Neighbours in the feature network").between(1, 128),
+        field<&Options::interpolation_neighbours>("interpolation_neighbours", "Neighbours that children are made of")
+            .between(1, 128),
+        field<&Options::family>("family", "What a block of the flow is made of").words(kFlowFamilyWords),
+        field<&Options::steps>("steps", "Steps of the continuous family").between(1, 1000),
+        field<&Options::augmented_channels>("augmented_channels", "Further channels of the augmented family")
+            .between(1, 61),
+        field<&Options::neighbourhood>("neighbourhood", "Whose neighbours children are made of")
+            .words(kNeighbourhoodWords),
+        field<&Options::context>("context", "What features learn of the whole patch").words(kContextWords),
+        field<&Options::attention_normalise>("attention_normalise",
+                                             "What the weights of self-attention add up to 1 over")
+            .words(kAttentionNormaliseWords),
+        field<&Options::interpolation>("interpolation", "How much of each neighbour a child is made of")
+            .words(kInterpolationWords),
+        field<&Options::interpolated>("interpolated", "What is interpolated").words(kInterpolatedWords),
+        field<&Options::noise>("noise", "An input of noise, which is added to the latents of children"),
+        field<&Options::stages>("stages", "Outputs of what is computed on the way")};
+    return fields;
 }
 
-const std::vector<std::string>& neighbourhood_names() {
-    static const std::vector<std::string> names = {"euclidean", "latent"};
-    return names;
-}
-
-const std::vector<std::string>& context_names() {
-    static const std::vector<std::string> names = {
-        "none",          "global-max",    "self-attention", "shape-context",  "cosine-gate", "intra-attention",
-        "group-shuffle", "channel-graph", "skip-attention", "level-attention"};
-    return names;
-}
-
-const std::vector<std::string>& interpolation_names() {
-    static const std::vector<std::string> names = {"learned",          "coded",     "midpoint",
-                                                   "inverse-distance", "bilateral", "interp-conv"};
-    return names;
-}
-
-const std::vector<std::string>& attention_normalise_names() {
-    static const std::vector<std::string> names = {"row", "joint"};
-    return names;
-}
-
-const std::vector<std::string>& interpolated_names() {
-    static const std::vector<std::string> names = {"latents", "coordinates"};
-    return names;
+PuFlowOptions puflow_options(const Config& config) {
+    PuFlowOptions options;
+    read_config("puflow", puflow_fields(), &options, config);
+    return options;
 }
 
 Network puflow(const PuFlowOptions& options) {

@@ -9,9 +9,10 @@
 //   - integers are left out: "num_batches_tracked", and the order of channels of permutate2, which is always reversed.
 // Shapes lose their ones: a convolution's [o, i, 1, 1] is [o, i], an actnorm's [1, 1, 3] is [3].
 
+#include <map>
 #include <string>
-#include <vector>
 
+#include "stipple/core/fields.h"
 #include "stipple/network/network.h"
 
 namespace stipple::models {
@@ -26,12 +27,14 @@ enum class FlowFamily {
     mlp,  // no flow back: layers of latent and features make the children. The control of what a bijection brings;
           // log_det and nll are those of the coupling flow there
 };
+inline constexpr const char* kFlowFamilyWords[] = {"coupling", "residual", "continuous", "augmented", "mlp"};
 
 /// Whose neighbours a child is interpolated of.
 enum class Neighbourhood {
     euclidean,  // of the points
     latent,     // of their latents
 };
+inline constexpr const char* kNeighbourhoodWords[] = {"euclidean", "latent"};
 
 /// What features learn of the whole patch (puflow/context.h has the formulas). As published in 2022: none.
 enum class Context {
@@ -46,33 +49,32 @@ enum class Context {
     skip_attention,
     level_attention,
 };
+inline constexpr const char* kContextWords[] = {"none",           "global-max",      "self-attention", "shape-context",
+                                                "cosine-gate",    "intra-attention", "group-shuffle",  "channel-graph",
+                                                "skip-attention", "level-attention"};
 
 /// How much of each neighbour a child is made of (puflow/interpolation.h has the formulas). As published: learned.
 enum class Interpolation { learned, coded, midpoint, inverse_distance, bilateral, interp_conv };
+inline constexpr const char* kInterpolationWords[] = {"learned",          "coded",     "midpoint",
+                                                      "inverse-distance", "bilateral", "interp-conv"};
 
 /// What the children's weights are of.
 enum class Interpolated {
     latents,      // which the flow then takes back
     coordinates,  // of the points: the control of what the latent space brings. The flow is there for its likelihood
 };
+inline constexpr const char* kInterpolatedWords[] = {"latents", "coordinates"};
 
-/// By the position of the enumerators, as configurations have them: "coupling", ..; "euclidean", ..; "self-attention",
-/// ..; "inverse-distance", ..; "latents", ..; "row", "joint"
-/// of network::Normalise.
-const std::vector<std::string>& flow_family_names();
-const std::vector<std::string>& neighbourhood_names();
-const std::vector<std::string>& context_names();
-const std::vector<std::string>& interpolation_names();
-const std::vector<std::string>& attention_normalise_names();
-const std::vector<std::string>& interpolated_names();
+/// Those of network::Normalise that self-attention takes.
+inline constexpr const char* kAttentionNormaliseWords[] = {"row", "joint"};
 
 struct PuFlowOptions {
-    int64_t ratio = 4;                     // children of a point, 1..32
-    int64_t neighbours = 16;               // of the feature network, 1..128; a cloud needs as many points
+    int64_t ratio = 4;                     // children of a point
+    int64_t neighbours = 16;               // of the feature network; a cloud needs as many points
     int64_t interpolation_neighbours = 8;  // likewise
     FlowFamily family = FlowFamily::coupling;
-    int64_t steps = 8;               // of the continuous family, 1..1000
-    int64_t augmented_channels = 8;  // of the augmented family, 1..61
+    int64_t steps = 8;               // of the continuous family
+    int64_t augmented_channels = 8;  // of the augmented family
     Neighbourhood neighbourhood = Neighbourhood::euclidean;
     Context context = Context::none;
     network::Normalise attention_normalise = network::Normalise::row;  // of self-attention; or joint
@@ -82,6 +84,11 @@ struct PuFlowOptions {
                           // normal numbers times a temperature make several outputs of one input
     bool stages = false;  // also output what the published code computes on the way, for parity tests
 };
+const Fields& puflow_fields();
+
+/// Of a configuration, as weights carry it. Throws Error{bad_config} for an unknown key and a value that does not
+/// parse.
+PuFlowOptions puflow_options(const std::map<std::string, std::string>& config);
 
 /// points [B, N, 3] -> upsampled [B, N, ratio, 3] (child r of point n is row n * ratio + r), the weights [B, N, 8,
 /// ratio] of a point's neighbours [B, N, 8] in the interpolation of each child, log_likelihood terms log_det [B, 1] and

@@ -44,35 +44,19 @@ Network build_flow_upsampler(const Config& config) {
 }
 
 Network build_classifier(const Config& config) {
-    return pointnet_classifier(pointnet_options("pointnet-classifier", config, PointNetModel::classifier));
+    return pointnet_classifier(pointnet_options(config, PointNetModel::classifier));
 }
 
 Network build_segmenter(const Config& config) {
-    return pointnet_segmenter(pointnet_options("pointnet-segmenter", config, PointNetModel::segmenter));
+    return pointnet_segmenter(pointnet_options(config, PointNetModel::segmenter));
 }
 
 Network build_part_segmenter(const Config& config) {
-    return pointnet_part_segmenter(pointnet_options("pointnet-part-segmenter", config, PointNetModel::part_segmenter));
+    return pointnet_part_segmenter(pointnet_options(config, PointNetModel::part_segmenter));
 }
 
 Network build_puflow(const Config& config) {
-    PuFlowOptions options;
-    ConfigReader reader("puflow", config);
-    reader.read("ratio", options.ratio);
-    reader.read("neighbours", options.neighbours);
-    reader.read("interpolation_neighbours", options.interpolation_neighbours);
-    reader.read("family", flow_family_names(), options.family);
-    reader.read("steps", options.steps);
-    reader.read("augmented_channels", options.augmented_channels);
-    reader.read("neighbourhood", neighbourhood_names(), options.neighbourhood);
-    reader.read("context", context_names(), options.context);
-    reader.read("attention_normalise", attention_normalise_names(), options.attention_normalise);
-    reader.read("interpolation", interpolation_names(), options.interpolation);
-    reader.read("interpolated", interpolated_names(), options.interpolated);
-    reader.read("noise", options.noise);
-    reader.read("stages", options.stages);
-    reader.finish();
-    return puflow(options);
+    return puflow(puflow_options(config));
 }
 
 constexpr ModelEntry kModels[] = {

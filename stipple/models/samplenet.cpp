@@ -1,7 +1,6 @@
 #include "stipple/models/samplenet.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "stipple/core/error.h"
 #include "stipple/models/common/config.h"
@@ -72,36 +71,22 @@ Tensor projection(Builder& build, Tensor queries, Tensor points, Tensor log_sigm
     return build.interpolate("projected", weights, near);
 }
 
-void check_options(const SampleNetOptions& options) {
-    const auto check = [](const char* what, int64_t value, int64_t least, int64_t most) {
-        STIPPLE_REQUIRE(value >= least && value <= most, "samplenet: {} must be {} to {}, got {}", what, least, most,
-                        value);
-    };
-    check("count", options.count, 1, 65536);
-    check("points", options.points, 1, int64_t{1} << 30);
-    check("neighbours", options.neighbours, 0, 128);
-    STIPPLE_REQUIRE(options.min_sigma >= 0 && std::isfinite(options.min_sigma),
-                    "samplenet: min_sigma must be from 0, got {}", options.min_sigma);
-    STIPPLE_REQUIRE(options.neighbours > 0 || !options.projected,
-                    "samplenet: projected needs neighbours: without them it is S-NET, which has no projection");
-}
-
-Config config_of(const SampleNetOptions& options) {
-    Config config = {{"shape", sampler_shape_names()[static_cast<size_t>(options.shape)]},
-                     {"count", config_text(options.count)},
-                     {"points", config_text(options.points)},
-                     {"progressive", config_text(options.progressive)},
-                     {"neighbours", config_text(options.neighbours)},
-                     {"min_sigma", config_text(options.min_sigma)}};
-    if (options.projected) config["projected"] = config_text(true);
-    return config;
-}
-
 }  // namespace
 
-const std::vector<std::string>& sampler_shape_names() {
-    static const std::vector<std::string> names = {"classification", "registration", "reconstruction"};
-    return names;
+const Fields& samplenet_fields() {
+    using Options = SampleNetOptions;
+    static const Fields fields = {
+        field<&Options::shape>("shape", "The published network for a task, whose other options it presets")
+            .words(kSamplerShapeWords),
+        field<&Options::count>("count", "Points that come out").between(1, 65536),
+        field<&Options::points>("points", "Points of a cloud while training; larger ones are thinned to them")
+            .between(1, 1 << 30),
+        field<&Options::progressive>("progressive", "The first of the points that come out alone serve too"),
+        field<&Options::neighbours>("neighbours", "Neighbours of the soft projection; 0: S-NET, which has none")
+            .between(0, 128),
+        field<&Options::min_sigma>("min_sigma", "The least width of the soft projection").from(0),
+        field<&Options::projected>("projected", "The soft projection is an output too")};
+    return fields;
 }
 
 SampleNetOptions published_sampler(SamplerShape shape) {
@@ -116,21 +101,17 @@ SampleNetOptions published_sampler(SamplerShape shape) {
 
 SampleNetOptions samplenet_options(const Config& config) {
     SampleNetOptions options;
-    ConfigReader reader("samplenet", config);
-    reader.read("shape", sampler_shape_names(), options.shape);
+    if (const auto shape = config.find("shape"); shape != config.end())
+        read_config("samplenet", samplenet_fields(), &options, {*shape});
     options = published_sampler(options.shape);
-    reader.read("count", options.count);
-    reader.read("points", options.points);
-    reader.read("progressive", options.progressive);
-    reader.read("neighbours", options.neighbours);
-    reader.read("min_sigma", options.min_sigma);
-    reader.read("projected", options.projected);
-    reader.finish();
+    read_config("samplenet", samplenet_fields(), &options, config);
     return options;
 }
 
 Network samplenet(const SampleNetOptions& options) {
-    check_options(options);
+    check_options("samplenet", samplenet_fields(), &options);
+    STIPPLE_REQUIRE(options.neighbours > 0 || !options.projected,
+                    "samplenet: projected needs neighbours: without them it is S-NET, which has no projection");
     Builder build("samplenet");
     const Tensor points = build.input("points", network::points_of(3));
     const Tensor feature =
@@ -148,7 +129,8 @@ Network samplenet(const SampleNetOptions& options) {
             build.output("projected", projection(build, simplified, points, log, options.neighbours));
         }
     }
-    return build.finish(config_of(options));
+    const SampleNetOptions usual;
+    return build.finish(config_text(samplenet_fields(), &options, &usual, {"projected"}));
 }
 
 }  // namespace stipple::models

@@ -11,8 +11,8 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
+#include "stipple/core/fields.h"
 #include "stipple/network/network.h"
 
 namespace stipple::models {
@@ -23,17 +23,18 @@ enum class SamplerShape {
     registration,    // the same without batch norm after the last
     reconstruction,  // 64-128-128-256-128, max, 256-256, 3 m: batch norm before the max alone
 };
-const std::vector<std::string>& sampler_shape_names();  // in this order
+inline constexpr const char* kSamplerShapeWords[] = {"classification", "registration", "reconstruction"};
 
 struct SampleNetOptions {
     SamplerShape shape = SamplerShape::classification;
-    int64_t count = 32;        // points that come out, m, 1..65536
-    int64_t points = 1024;     // of a cloud while training, 1..2^30: what a larger cloud is thinned to
+    int64_t count = 32;        // points that come out, m
+    int64_t points = 1024;     // of a cloud while training: what a larger cloud is thinned to
     bool progressive = false;  // trained so that the first j points alone serve too, for any j
-    int64_t neighbours = 7;    // of the soft projection, 1..128; 0: S-NET, without projection and temperature
+    int64_t neighbours = 7;    // of the soft projection; 0: S-NET, without projection and temperature
     float min_sigma = 0;       // sigma = max(t^2, min_sigma)
     bool projected = false;  // also output the soft projection; may change after training, as neighbours and floor may
 };
+const Fields& samplenet_fields();
 
 /// What is published for a task: points, neighbours and the floor of sigma.
 SampleNetOptions published_sampler(SamplerShape shape);

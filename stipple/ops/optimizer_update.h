@@ -11,6 +11,7 @@
 #include <span>
 
 #include "stipple/core/dtype.h"
+#include "stipple/core/fields.h"
 #include "stipple/core/view.h"
 
 namespace stipple::ops {
@@ -20,6 +21,7 @@ enum class UpdateKind {
     adam,   // [Kingma and Ba 2015], decay joins the gradient: g + decay p
     adamw,  // [Loshchilov and Hutter 2019], decay apart: p -= rate decay p
 };
+inline constexpr const char* kUpdateKindWords[] = {"sgd", "adam", "adamw"};
 
 struct UpdateOptions {
     UpdateKind kind = UpdateKind::adamw;
@@ -27,6 +29,7 @@ struct UpdateOptions {
     double momentum = 0.9;    // of sgd
     double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
 };
+const Fields& update_fields();
 
 /// A parameter: `count` adjacent numbers in each array, none of which overlap. What is stepped is the master where
 /// there is one, and then rounded into the value; else the value. Types are f32, f16 and bf16; moments are of the type

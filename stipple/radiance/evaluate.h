@@ -13,11 +13,13 @@ struct ViewScore {
     double ssim = 0;  // NaN for pictures smaller than 11 x 11
     double seconds = 0;
 };
+const Fields& view_score_fields();
 
 struct ViewScores {
     std::vector<ViewScore> views;
     double psnr = 0, ssim = 0, seconds = 0;  // means over the views
 };
+const Fields& view_scores_fields();
 
 /// A photograph as floats in 0 to 1 [height, width, 3], composited on the background (random and
 /// learned: black).

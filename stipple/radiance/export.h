@@ -15,6 +15,7 @@ struct PointsOptions {
     std::optional<Box<double>> box = {};  // points outside are left out; world coordinates
     uint64_t seed = 0;
 };
+const Fields& point_export_fields();
 
 /// The surface that the field's cameras see: every camera's depth map, a point for each pixel, fused and thinned.
 ///
@@ -39,6 +40,7 @@ struct MeshOptions {
     double least_part = 0;                // parts of less than this share of the whole area are left out: 0 keeps all
     std::optional<Box<double>> box = {};  // space outside counts as empty; world coordinates
 };
+const Fields& mesh_export_fields();
 
 /// The surface where the opacity of a voxel passes the level, by marching cubes over nodes that rays can see. It is
 /// closed: space outside the grid and the box is empty.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stipple/core/box.h"
+#include "stipple/core/fields.h"
 #include "stipple/core/image.h"
 #include "stipple/core/point_cloud.h"
 
@@ -36,7 +37,7 @@ struct Photograph {
 /// there is, and what lies behind the box is a map of colours by direction that is learned with the field.
 enum class Background { white, black, random, learned };
 /// In that order, as files and settings name them.
-inline constexpr const char* kBackgroundNames[] = {"white", "black", "random", "learned"};
+inline constexpr const char* kBackgroundWords[] = {"white", "black", "random", "learned"};
 
 /// Depths between which Blender scenes lie by the published protocol [Mildenhall et al. 2020].
 inline constexpr float kBlenderNear = 2, kBlenderFar = 6;
@@ -62,6 +63,11 @@ struct SceneOptions {
     bool find_cameras = true;  // photographs without cameras: run the program colmap, which takes minutes
     std::function<void(const std::string& line)> report;  // what is done, where that takes long; may be empty
 };
+const Fields& scene_fields();
+
+/// Which pictures of a scene.
+enum class SceneSplit { train, val, test };
+inline constexpr const char* kSceneSplitWords[] = {"train", "val", "test"};
 
 /// A folder with one of these, tried in this order:
 ///

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "stipple/core/fields.h"
 #include "stipple/core/run_folder.h"
 #include "stipple/radiance/field.h"
 
@@ -29,6 +30,7 @@ struct StageOptions {
     float stepsize = 0.5f;       // of a voxel
     int refresh = 1000;          // steps between looks at which nodes are opaque, the first after half of it
 };
+const Fields& stage_fields();
 
 /// How a fine step is computed on CUDA. All but `final` are there to be compared with it (`stipple study radiance`):
 /// each is the one before with some operations joined, from one kernel and one array for every operation to what
@@ -40,6 +42,8 @@ enum class StepPath {
     per_ray_weights,  // gradients of weights along each ray, without atomics
     final
 };
+inline constexpr const char* kStepPathWords[] = {"reference", "fused_adam", "fused_rendering", "per_ray_weights",
+                                                 "final"};
 inline constexpr int kStepPaths = 5;
 
 const char* name_of(StepPath path);  // "reference", "fused_adam" and so on
@@ -66,6 +70,8 @@ struct TrainOptions {
     bool occupancy_returns = false;
     StepPath path = StepPath::final;
 };
+/// The keys of the published configuration, of stages below "coarse." and "fine.".
+const Fields& train_fields();
 
 TrainOptions parity_options(int64_t side);  // 160 or 256 as published: side^3 voxels
 /// A good field in seconds on a GPU: half as many steps on a finer grid, and fewer samples.
@@ -104,7 +110,10 @@ struct TrainTimes {
     int64_t peak_bytes = 0;                  // of own allocations on the device
     double ms_per_fine_step = 0;
     double in_box = 0, in_mask = 0, opaque = 0, kept = 0;  // samples of a fine step, mean of the last ones
+
+    double total() const { return box + coarse_setup + coarse + fine_setup + fine + pack; }  // of training itself
 };
+const Fields& train_times_fields();
 
 /// A part of a training step. Bytes and operations are counted by formula (cuda/step_bytes.h); 0: not counted.
 struct StepPart {

@@ -7,6 +7,7 @@
 #include "stipple/core/number_text.h"
 #include "stipple/core/parallel.h"
 #include "stipple/engine/program.h"
+#include "stipple/tasks/weights.h"
 
 namespace stipple::tasks {
 
@@ -136,12 +137,76 @@ std::vector<Classified> classify_each(Classifier& classifier, size_t count,
 
 }  // namespace
 
+const Fields& classify_fields() {
+    using Options = ClassifyOptions;
+    static const std::string model_help =
+        fmt::format("Weights by path or name, or an engine; else {}", kClassifierWeights);
+    static const Fields fields = {
+        field<&Options::model>("model", model_help.c_str()),
+        field<&Options::top>("top", "The likeliest classes of each").from(1),
+        object_field<&Options::pose>("", pose_fields),
+        field<&Options::names>("names", "Names of the classes, one a line; else those in the model").shown("FILE"),
+        object_field<&Options::clouds>("", cloud_fields),
+        object_field<&Options::runner>("", precision_fields),
+        field<&Options::runner, &RunnerOptions::batch>("batch", "Clouds at a time").between(1, 65536)};
+    return fields;
+}
+
+namespace {
+const Fields& guess_fields() {
+    static const Fields fields = {field<&NamedGuess::name>("class", "Name of the class"),
+                                  field<&NamedGuess::index>("index", "Its number"),
+                                  field<&NamedGuess::probability>("probability", "How likely it is, 0 to 1")};
+    return fields;
+}
+}  // namespace
+
+const Fields& classified_fields() {
+    using Result = ClassifiedCloud;
+    static const Fields fields = {
+        field<&Result::points>("points", "Points that the network saw"),
+        objects_field<&Result::top>("top", guess_fields, "The likeliest classes"),
+        field<&Result::truth>("truth", "Its class, where a data set or a folder names it"),
+        field<&Result::unlike>("unlike", "Whether it is unlike anything that the network was trained on"),
+        field<&Result::distance>("distance", "From the training clouds; above 1 it is unlike them")};
+    return fields;
+}
+
+Classifier load_classifier(const ClassifyOptions& options) {
+    check_fields(classify_fields(), &options);
+    require_valid(options.clouds);
+    RunnerOptions runner = options.runner;
+    runner.points = options.clouds.points > 0 ? options.clouds.points : 1024;
+    Classifier classifier(
+        load_model_or_engine(options.model.empty() ? shipped_weights(kClassifierWeights) : options.model), runner);
+    STIPPLE_REQUIRE(options.top <= classifier.classes(), "--top must be 1 to {}, got {}", classifier.classes(),
+                    options.top);
+    return classifier;
+}
+
+ClassifiedCloud described(const Classified& answer, const std::vector<std::string>& names, int64_t top) {
+    ClassifiedCloud cloud;
+    cloud.points = answer.points;
+    for (int64_t k = 0; k < top; ++k) {
+        const auto [index, probability] = answer.guesses[static_cast<size_t>(k)];
+        cloud.top.push_back({names[static_cast<size_t>(index)], index, probability});
+    }
+    cloud.distance = answer.distance;
+    if (answer.distance) cloud.unlike = answer.is_unlike();
+    return cloud;
+}
+
 std::vector<Classified> classify(Classifier& classifier, const std::vector<data::CloudEntry>& entries,
                                  const CloudOptions& options, const data::ReadClouds& how, io::Warnings& warnings,
-                                 const std::function<void()>& advance, const std::vector<Pose>& poses) {
+                                 const std::function<void()>& advance, const std::vector<Pose>& poses,
+                                 const std::function<void(size_t entry, const Mesh&)>& look) {
+    const auto load = [&](size_t i) {
+        return load_points(entries[i], options, how, warnings, [&](const Mesh& mesh) {
+            if (look) look(i, mesh);
+        });
+    };
     return classify_each(
-        classifier, entries.size(),
-        [&](size_t i) { return network_points(load_points(entries[i], options, how, warnings), options); },
+        classifier, entries.size(), [&](size_t i) { return network_points(load(i), options); },
         [&](size_t i) { return entries[i].name(); }, advance, poses);
 }
 

@@ -14,35 +14,49 @@ namespace stipple::tasks {
 namespace {
 
 constexpr int64_t kSurfacePoints = 2048;  // of a mesh, when all points are wanted
+constexpr const char* kChoiceWords[] = {"random", "fps", "first"};
 
 }  // namespace
 
+const Fields& cloud_fields() {
+    static const Fields fields = {
+        field<&CloudOptions::points>("points", "Points of a cloud that the network sees; 0: all")
+            .between(0, int64_t{1} << 30),
+        field<&CloudOptions::sample>("sample", "Which, when a cloud has more").words(kChoiceWords),
+        field<&CloudOptions::normalise>("normalise", "Take coordinates as they are, not in the unit sphere")};
+    return fields;
+}
+
 void require_valid(const CloudOptions& options) {
-    constexpr int64_t kMost = int64_t{1} << 30;
-    STIPPLE_REQUIRE(options.points >= 0 && options.points <= kMost, "{} points of a cloud: 0 to {} are possible",
-                    options.points, kMost);
-    STIPPLE_REQUIRE(options.sample == "random" || options.sample == "fps" || options.sample == "first",
-                    "points are chosen by random, fps or first, not {}", options.sample);
+    check_fields(cloud_fields(), &options);
+    const bool is_known =
+        std::find(std::begin(kChoiceWords), std::end(kChoiceWords), options.sample) != std::end(kChoiceWords);
+    STIPPLE_REQUIRE(is_known, "points are chosen by random, fps or first, not {}", options.sample);
 }
 
 PointCloud load_points(const data::CloudEntry& entry, const CloudOptions& options, const data::ReadClouds& how,
-                       io::Warnings& warnings) {
+                       io::Warnings& warnings, const std::function<void(const Mesh&)>& look) {
     Mesh mesh = data::load_entry(entry, how, warnings);
+    if (look) look(mesh);
+    return points_of(std::move(mesh), options, entry.name(), warnings);
+}
+
+PointCloud points_of(Mesh mesh, const CloudOptions& options, const std::string& name, io::Warnings& warnings) {
     PointCloud all;
     if (mesh.faces() > 0 && options.sample_faces) {
         const int64_t n = options.points > 0 ? options.points : kSurfacePoints;
         try {
             all = geometry::cloud_of_samples(mesh, geometry::sample_surface(mesh, n, options.seed));
         } catch (const Error& error) {
-            throw Error(ErrorCode::bad_file, Place{entry.path}, error.message());
+            throw Error(ErrorCode::bad_file, Place{name}, error.message());
         }
     } else {
         all = std::move(mesh.vertices);
     }
     PointCloud cloud = drop_nonfinite(all);
-    if (cloud.size() == 0) throw Error(ErrorCode::bad_file, Place{entry.name()}, "has no finite points");
+    if (cloud.size() == 0) throw Error(ErrorCode::bad_file, Place{name}, "has no finite points");
     if (cloud.size() < all.size())
-        warnings.push_back(fmt::format("{}: {} of {} points not finite, dropped", entry.name(),
+        warnings.push_back(fmt::format("{}: {} of {} points not finite, dropped", name,
                                        grouped(all.size() - cloud.size()), grouped(all.size())));
     return cloud;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "stipple/core/fields.h"
 #include "stipple/data/cloud_list.h"
 #include "stipple/ops/clouds.h"
 
@@ -17,13 +18,17 @@ struct CloudOptions {
     bool sample_faces = true;       // a mesh becomes points of its surface, not its vertices
     uint64_t seed = 0;              // of both samplings
 };
+const Fields& cloud_fields();
 /// Throws Error{bad_argument} for values out of range.
 void require_valid(const CloudOptions& options);
 
 /// All finite points of an entry, with attributes; those of faces are sampled, options.points of them or 2048. Warns of
 /// points that are left out. Throws as data::load_entry does, and Error{bad_file} when no point is left.
+/// `look`, where given, sees what was read, before anything is chosen of it.
 PointCloud load_points(const data::CloudEntry& entry, const CloudOptions& options, const data::ReadClouds& how,
-                       io::Warnings& warnings);
+                       io::Warnings& warnings, const std::function<void(const Mesh&)>& look = {});
+/// The same of a mesh or cloud in memory; `name` goes before warnings and into errors.
+PointCloud points_of(Mesh mesh, const CloudOptions& options, const std::string& name, io::Warnings& warnings);
 
 /// What the network sees of a cloud of finite points, [n, 3] on the CPU; `chosen` receives which of its points, in this
 /// order.

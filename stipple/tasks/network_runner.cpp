@@ -6,6 +6,13 @@
 
 namespace stipple::tasks {
 
+const Fields& precision_fields() {
+    static const Fields fields = {field<&RunnerOptions::precision>(
+                                      "precision", "fp32, tf32, fp16, bf16, int8, fp8; else fp32, or an engine's own")
+                                      .words(engine::kPrecisionWords)};
+    return fields;
+}
+
 NetworkRunner::NetworkRunner(ModelOrEngine source, const RunnerOptions& options)
     : source_(std::move(source)),
       precision_given_(options.precision.has_value()),

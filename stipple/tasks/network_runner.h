@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "stipple/core/fields.h"
 #include "stipple/engine/engine.h"
 #include "stipple/tasks/model_file.h"
 
@@ -15,6 +16,8 @@ struct RunnerOptions {
     int64_t points = 1024;                            // of a cloud; a guess
     Profile* profile = nullptr;                       // what steps take, in a row "run"; must outlive the runner
 };
+/// The precision alone: the device is an option of the whole program, the rest follows from the task.
+const Fields& precision_fields();
 
 /// A model is compiled again when a batch has more points than it was compiled for; an engine file stays as it was
 /// built. Not copied, not shared between threads.

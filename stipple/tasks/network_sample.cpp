@@ -211,4 +211,40 @@ NetworkSample sample_by_network(NetworkSampler& sampler, const PointCloud& cloud
     return sample;
 }
 
+const Fields& sampled_fields() {
+    static const Fields fields = {
+        field<&Sampled::method>("method", "How they were chosen").words(kSampleMethodWords),
+        field<&Sampled::sampled>("sampled", "Points of the sample"),
+        field<&Sampled::proposed>("proposed", "By a network: points that it chose itself; fps chose the others"),
+        field<&Sampled::voxel>("voxel", "Edge of a cell").unit("unit of the cloud"),
+        field<&Sampled::spacing>("spacing", "Distance that the points keep").unit("unit of the cloud")};
+    return fields;
+}
+
+CloudSampler::CloudSampler(const SampleSettings& settings, const std::string& device)
+    : settings_(settings), device_(parse_device(device)) {
+    if (has_network(settings_.method))
+        network_ = load_sampler(settings_.method, settings_.model, settings_.count, {.device = device});
+}
+
+Sampled CloudSampler::sample(const PointCloud& cloud) {
+    SampleSettings settings = settings_;
+    settings.count = wanted_count(settings_, cloud.size());
+    settings.ratio = 0;
+    STIPPLE_REQUIRE(settings.start < cloud.size(), "--start {} of {} points", settings.start, cloud.size());
+    Sampled sampled;
+    sampled.method = settings.method, sampled.points = cloud.size();
+    if (network_) {
+        NetworkSample chosen = sample_by_network(*network_, cloud, settings.count, settings.seed);
+        sampled.cloud = std::move(chosen.cloud);
+        sampled.proposed = chosen.proposed;
+    } else {
+        sampled.cloud = sample_cloud(cloud, settings, device_);
+    }
+    sampled.sampled = sampled.cloud.size();
+    if (settings.method == SampleMethod::voxel) sampled.voxel = settings.voxel;
+    if (settings.method == SampleMethod::spacing) sampled.spacing = settings.spacing;
+    return sampled;
+}
+
 }  // namespace stipple::tasks

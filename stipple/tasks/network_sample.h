@@ -65,4 +65,30 @@ struct NetworkSample {
 /// than asked for.
 NetworkSample sample_by_network(NetworkSampler& sampler, const PointCloud& cloud, int64_t m, uint64_t seed);
 
+/// What a sample is, by any method.
+struct Sampled {
+    PointCloud cloud;
+    SampleMethod method = SampleMethod::fps;
+    int64_t points = 0, sampled = 0;       // of the input and of the sample
+    std::optional<int64_t> proposed;       // by a network: points that it chose itself
+    std::optional<double> voxel, spacing;  // as set, of the methods of these names
+};
+const Fields& sampled_fields();
+
+/// Samples clouds by any method; a network is loaded once.
+class CloudSampler {
+public:
+    /// Settings as resolved() makes them. Throws as load_sampler() does.
+    CloudSampler(const SampleSettings& settings, const std::string& device);
+    const SampleSettings& settings() const { return settings_; }
+
+    /// The cloud has finite points only. Throws as sample_cloud() and sample_by_network() do.
+    Sampled sample(const PointCloud& cloud);
+
+private:
+    SampleSettings settings_;
+    Device device_;
+    std::optional<NetworkSampler> network_;
+};
+
 }  // namespace stipple::tasks

@@ -1,5 +1,7 @@
 #include "stipple/tasks/pose.h"
 
+#include <algorithm>
+
 #include "stipple/core/error.h"
 #include "stipple/core/quoted.h"
 
@@ -69,8 +71,30 @@ std::vector<Pose> all_poses(const Axis& up) {
     return poses;
 }
 
+const Fields& pose_fields() {
+    static constexpr const char* kAxes[] = {"x", "y", "z", "-x", "-y", "-z"};
+    static const Fields fields = {
+        field<&PoseChoice::up>("up", "Up axis of the clouds; else that of the network, mostly z").words(kAxes),
+        field<&PoseChoice::all>("poses", "Try all 24 poses, with --up its 4, and take the likeliest")};
+    return fields;
+}
+
+std::vector<Pose> poses_of(const PoseChoice& choice, const Axis& network_up) {
+    if (choice.up.empty()) return choice.all ? all_poses(network_up) : std::vector<Pose>{Pose{}};
+    const Axis direction = parse_axis(choice.up);
+    if (choice.all) return poses_about(direction, network_up);
+    return {turn(direction, network_up)};
+}
+
 Axis taken_up(const Pose& pose, const Axis& up) {
     return {pose.from[up.index], pose.signs[up.index] * up.sign};
+}
+
+std::string text_of(const Pose& pose, const Axis& up) {
+    const Axis direction = taken_up(pose, up);
+    const std::vector<Pose> about = poses_about(direction, up);
+    const auto quarters = std::find(about.begin(), about.end(), pose) - about.begin();
+    return fmt::format("up {}, turned by {}", name_of(direction), 90 * quarters);
 }
 
 std::array<std::array<int, 3>, 3> matrix_of(const Pose& pose) {

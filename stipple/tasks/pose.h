@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stipple/core/array.h"
+#include "stipple/core/fields.h"
 
 namespace stipple::tasks {
 
@@ -42,8 +43,22 @@ std::vector<Pose> poses_about(const Axis& direction, const Axis& up);
 /// All 24, four for each direction that may be up, `up` itself first: the first is the cloud as it is.
 std::vector<Pose> all_poses(const Axis& up);
 
+/// How clouds lie, as a user says it, for networks that expect them upright.
+struct PoseChoice {
+    std::string up;    // "": as the network wants it
+    bool all = false;  // poses are tried: the four about `up`, or all 24
+
+    bool is_given() const { return all || !up.empty(); }
+};
+const Fields& pose_fields();
+/// The poses to try for a network whose clouds have this axis up; the cloud as it is when nothing is chosen. Throws
+/// Error{bad_argument}.
+std::vector<Pose> poses_of(const PoseChoice& choice, const Axis& network_up);
+
 /// The direction of the cloud that the pose takes to `up`.
 Axis taken_up(const Pose& pose, const Axis& up);
+/// For people: "up y, turned by 90".
+std::string text_of(const Pose& pose, const Axis& up);
 /// Rows of the rotation matrix.
 std::array<std::array<int, 3>, 3> matrix_of(const Pose& pose);
 

@@ -9,6 +9,7 @@
 #include "stipple/data/class_names.h"
 #include "stipple/ops/farthest_point_sample.h"
 #include "stipple/ops/nearest_pairs.h"
+#include "stipple/tasks/weights.h"
 
 namespace stipple::tasks {
 namespace {
@@ -208,6 +209,66 @@ Reconstructed reconstruct(Reconstructor& reconstructor, const PointCloud& cloud,
                 static_cast<float>(offset + frame.scale * best.data()[3 * i + axis]);
         }
     return result;
+}
+
+const Fields& rebuild_fields() {
+    using Options = RebuildOptions;
+    static const std::string model_help =
+        fmt::format("Weights by path or name, or an engine; else {}", kAutoencoderWeights);
+    static const Fields fields = {
+        field<&Options::count>("count", "Points wanted; all that the network makes, mostly 2048, without it")
+            .short_name('n')
+            .from(0)
+            .no_default(),
+        field<&Options::model>("model", model_help.c_str()), object_field<&Options::pose>("", pose_fields),
+        field<&Options::turns>("turns", "Try so many turns about the up axis too, and take the likeliest")
+            .shown("N")
+            .between(1, 360),
+        field<&Options::force>("force", "Rebuild also what is unlike anything that the network knows")};
+    return fields;
+}
+
+const Fields& rebuilt_fields() {
+    using Result = RebuiltCloud;
+    static const Fields fields = {
+        field<&Result::seen>("seen", "Points that the network saw"),
+        field<&Result::rebuilt>("rebuilt", "Points of the result"),
+        field<&Result::rms_to_rebuilt>("rms_to_rebuilt", "Distance of the input to the result")
+            .unit("unit of the cloud"),
+        field<&Result::rms_from_rebuilt>("rms_from_rebuilt", "Distance of the result to the input")
+            .unit("unit of the cloud"),
+        field<&Result::unlikeness>("unlikeness", "Above 1: unlike the clouds that the weights were trained on"),
+        field<&Result::unlike>("unlike", "Whether it is"),
+        field<&Result::pose>("pose", "How the cloud lay best, of the poses that were tried"),
+        field<&Result::turned_degrees>("turned_degrees", "And by how much it was turned about the up axis")
+            .unit("degrees")};
+    return fields;
+}
+
+CloudRebuilder::CloudRebuilder(const RebuildOptions& options) : options_(options) {
+    check_fields(rebuild_fields(), &options_);
+    network_ = std::make_unique<Reconstructor>(
+        load_model_or_engine(options.model.empty() ? shipped_weights(kAutoencoderWeights) : options.model),
+        RunnerOptions{.device = options.device, .batch = 24, .points = kMostSeen});
+    how_ = {.count = options.count,
+            .poses = poses_of(options.pose, network_->up()),
+            .turns = options.turns,
+            .force = options.force};
+    require_count(*network_, options.count);
+}
+
+RebuiltCloud CloudRebuilder::rebuild(PointCloud& cloud) {
+    Reconstructed made = reconstruct(*network_, cloud, how_);
+    RebuiltCloud said;
+    said.seen = made.points, said.rebuilt = made.cloud.size();
+    said.rms_to_rebuilt = made.radius * made.gaps.to_made;
+    said.rms_from_rebuilt = made.radius * made.gaps.from_made;
+    said.unlikeness = made.unlikeness;
+    if (made.unlikeness) said.unlike = made.is_unlike();
+    if (how_.poses.size() > 1) said.pose = text_of(how_.poses[made.pose], network_->up());
+    if (how_.turns > 1) said.turned_degrees = made.turned;
+    cloud = std::move(made.cloud);
+    return said;
 }
 
 }  // namespace stipple::tasks

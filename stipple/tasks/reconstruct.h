@@ -3,6 +3,9 @@
 // and these a cloud of a shape that the network knows. What it was not trained on it cannot rebuild, and says so
 // (tasks/likeness.h). geometry/surface is the other way: any shape, from points that cover all of it.
 
+#include <memory>
+#include <optional>
+
 #include "stipple/metrics/normalise.h"
 #include "stipple/tasks/likeness.h"
 #include "stipple/tasks/network_clouds.h"
@@ -91,5 +94,42 @@ void require_count(const Reconstructor& reconstructor, int64_t count);
 /// makes, and for turns out of range. Points of one plane or line are clouds as others: unlike, as a rule. The same for
 /// any number of threads.
 Reconstructed reconstruct(Reconstructor& reconstructor, const PointCloud& cloud, const ReconstructOptions& options);
+
+/// A network and what is wanted of it, as a command or a request says it.
+struct RebuildOptions {
+    std::string model;  // weights by path or name, or an engine; "": the shipped ones
+    int64_t count = 0, turns = 1;
+    PoseChoice pose;
+    bool force = false;
+    std::string device = "auto";
+};
+const Fields& rebuild_fields();
+
+/// What is said about a cloud that was rebuilt.
+struct RebuiltCloud {
+    int64_t seen = 0, rebuilt = 0;                    // points that the network saw, and of the result
+    double rms_to_rebuilt = 0, rms_from_rebuilt = 0;  // in the unit of the cloud
+    std::optional<double> unlikeness;                 // as in Reconstructed
+    std::optional<bool> unlike;
+    std::optional<std::string> pose;       // where several were tried
+    std::optional<double> turned_degrees;  // where turns were tried
+};
+const Fields& rebuilt_fields();
+
+/// A reconstructor with what was asked of it.
+class CloudRebuilder {
+public:
+    /// Loads the network. Throws as Reconstructor and require_count() do.
+    explicit CloudRebuilder(const RebuildOptions& options);
+    const Reconstructor& reconstructor() const { return *network_; }
+
+    /// The cloud has finite points only; what is made of it takes its place. Throws as reconstruct().
+    RebuiltCloud rebuild(PointCloud& cloud);
+
+private:
+    RebuildOptions options_;
+    std::unique_ptr<Reconstructor> network_;
+    ReconstructOptions how_;
+};
 
 }  // namespace stipple::tasks

@@ -1,5 +1,7 @@
 #include "stipple/tasks/register.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -10,25 +12,6 @@ namespace stipple::tasks {
 namespace {
 
 using geometry::RigidTransform;
-
-struct KernelName {
-    geometry::RobustKernel kernel;
-    const char* name;
-};
-constexpr KernelName kKernels[] = {{geometry::RobustKernel::none, "none"},
-                                   {geometry::RobustKernel::huber, "huber"},
-                                   {geometry::RobustKernel::tukey, "tukey"},
-                                   {geometry::RobustKernel::cauchy, "cauchy"},
-                                   {geometry::RobustKernel::geman_mcclure, "geman-mcclure"}};
-
-struct MethodName {
-    RegisterMethod method;
-    const char* name;
-};
-constexpr MethodName kMethods[] = {{RegisterMethod::automatic, "auto"},
-                                   {RegisterMethod::icp, "icp"},
-                                   {RegisterMethod::global, "global"},
-                                   {RegisterMethod::learned, "learned"}};
 
 /// Both clouds as poses are judged by; nothing where they have no surface.
 struct JudgedScans {
@@ -297,44 +280,40 @@ Registration register_judged(const PointCloud& source, const PointCloud& target,
 }
 
 void require_register_options(const RegisterOptions& options) {
-    STIPPLE_REQUIRE(options.iterations >= 0, "{} iterations: at least 1 is possible", options.iterations);
-    STIPPLE_REQUIRE(options.min_fitness >= 0 && options.min_fitness <= 1, "a fitness is 0 to 1, not {}",
-                    options.min_fitness);
+    check_fields(register_fields(), &options);
     STIPPLE_REQUIRE(options.method != RegisterMethod::learned || options.learned, "learned registration: no network");
+}
+
+Registration with_question(Registration registration, const RegisterOptions& options) {
+    registration.asked = options.method;
+    registration.metric = options.icp.metric;
+    registration.kernel = options.icp.kernel;
+    return registration;
 }
 
 }  // namespace
 
-std::vector<std::string> method_names() {
-    std::vector<std::string> names;
-    for (const MethodName& known : kMethods) names.emplace_back(known.name);
-    return names;
-}
-
 RegisterMethod method_by_name(std::string_view name) {
-    std::string names;
-    for (const MethodName& known : kMethods) {
-        if (name == known.name) return known.method;
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
-    }
-    throw Error(ErrorCode::bad_argument, fmt::format("unknown method {}: there are {}", name, names));
+    for (size_t i = 0; i < std::size(kRegisterMethodWords); ++i)
+        if (name == kRegisterMethodWords[i]) return static_cast<RegisterMethod>(i);
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("unknown method {}: there are {}", name, fmt::join(kRegisterMethodWords, ", ")));
 }
 
 const char* to_string(RegisterMethod method) {
-    for (const MethodName& known : kMethods)
-        if (known.method == method) return known.name;
-    return "";
+    return kRegisterMethodWords[static_cast<size_t>(method)];
 }
 
 Registration register_clouds(const PointCloud& source, const PointCloud& target, const RegisterOptions& options) {
     require_register_options(options);
-    return register_judged(source, target, JudgedScans(source, target, options.global), options);
+    return with_question(register_judged(source, target, JudgedScans(source, target, options.global), options),
+                         options);
 }
 
 Registration register_clouds(const PointCloud& source, const PointCloud& target, const RegisterOptions& options,
                              const PreparedPair& prepared) {
     require_register_options(options);
-    return register_judged(source, target, JudgedScans(prepared), options);
+    return with_question(register_judged(source, target, JudgedScans(prepared), options), options);
 }
 
 std::vector<geometry::IcpLevel> levels_of(const std::vector<double>& max_distances, const std::vector<double>& voxels) {
@@ -352,19 +331,11 @@ std::vector<geometry::IcpLevel> levels_of(const std::vector<double>& max_distanc
     return levels;
 }
 
-std::vector<std::string> kernel_names() {
-    std::vector<std::string> names;
-    for (const KernelName& known : kKernels) names.emplace_back(known.name);
-    return names;
-}
-
 geometry::RobustKernel kernel_by_name(std::string_view name) {
-    std::string names;
-    for (const KernelName& known : kKernels) {
-        if (name == known.name) return known.kernel;
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
-    }
-    throw Error(ErrorCode::bad_argument, fmt::format("unknown kernel {}", name), "kernels: " + names);
+    for (size_t i = 0; i < std::size(geometry::kRobustKernelWords); ++i)
+        if (name == geometry::kRobustKernelWords[i]) return static_cast<geometry::RobustKernel>(i);
+    throw Error(ErrorCode::bad_argument, fmt::format("unknown kernel {}", name),
+                fmt::format("kernels: {}", fmt::join(geometry::kRobustKernelWords, ", ")));
 }
 
 PoseError pose_error(const RigidTransform& found, const RigidTransform& truth, const PointCloud& cloud) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stipple/core/error.h"
+#include "stipple/core/fields.h"
 #include "stipple/geometry/global_registration.h"
 #include "stipple/geometry/pose_evidence.h"
 #include "stipple/geometry/registration_verdict.h"
@@ -20,8 +21,7 @@ namespace stipple::tasks {
 /// global     register_globally(), from any pose, then ICP
 /// learned    the start that a network gives (learned_pose.h), then ICP
 enum class RegisterMethod { automatic, icp, global, learned };
-/// "auto", "icp", "global", "learned".
-std::vector<std::string> method_names();
+inline constexpr const char* kRegisterMethodWords[] = {"auto", "icp", "global", "learned"};
 /// Throws Error{bad_argument} that lists the names.
 RegisterMethod method_by_name(std::string_view name);
 const char* to_string(RegisterMethod method);
@@ -43,7 +43,17 @@ struct RegisterOptions {
     std::function<LearnedStart(const PointCloud& source, const PointCloud& target)> learned;  // empty: no network
     bool require_convergence = false;                                 // without it a failure, else a doubt
     double min_fitness = geometry::RegistrationLimits{}.min_fitness;  // below is a failure
+
+    // As a command or a request says it; register_options() makes levels and a network of them.
+    std::vector<double> max_distances, voxels;  // of the levels, coarse to fine; empty: automatic ones
+    std::string model;                          // of the learned method: weights by path or name; "": the shipped ones
+    int64_t sampled = 0;                        // points that a sampler chooses for the network; 0: up to 1024
 };
+const Fields& register_fields();
+/// The options with their levels and, for methods that may ask one, with the network: loaded at once where the method
+/// is learned or a model is named, else with its first question, and not at all where none is installed. Throws
+/// Error{bad_argument} for options out of range and for those that contradict each other.
+RegisterOptions register_options(RegisterOptions options, const std::string& device);
 
 /// What speaks for a pose, by scans thinned to cells of one edge (geometry/pose_evidence.h).
 struct PoseTrust {
@@ -72,7 +82,15 @@ struct Registration {
     std::vector<geometry::IcpLevel> levels;  // that were run
     geometry::RegistrationVerdict verdict;   // good, doubtful or failed, and why
     std::optional<Error> failure;            // check_failed: the verdict, or not what the options ask for
+
+    // What was asked.
+    RegisterMethod asked = RegisterMethod::icp;
+    geometry::IcpMetric metric = geometry::IcpMetric::plane;
+    geometry::RobustKernel kernel = geometry::RobustKernel::none;
 };
+const Fields& registration_fields();
+/// Rows of the 4 x 4 matrix.
+Json to_json(const geometry::RigidTransform& transform);
 
 /// Points that are not finite do not count. Throws Error{bad_argument} for options out of range, and for learned
 /// without a network. CPU, but for the network.
@@ -99,9 +117,7 @@ Registration register_clouds(const PointCloud& source, const PointCloud& target,
 /// one for each). Throws Error{bad_argument} for lengths that are none and counts that differ.
 std::vector<geometry::IcpLevel> levels_of(const std::vector<double>& max_distances, const std::vector<double>& voxels);
 
-/// "none", "huber", "tukey", "cauchy", "geman-mcclure".
-std::vector<std::string> kernel_names();
-/// Throws Error{bad_argument} that lists the names.
+/// Throws Error{bad_argument} that lists geometry::kRobustKernelWords.
 geometry::RobustKernel kernel_by_name(std::string_view name);
 
 /// How far a pose is from the true one.
@@ -111,6 +127,7 @@ struct PoseError {
     double translation = 0;  // length of the difference of the translations
     double rms = 0;          // RMS distance of the cloud's finite points between both poses
 };
+const Fields& pose_error_fields();
 PoseError pose_error(const geometry::RigidTransform& found, const geometry::RigidTransform& truth,
                      const PointCloud& cloud);
 

@@ -21,23 +21,6 @@ namespace {
 using ops::Batch;
 using ops::VoxelGrid;
 
-struct Name {
-    SampleMethod method;
-    std::string_view name;
-};
-constexpr Name kNames[] = {{SampleMethod::random, "random"},
-                           {SampleMethod::fps, "fps"},
-                           {SampleMethod::voxel, "voxel"},
-                           {SampleMethod::poisson, "poisson"},
-                           {SampleMethod::inverse_density, "inverse-density"},
-                           {SampleMethod::spacing, "spacing"},
-                           {SampleMethod::samplenet_cls, "samplenet-cls"},
-                           {SampleMethod::samplenet_reg, "samplenet-reg"},
-                           {SampleMethod::samplenet_rec, "samplenet-rec"},
-                           {SampleMethod::snet, "snet"},
-                           {SampleMethod::gumbel, "gumbel"},
-                           {SampleMethod::critical, "critical"}};
-
 /// Elimination takes time with the square of n / m, and more than this adds little to what it chooses.
 constexpr int64_t kPoissonCandidates = 10;
 
@@ -71,7 +54,6 @@ Indices choose(const PointCloud& cloud, const SampleSettings& settings, Device d
             break;
         case SampleMethod::inverse_density: {
             ops::InverseDensityOptions options{settings.k, settings.dimension};
-            STIPPLE_REQUIRE(options.k >= 1 && options.k <= 127, "k must be 1 to 127, got {}", options.k);
             options.k = static_cast<int>(std::min<int64_t>(options.k, n - 1));
             if (options.k == 0) return random_indices(n, m, settings.seed);  // a single point has no neighbours
             ops::inverse_density_sample(points, Batch::single(m), settings.seed, indices.view(), options);
@@ -149,7 +131,7 @@ PointCloud sample_by_voxels(const PointCloud& cloud, const SampleSettings& setti
     const VoxelGrid grid = ops::voxel_grid(points.view(), size, origin);
     const int64_t count = grid.cells.rows();
     Indices nearest({count}, device);
-    if (settings.nearest) {
+    if (settings.keep == CellPoint::nearest) {
         ops::voxel_representatives(grid, points.view(), nearest.view());
         return select(cloud, nearest.to(Device{}).view());
     }
@@ -167,18 +149,81 @@ PointCloud sample_by_voxels(const PointCloud& cloud, const SampleSettings& setti
 
 }  // namespace
 
-SampleMethod sample_method_by_name(std::string_view name) {
-    std::vector<std::string_view> names;
-    for (const Name& known : kNames) {
-        if (known.name == name) return known.method;
-        names.push_back(known.name);
+const Fields& sample_fields() {
+    using Settings = SampleSettings;
+    static const Fields fields = {
+        field<&Settings::count>("count", "Points wanted").short_name('n').from(0).no_default(),
+        field<&Settings::ratio>("ratio", "Points wanted, of those there are: 0.1").between(0, 1).no_default(),
+        field<&Settings::method>("method",
+                                 "random, fps, voxel, poisson, inverse-density, spacing; by a network: samplenet-cls, "
+                                 "samplenet-reg, samplenet-rec, snet, gumbel, critical")
+            .words(kSampleMethodWords)
+            .shown("METHOD"),
+        field<&Settings::model>("model", "by a network: its weights by path or name, or an engine"),
+        field<&Settings::voxel>("voxel", "voxel: edge of a cell, one point for each")
+            .unit("unit of the cloud")
+            .from(0)
+            .no_default()
+            .only_with("method", "voxel"),
+        field<&Settings::keep>("keep", "voxel: centroid, or the point nearest to the middle")
+            .words(kCellPointWords)
+            .only_with("method", "voxel"),
+        field<&Settings::start>("start", "fps: the first point, from 0").from(0).only_with("method", "fps"),
+        field<&Settings::radius>("radius", "poisson: of the discs; 0 chooses")
+            .unit("unit of the cloud")
+            .from(0)
+            .only_with("method", "poisson"),
+        field<&Settings::progressive>("progressive", "poisson: in an order whose beginnings are spread too")
+            .only_with("method", "poisson"),
+        field<&Settings::spacing>("spacing", "spacing: no two points within it, however many that leaves")
+            .unit("unit of the cloud")
+            .from(0)
+            .shown("D")
+            .no_default(),
+        field<&Settings::k>("k", "inverse-density: neighbours that tell density, 1 to 127")
+            .between(1, 127)
+            .only_with("method", "inverse-density"),
+        field<&Settings::dimension>("dimension", "inverse-density: 1, 2 surface, 3 solid")
+            .between(1, 3)
+            .only_with("method", "inverse-density")};
+    return fields;
+}
+
+SampleSettings resolved(SampleSettings settings) {
+    if (settings.spacing != 0 && settings.method == SampleSettings().method) settings.method = SampleMethod::spacing;
+    check_fields(sample_fields(), &settings, as_option);
+    STIPPLE_REQUIRE(settings.model.empty() || has_network(settings.method),
+                    "--model is for methods with a network: samplenet-cls, -reg and -rec, snet, gumbel, critical");
+    STIPPLE_REQUIRE(settings.spacing == 0 || settings.method == SampleMethod::spacing,
+                    "--spacing is for --method spacing");
+    const bool has_count = settings.count != 0 || settings.ratio != 0;
+    if (settings.method == SampleMethod::voxel) {
+        STIPPLE_REQUIRE(!has_count, "--method voxel takes no count: --voxel decides");
+        STIPPLE_REQUIRE(settings.voxel != 0, "--method voxel needs --voxel SIZE");
+    } else if (settings.method == SampleMethod::spacing) {
+        STIPPLE_REQUIRE(!has_count, "--spacing takes no count: the distance decides");
+        STIPPLE_REQUIRE(settings.spacing != 0, "--method spacing needs --spacing D");
+    } else {
+        STIPPLE_REQUIRE((settings.count == 0) != (settings.ratio == 0),
+                        "how many points? Give -n COUNT, --ratio R or --spacing D");
     }
+    return settings;
+}
+
+int64_t wanted_count(const SampleSettings& settings, int64_t n) {
+    if (settings.ratio == 0) return settings.count;
+    return std::max<int64_t>(1, std::llround(settings.ratio * static_cast<double>(n)));
+}
+
+SampleMethod sample_method_by_name(std::string_view name) {
+    for (size_t i = 0; i < std::size(kSampleMethodWords); ++i)
+        if (name == kSampleMethodWords[i]) return static_cast<SampleMethod>(i);
     throw Error(ErrorCode::bad_argument, fmt::format("unknown method \"{}\"", name),
-                fmt::format("methods: {}", fmt::join(names, ", ")));
+                fmt::format("methods: {}", fmt::join(kSampleMethodWords, ", ")));
 }
 
 std::string_view name_of(SampleMethod method) {
-    return kNames[static_cast<int>(method)].name;
+    return kSampleMethodWords[static_cast<int>(method)];
 }
 
 bool has_network(SampleMethod method) {
@@ -187,6 +232,7 @@ bool has_network(SampleMethod method) {
 
 PointCloud sample_cloud(const PointCloud& cloud, const SampleSettings& settings, Device device) {
     STIPPLE_REQUIRE(!has_network(settings.method), "{} needs a network", name_of(settings.method));
+    check_fields(sample_fields(), &settings);
     if (settings.method == SampleMethod::spacing) {
         const auto spacing = static_cast<float>(settings.spacing);
         STIPPLE_REQUIRE(spacing > 0 && std::isfinite(spacing), "spacing must be above 0, got {}", settings.spacing);

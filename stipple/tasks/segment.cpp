@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "stipple/core/interrupt.h"
 #include "stipple/core/quoted.h"
+#include "stipple/data/class_names.h"
 #include "stipple/engine/program.h"
 #include "stipple/io/text.h"
 #include "stipple/ops/knn.h"
+#include "stipple/tasks/weights.h"
 
 namespace stipple::tasks {
 namespace {
@@ -141,6 +144,97 @@ PartsView choose_view(Segmenter& segmenter, const PointCloud& cloud, const Cloud
             if (confidence > best.confidence) best = {category, pose, confidence};
         }
     return best;
+}
+
+const Fields& segment_fields() {
+    using Options = SegmentOptions;
+    static const std::string model_help = fmt::format("Weights by path or name, or an engine; else {}", kPartsWeights);
+    static const Fields fields = {
+        field<&Options::model>("model", model_help.c_str()),
+        field<&Options::category>("category", "What the clouds show: chair; else what fits best"),
+        object_field<&Options::pose>("", pose_fields),
+        field<&Options::names>("names", "Names of the parts, one a line; else those in the model").shown("FILE"),
+        object_field<&Options::clouds>("", cloud_fields),
+        object_field<&Options::runner>("", precision_fields)};
+    return fields;
+}
+
+namespace {
+
+const Fields& part_fields() {
+    static const Fields fields = {field<&PartSummary::label>("label", "Number of the part"),
+                                  field<&PartSummary::name>("name", "Its name"),
+                                  field<&PartSummary::points>("points", "Points of the part"),
+                                  field<&PartSummary::confidence>("confidence", "Mean probability of the label")};
+    return fields;
+}
+
+/// The categories that clouds may be of: the one that is named, else all.
+std::vector<size_t> categories_of(const Segmenter& segmenter, const std::string& text) {
+    const size_t count = segmenter.categories().size();
+    STIPPLE_REQUIRE(count > 0 || text.empty(), "--category: {} takes none", segmenter.runner().source().name());
+    if (text.empty()) {
+        std::vector<size_t> all(std::max<size_t>(1, count));
+        for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+        return all;
+    }
+    try {
+        return {data::find_category(segmenter.categories(), text)};
+    } catch (const Error& error) {
+        throw Error(ErrorCode::bad_argument, fmt::format("--category {}", error.message()), error.hint());
+    }
+}
+
+Segmenter load_segmenter(const SegmentOptions& options) {
+    require_valid(options.clouds);
+    RunnerOptions runner = options.runner;
+    runner.points = options.clouds.points > 0 ? options.clouds.points : 2048;
+    return {load_model_or_engine(options.model.empty() ? shipped_weights(kPartsWeights) : options.model), runner};
+}
+
+}  // namespace
+
+const Fields& segmented_fields() {
+    static const Fields fields = {
+        field<&SegmentedCloud::points>("points", "Points of the cloud"),
+        objects_field<&SegmentedCloud::parts>("parts", part_fields, "Parts that it has, by label"),
+        field<&SegmentedCloud::category>("category", "What it shows, where the network asks that"),
+        field<&SegmentedCloud::category_guessed>("category_guessed", "Whether the category was chosen by what fits")};
+    return fields;
+}
+
+CloudSegmenter::CloudSegmenter(const SegmentOptions& options)
+    : options_(options),
+      segmenter_(load_segmenter(options)),
+      categories_(categories_of(segmenter_, options.category)),
+      poses_(poses_of(options.pose, segmenter_.up())),
+      names_(data::part_names(segmenter_.runner().source().metadata(), options.names, segmenter_.parts())) {}
+
+SegmentedCloud CloudSegmenter::segment(PointCloud& cloud) {
+    PartsView view{categories_[0], 0, 0};
+    if (categories_.size() * poses_.size() > 1)
+        view = choose_view(segmenter_, cloud, options_.clouds, categories_, poses_);
+    const Segments segments = tasks::segment(segmenter_, cloud, options_.clouds, view.category, poses_[view.pose]);
+    put_labels(cloud, segments.labels);
+    std::map<int32_t, PartSummary> parts;
+    for (size_t i = 0; i < segments.labels.size(); ++i) {
+        PartSummary& part = parts[segments.labels[i]];
+        ++part.points;
+        part.confidence += segments.probabilities[i];
+    }
+    SegmentedCloud made;
+    made.points = cloud.size(), made.index_of_category = view.category, made.pose = view.pose;
+    for (auto& [label, part] : parts) {
+        part.label = label;
+        part.name = names_[static_cast<size_t>(label)];
+        part.confidence /= static_cast<double>(part.points);
+        made.parts.push_back(part);
+    }
+    if (const data::PartCategory category = segmenter_.parts_of(view.category); !category.name.empty()) {
+        made.category = category.name;
+        made.category_guessed = options_.category.empty();
+    }
+    return made;
 }
 
 void put_labels(PointCloud& cloud, const std::vector<int32_t>& labels) {

@@ -1,6 +1,7 @@
 #pragma once
 // Parts of clouds: a label for each point.
 
+#include <optional>
 #include <span>
 
 #include "stipple/data/part_categories.h"
@@ -66,6 +67,56 @@ struct PartsView {
 /// 512 points, or segmenter.points().
 PartsView choose_view(Segmenter& segmenter, const PointCloud& cloud, const CloudOptions& options,
                       const std::vector<size_t>& categories, const std::vector<Pose>& poses);
+
+/// What segment_cloud() is asked.
+struct SegmentOptions {
+    std::string model;     // weights by path or name, or an engine; "": the shipped ones
+    std::string category;  // what the clouds show; "": what fits best
+    std::string names;     // a file with names of the parts; "": those in the model
+    PoseChoice pose;
+    CloudOptions clouds{.points = 0, .sample_faces = false};  // the file's own points get labels
+    RunnerOptions runner;
+};
+const Fields& segment_fields();
+
+/// The points of one part.
+struct PartSummary {
+    int64_t label = 0;
+    std::string name;
+    int64_t points = 0;
+    double confidence = 0;  // mean probability of the label
+};
+/// What is said about one cloud.
+struct SegmentedCloud {
+    int64_t points = 0;
+    std::vector<PartSummary> parts;  // by label
+    std::optional<std::string> category;
+    std::optional<bool> category_guessed;
+    size_t index_of_category = 0, pose = 0;  // of the segmenter's, and of those that were tried
+};
+const Fields& segmented_fields();
+
+/// A segmenter with what was asked of it.
+class CloudSegmenter {
+public:
+    /// Loads the network. Throws as Segmenter does, and Error{bad_argument} for a category that it does not know.
+    CloudSegmenter(const SegmentOptions& options);
+
+    const Segmenter& segmenter() const { return segmenter_; }
+    const std::vector<Pose>& poses() const { return poses_; }
+    const std::string& name_of_part(int64_t label) const { return names_[static_cast<size_t>(label)]; }
+    bool guesses_category() const { return categories_.size() > 1; }
+
+    /// Gives every point of a cloud of finite points an attribute "label".
+    SegmentedCloud segment(PointCloud& cloud);
+
+private:
+    SegmentOptions options_;
+    Segmenter segmenter_;
+    std::vector<size_t> categories_;
+    std::vector<Pose> poses_;
+    std::vector<std::string> names_;
+};
 
 /// Attribute "label", int32, in place of one that is there.
 void put_labels(PointCloud& cloud, const std::vector<int32_t>& labels);

@@ -139,7 +139,7 @@ Pass run_pass(Upsampler& upsampler, const Pass& before, int64_t count, const Ups
 /// What is made of a sweep; nothing of other clouds.
 std::optional<Upsampled> upsample_sweep(Upsampler& upsampler, const PointCloud& cloud, int64_t count,
                                         const UpsampleOptions& options) {
-    if (!options.finds_rings || options.denoises || !upsampler.maker().mover()) return std::nullopt;
+    if (options.rings == Rings::ignore || options.denoises || !upsampler.maker().mover()) return std::nullopt;
     const std::optional<geometry::SweepRings> sweep = geometry::find_sweep_rings(cloud);
     if (!sweep) return std::nullopt;
     const std::vector<float> spacings = local_spacings(CloudSearch(cloud.positions.view()));
@@ -166,9 +166,49 @@ std::vector<int64_t> counts_of_passes(const Upsampler& upsampler, int64_t points
 
 }  // namespace
 
-const std::vector<std::string>& holes_names() {
-    static const std::vector<std::string> names = {"keep", "fill"};
-    return names;
+const Fields& upsample_fields() {
+    using Options = UpsampleOptions;
+    static const Fields fields = {
+        field<&Options::ratio>("ratio", "Points for each point: 4, 3.7, 16").shown("R").no_default(),
+        field<&Options::count>("count", "Instead: points in all").shown("N").from(0).no_default(),
+        field<&Options::spacing>("spacing", "Instead: a point for each square of this edge")
+            .unit("unit of the cloud")
+            .shown("D")
+            .from(0)
+            .no_default(),
+        field<&Options::temperature>("temperature", "Noise in the latents: another cloud for each --seed")
+            .shown("T")
+            .from(0),
+        field<&Options::holes>("holes",
+                               "Holes of the scan: keep, no points there and beyond rims; fill, as far as known")
+            .words(kHolesWords),
+        field<&Options::hole_size>("hole_size", "With --holes fill: the widest hole, in the unit of the cloud")
+            .unit("unit of the cloud")
+            .shown("D")
+            .from(0)
+            .no_default(),
+        field<&Options::rings>(
+            "rings", "Of a spinning LiDAR: auto, new points lie between the rings of a sweep; ignore, as in any cloud")
+            .words(kRingsWords),
+        field<&Options::keeps_input>("keep_input", "Of midpoints and PU-Flow: the points of the input stay too"),
+        field<&Options::denoises>("denoise", "Points of the input that lie beside the surface are moved onto it"),
+        field<&Options::tile_points>("tile", "Points that are worked on at a time").shown("N").from(kFewestUpsampled)};
+    return fields;
+}
+
+const Fields& upsampled_fields() {
+    static const Fields fields = {
+        field<&Upsampled::points>("points", "Points of the input"),
+        field<&Upsampled::upsampled>("upsampled", "Points of the output"),
+        field<&Upsampled::measured>("measured", "Input points that stayed as they were; they come first"),
+        field<&Upsampled::dropped>("dropped", "Places beyond rims and in holes that were left empty"),
+        field<&Upsampled::rings>("rings", "Rings of a sweep; 0: of another cloud"),
+        field<&Upsampled::between>("between_rings", "New points between the rings of a sweep"),
+        field<&Upsampled::duplicates>("duplicates", "Input points at the place of another one, which were left out"),
+        field<&Upsampled::nonfinite>("non_finite", "Input points without a place, which were left out"),
+        field<&Upsampled::spacing>("spacing", "Mean distance of neighbours in the input").unit("unit of the cloud"),
+        field<&Upsampled::spacing_after>("spacing_after", "The same in the output").unit("unit of the cloud")};
+    return fields;
 }
 
 Upsampler::Upsampler() : maker_(midpoint_maker()) {}
@@ -228,14 +268,9 @@ int64_t upsampling_work(const Upsampler& upsampler, const PointCloud& cloud, int
 }
 
 Upsampled upsample(Upsampler& upsampler, const PointCloud& cloud, const UpsampleOptions& options) {
-    STIPPLE_REQUIRE(options.tile_points >= kFewestUpsampled, "tiles of {} points: {} or more", options.tile_points,
-                    kFewestUpsampled);
-    STIPPLE_REQUIRE(options.temperature >= 0 && std::isfinite(options.temperature),
-                    "the temperature must be 0 or more, got {}", options.temperature);
+    check_fields(upsample_fields(), &options);
     STIPPLE_REQUIRE(options.temperature == 0 || upsampler.noise_channels() > 0,
                     "this network takes no noise: it makes one cloud, whatever the temperature");
-    STIPPLE_REQUIRE(options.hole_size >= 0 && std::isfinite(options.hole_size),
-                    "the size of holes must be 0 or more, got {}", options.hole_size);
     STIPPLE_REQUIRE(options.hole_size == 0 || options.holes == Holes::fill,
                     "a size of holes is for those that are filled (--holes fill)");
     STIPPLE_REQUIRE(!(options.keeps_input && options.denoises),
@@ -250,13 +285,20 @@ Upsampled upsample(Upsampler& upsampler, const PointCloud& cloud, const Upsample
     const int64_t nonfinite = cloud.size() - finite, duplicates = finite - now.cloud.size();
     STIPPLE_REQUIRE(now.cloud.size() >= kFewestUpsampled, "{} distinct points: upsampling needs {} or more",
                     now.cloud.size(), kFewestUpsampled);
+    const double spacing = data::mean_spacing(now.cloud.positions.view());
+    Upsampled result;
     if (std::optional<Upsampled> sweep = upsample_sweep(upsampler, now.cloud, count, options)) {
-        sweep->duplicates = duplicates, sweep->nonfinite = nonfinite;
-        return std::move(*sweep);
+        result = std::move(*sweep);
+    } else {
+        for (const int64_t wanted : counts_of_passes(upsampler, now.cloud.size(), count))
+            now = run_pass(upsampler, now, wanted, options);
+        result = {.cloud = std::move(now.cloud), .measured = now.measured, .dropped = now.dropped};
     }
-    for (const int64_t wanted : counts_of_passes(upsampler, now.cloud.size(), count))
-        now = run_pass(upsampler, now, wanted, options);
-    return {std::move(now.cloud), now.measured, now.dropped, duplicates, nonfinite, 0, 0};
+    result.duplicates = duplicates, result.nonfinite = nonfinite;
+    result.points = cloud.size(), result.upsampled = result.cloud.size();
+    result.spacing = spacing;
+    result.spacing_after = data::mean_spacing(result.cloud.positions.view());
+    return result;
 }
 
 }  // namespace stipple::tasks

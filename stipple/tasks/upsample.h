@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+#include "stipple/core/fields.h"
 #include "stipple/core/point_cloud.h"
 #include "stipple/tasks/network_runner.h"
 
@@ -23,8 +24,15 @@ enum class Holes {
     keep,  // no points beyond rims, and none in holes wider than two spacings (upsample/support.h)
     fill,  // as far as the network reaches
 };
-/// In the order of Holes.
-const std::vector<std::string>& holes_names();
+inline constexpr const char* kHolesWords[] = {"keep", "fill"};
+
+/// What becomes of a sweep of a spinning LiDAR (geometry/sweep_rings.h).
+enum class Rings {
+    find,    // its rings are found and it gets points between them (upsample/between_rings.h), unless input points are
+             // freed of noise or the network moves none
+    ignore,  // it is a cloud like others
+};
+inline constexpr const char* kRingsWords[] = {"auto", "ignore"};
 
 struct UpsampleOptions {
     // One of three says how many points are wanted, at least as many as there are.
@@ -40,9 +48,7 @@ struct UpsampleOptions {
     Holes holes = Holes::keep;
     double hole_size = 0;  // with Holes::fill, the width of the widest one that is filled; 0: any
 
-    /// A sweep of a spinning LiDAR (geometry/sweep_rings.h) is told by its rings and gets points between them
-    /// (upsample/between_rings.h), unless input points are freed of noise or the network moves none.
-    bool finds_rings = true;
+    Rings rings = Rings::find;
 
     /// All input points are among the output, as they are. Without it so they are where a network moves points, but not
     /// of midpoints and children.
@@ -52,6 +58,7 @@ struct UpsampleOptions {
     int64_t tile_points = 8192;                        // input points that are worked on at a time
     std::function<void(int64_t points)> advance = {};  // so many more points of upsampling_work() are done
 };
+const Fields& upsample_fields();
 
 /// The name of upsampling without a network.
 inline constexpr const char* kMidpoints = "midpoints";
@@ -105,7 +112,11 @@ struct Upsampled {
     int64_t nonfinite = 0;   // input points that are not finite, which were left out
     int64_t rings = 0;       // of a spinning LiDAR's sweep; 0: of another cloud, or rings were not looked for
     int64_t between = 0;     // new points between rings; the others lie along them
+    int64_t points = 0;      // of the input
+    int64_t upsampled = 0;   // of the output
+    double spacing = 0, spacing_after = 0;  // mean distances of neighbours, in the unit of the cloud
 };
+const Fields& upsampled_fields();
 
 /// Exactly upsampled_count() points. The cloud is on the CPU.
 ///

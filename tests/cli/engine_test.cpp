@@ -164,7 +164,8 @@ TEST_F(CliEngine, Int8IsCalibratedAndReported) {
         expect_error(stipple(more), exit_code, text);
     };
     fails({"--calibrate", folder / "clouds"}, "--calibrate is for --precision int8 and fp8");
-    fails({"--precision", "int8", "--calibrate", folder / "clouds", "--method", "best"}, "unknown method");
+    fails({"--precision", "int8", "--calibrate", folder / "clouds", "--method", "best"},
+          "--method must be one of max, percentile, entropy");
     fails({"--precision", "int8", "--calibrate", folder / "none"}, "No such file", 3);
     fails({"--precision", "fp9"}, "fp9");
     fails({"--precision", "fp16"}, "fp16");

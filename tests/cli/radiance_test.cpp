@@ -68,7 +68,7 @@ TEST_F(CliRadiance, PathsOfAStepAreForGpus) {
                         std::string("path=") + path});
     };
     scene();
-    expect_error(train("quick"), 2, "reference, fused_adam, fused_rendering, per_ray_weights or final");
+    expect_error(train("quick"), 2, "reference, fused_adam, fused_rendering, per_ray_weights, final");
     expect_error(train("reference"), 2, "on CUDA alone");
     EXPECT_FALSE(std::filesystem::exists(folder / "x.field"));
 }
@@ -126,7 +126,7 @@ TEST_F(CliRadiance, ExportsWrongly) {
     wrong({field, "--mesh", "--count", "3", "-o", out}, 2, "--count is for --points");
     wrong({field, "--points", "--level", "0.2", "-o", out}, 2, "--level is for --mesh");
     wrong({field, "--points", "--count", "3", "--spacing", "1", "-o", out}, 2, "give one of them");
-    wrong({field, "--mesh", "--level", "1", "-o", out}, 2, "--level must be above 0 and below 1");
+    wrong({field, "--mesh", "--level", "1", "-o", out}, 2, "--level must be above 0, below 1, got 1");
     wrong({field, "--mesh", "--box", "0", "0", "0", "1", "1", "0", "-o", out}, 2, "from 0 to 0 is nothing");
     wrong({field, "--mesh", "--box", "5", "5", "5", "6", "6", "6", "-o", out}, 3, "no voxel there");
     wrong({field, "--points", "--box", "5", "5", "5", "6", "6", "6", "-o", out}, 3, "see no surface there");
@@ -290,10 +290,11 @@ TEST_F(CliRadiance, TrainsWrongly) {
     wrong({data, "--set", "fine.N_iter=3"}, 2, "there is no key");
     wrong({data, "--set", "N_iters=3"}, 2, "there is no key");
     wrong({data, "--set", "fine.N_iters"}, 2, "expected KEY=VALUE");
-    wrong({data, "--set", "fine.N_iters=many"}, 2, "expected a whole number");
-    wrong({data, "--set", "fine.stepsize=x"}, 2, "expected a number");
-    wrong({data, "--set", "jitter=1"}, 2, "expected true or false");
-    wrong({data, "--set", "fine.pg_scale=1,b"}, 2, "expected a whole number");
+    wrong({data, "--set", "fine.N_iters=many"}, 2, "--set fine.N_iters must be a whole number, from 0, got \"many\"");
+    wrong({data, "--set", "fine.stepsize=x"}, 2, "--set fine.stepsize must be a number, got \"x\"");
+    wrong({data, "--set", "jitter=1"}, 2, "--set jitter must be true or false");
+    wrong({data, "--set", "seed=1"}, 2, "there is no key \"seed\"");  // that is --seed
+    wrong({data, "--set", "fine.pg_scale=1,b"}, 2, "fine.pg_scale must be a whole number, from 0, got \"b\"");
     wrong({data, "--voxels", "3"}, 2, "--voxels must be 8 to 800");
     wrong({data, "--mode", "quick"}, 2, "quick");
     wrong({folder / "missing"}, 3, "missing");

@@ -28,11 +28,15 @@ ErrorCode code_at(const char* name) {
 }
 
 TEST_F(Failpoints, DoNothingUnlessNamed) {
-    failpoint("a");
-    set_failpoints("b:kill,c:error");
-    failpoint("a");
+    EXPECT_NO_THROW(failpoint("a"));
+    set_failpoints("b:error,c:error");
+    EXPECT_NO_THROW(failpoint("a"));
+    EXPECT_NO_THROW(failpoint(""));
+    EXPECT_NO_THROW(failpoint("bb"));  // not the beginning of a name, nor a part of it
+    EXPECT_THROW(failpoint("c"), Error);
     set_failpoints("");
-    failpoint("c");
+    EXPECT_NO_THROW(failpoint("b"));
+    EXPECT_NO_THROW(failpoint("c"));
 }
 
 TEST_F(Failpoints, Throw) {

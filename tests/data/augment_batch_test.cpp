@@ -183,8 +183,7 @@ TEST(AugmentBatchCpu, SaysWhatIsWrong) {
         change(call);
         return test::bad_argument_of([&] { augment_batch(call.set, call.batch, call.points, call.labels); });
     };
-    EXPECT_EQ(complaint([](Call& c) { c.batch.options.choose = -1; }),
-              "augment: choose must be 0 (all) or more, got -1");
+    EXPECT_EQ(complaint([](Call& c) { c.batch.options.choose = -1; }), "augment: choose must be from 0, got -1");
     EXPECT_EQ(complaint([](Call& c) { c.batch.points = 9; }), "augment_batch: points must be [18, 3], got [16, 3]");
     EXPECT_EQ(complaint([](Call& c) { c.batch.points = 0; }), "augment_batch: 2 clouds of 0 points");
     EXPECT_EQ(complaint([](Call& c) { c.batch.used = -1; }), "augment_batch: used must be 0 (all) or more, got -1");

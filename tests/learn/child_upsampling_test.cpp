@@ -23,7 +23,7 @@ namespace {
 Recipe small_puflow() {
     Recipe recipe;
     recipe.name = "small-puflow";
-    recipe.task = "upsampling";
+    recipe.task = learn::TrainingTask::upsampling;
     recipe.model = "puflow";
     recipe.options = {{"ratio", "2"}, {"neighbours", "8"}};
     recipe.data.points = 48;
@@ -41,7 +41,7 @@ Recipe small_puflow() {
     recipe.schedule = {.kind = ScheduleKind::cosine, .rate = 2e-3, .warmup = 0.1};
     recipe.run.epochs = 5;
     recipe.run.batch = 4;
-    recipe.run.storage = "f32";
+    recipe.run.storage = network::WeightStorage::f32;
     recipe.run.loader_threads = 1;
     recipe.run.seed = test::trial();
     return recipe;
@@ -145,9 +145,9 @@ TEST(LearnChildUpsampling, EveryContextAndInterpolationTakesAStep) {
     recipe.run.epochs = 1;
     const SurfaceSet set = two_spheres(recipe);
     std::vector<std::pair<std::string, std::string>> modules;
-    for (const std::string& name : models::context_names())
+    for (const std::string& name : models::kContextWords)
         if (name != "none") modules.emplace_back("context", name);
-    for (const std::string& name : models::interpolation_names())
+    for (const std::string& name : models::kInterpolationWords)
         if (name != "learned") modules.emplace_back("interpolation", name);
     for (const auto& [option, name] : modules) {
         SCOPED_TRACE(option + " " + name);

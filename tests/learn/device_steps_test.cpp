@@ -65,7 +65,7 @@ Recipe box_recipe() {
     recipe.run.clip = 1;
     recipe.run.average_decay = 0.9;
     recipe.run.loader_threads = 1;
-    recipe.run.storage = "f32";
+    recipe.run.storage = network::WeightStorage::f32;
     recipe.run.log_every = 1;
     return recipe;
 }

@@ -86,7 +86,7 @@ constexpr FlowFamily kFlows[] = {FlowFamily::coupling, FlowFamily::residual, Flo
                                  FlowFamily::augmented};
 
 std::string name_of_family(FlowFamily family) {
-    return models::flow_family_names()[static_cast<size_t>(family)];
+    return models::kFlowFamilyWords[static_cast<size_t>(family)];
 }
 
 TEST(FlowFamilies, BackIsWhereItCameFrom) {

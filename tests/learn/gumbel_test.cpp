@@ -141,7 +141,7 @@ TEST(LearnGumbel, StraightThroughIsTheWinnerWithTheGradientOfTheMean) {
 }
 
 Recipe gumbel_recipe(const std::string& network, int64_t count) {
-    Recipe recipe = shape_recipe("sampling", "gumbel-subset",
+    Recipe recipe = shape_recipe(TrainingTask::sampling, "gumbel-subset",
                                  {{"count", std::to_string(count)}, {"points", std::to_string(kShapePoints)}});
     recipe.sampling.task = "classification";
     recipe.sampling.network = network;

@@ -48,7 +48,7 @@ std::string make_part_folders(const test::TemporaryFolder& folder, int64_t cloud
 Recipe part_recipe(const std::string& data) {
     Recipe recipe;
     recipe.name = "parts";
-    recipe.task = "segmentation";
+    recipe.task = learn::TrainingTask::segmentation;
     recipe.model = "pointnet-part-segmenter";
     recipe.options = {
         {"input_transform", "false"}, {"feature_transform", "false"}, {"width", "64"}, {"neighbours", "4"}};
@@ -58,7 +58,7 @@ Recipe part_recipe(const std::string& data) {
     recipe.schedule.rate = 2e-3;
     recipe.run.epochs = 10;
     recipe.run.batch = 8;
-    recipe.run.storage = "f32";
+    recipe.run.storage = network::WeightStorage::f32;
     recipe.run.loader_threads = 1;
     recipe.run.seed = test::trial();
     return recipe;

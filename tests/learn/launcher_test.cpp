@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "stipple/learn/train_request.h"
 #include "tests/support/expect_error.h"
 
 namespace stipple::learn {
@@ -115,7 +116,10 @@ TEST(Launcher, WhatMakesNoSenseIsNamed) {
     EXPECT_ERROR(launch_of(with(kTorchrun, {{"MASTER_PORT", "65536"}})), bad_argument, "MASTER_PORT=65536");
     EXPECT_ERROR(launch_of({}, Launcher::mpi), bad_argument, "Open MPI: OMPI_COMM_WORLD_SIZE is not set");
     EXPECT_ERROR(launch_of({}, Launcher::slurm), bad_argument, "SLURM: SLURM_NTASKS is not set");
-    EXPECT_ERROR(parse_launcher("pbs"), bad_argument, "no launcher pbs");
+    TrainRequest request;
+    const std::vector<std::string> pbs = {"pbs"};
+    EXPECT_ERROR(set_by_key(train_request_fields(), &request, "launcher", pbs), bad_argument,
+                 "launcher must be one of auto, torchrun, mpi, slurm, none, got \"pbs\"");
 }
 
 TEST(Launcher, NodeListsOfSlurm) {

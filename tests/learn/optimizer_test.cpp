@@ -189,7 +189,7 @@ TEST(LearnSchedule, NormMomentumFalls) {
     EXPECT_DOUBLE_EQ(norm_momentum_at(options, 400), 0.01);
     ScheduleOptions negative;
     negative.rate = -1;
-    EXPECT_ERROR(validate(negative), bad_config, "schedule: rate must be above 0");
+    EXPECT_ERROR(check_fields(schedule_fields(), &negative), bad_argument, "rate must be above 0, got -1");
 }
 
 }  // namespace

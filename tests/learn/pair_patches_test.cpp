@@ -156,7 +156,7 @@ TEST(LearnPairPatches, DiscsFindTheSphereBetweenTheirPoints) {
 Recipe pair_recipe(const std::string& model) {
     Recipe recipe;
     recipe.name = "small-pairs";
-    recipe.task = "upsampling";
+    recipe.task = learn::TrainingTask::upsampling;
     recipe.model = model;
     if (model == "puflow")
         recipe.options = {{"ratio", "4"}, {"neighbours", "8"}};
@@ -175,7 +175,7 @@ Recipe pair_recipe(const std::string& model) {
     recipe.schedule = {.kind = ScheduleKind::cosine, .rate = 3e-3, .warmup = 0.1};
     recipe.run.epochs = model == "puflow" ? 4 : 20;
     recipe.run.batch = 4;
-    recipe.run.storage = "f32";
+    recipe.run.storage = network::WeightStorage::f32;
     recipe.run.seed = test::trial();
     recipe.run.loader_threads = 1;
     return recipe;

@@ -22,7 +22,7 @@ using torch::Tensor;
 constexpr int64_t kContextChannels = 16;
 
 std::string name_of_context(Context context) {
-    return models::context_names()[static_cast<size_t>(context)];
+    return models::kContextWords[static_cast<size_t>(context)];
 }
 
 /// One module: f [B, N, 16] -> y; skip-attention takes a condition g, too, level-attention three levels of f.
@@ -160,7 +160,7 @@ Tensor formula(ContextRun& of, Context context, Normalise normalise, const Tenso
 
 std::vector<Context> all_contexts() {
     std::vector<Context> all;
-    for (size_t i = 0; i < models::context_names().size(); ++i) all.push_back(static_cast<Context>(i));
+    for (size_t i = 0; i < std::size(models::kContextWords); ++i) all.push_back(static_cast<Context>(i));
     return all;
 }
 

@@ -23,7 +23,7 @@ using torch::Tensor;
 constexpr int64_t kPoints = 14, kNear = 6, kChildren = 3;
 
 std::string name_of_interpolation(Interpolation interpolation) {
-    return models::interpolation_names()[static_cast<size_t>(interpolation)];
+    return models::kInterpolationWords[static_cast<size_t>(interpolation)];
 }
 
 network::Network interpolation_network(Interpolation interpolation, int64_t channels = 3,
@@ -194,33 +194,33 @@ TEST(PuFlowInterpolation, CodedChildrenAreThoseOfTheirCodes) {
 }
 
 TEST(PuFlowInterpolation, PermutationsOfPointsPermuteTheChildren) {
-    for (size_t i = 0; i < models::interpolation_names().size(); ++i) {
+    for (size_t i = 0; i < std::size(models::kInterpolationWords); ++i) {
         InterpolationRun of(static_cast<Interpolation>(i));
         const Tensor order = torch::tensor({3, 0, 6, 1, 5, 2, 4, 9, 7, 12, 8, 10, 13, 11});
         const Tensor before = of.run().at("latents").reshape({kPoints, -1}).index_select(0, order);
         of.points = of.points.index_select(0, order);
         of.z = of.z.index_select(0, order);
         EXPECT_LE(test::relative_difference(of.run().at("latents").reshape({kPoints, -1}), before), 1e-9)
-            << models::interpolation_names()[i];
+            << models::kInterpolationWords[i];
     }
 }
 
 TEST(PuFlowInterpolation, GradientsReachEveryParameterAndTheLatents) {
-    for (size_t i = 0; i < models::interpolation_names().size(); ++i) {
+    for (size_t i = 0; i < std::size(models::kInterpolationWords); ++i) {
         InterpolationRun of(static_cast<Interpolation>(i));
         of.z.requires_grad_(true);
         const Tensor y = of.run().at("latents");
         (y * torch::sin(torch::arange(y.numel(), torch::kFloat64)).reshape(y.sizes())).sum().backward();
-        EXPECT_TRUE(torch::isfinite(of.z.grad()).all().item<bool>()) << models::interpolation_names()[i];
-        EXPECT_GT(of.z.grad().abs().min().item<double>(), 0) << models::interpolation_names()[i];
+        EXPECT_TRUE(torch::isfinite(of.z.grad()).all().item<bool>()) << models::kInterpolationWords[i];
+        EXPECT_GT(of.z.grad().abs().min().item<double>(), 0) << models::kInterpolationWords[i];
         for (const network::Parameter& parameter : network::parameters_of(of.network)) {
             if (!parameter.is_trained) continue;
             const Tensor& gradient = of.module.parameters().at(parameter.name).grad();
-            ASSERT_TRUE(gradient.defined()) << models::interpolation_names()[i] << ": " << parameter.name;
+            ASSERT_TRUE(gradient.defined()) << models::kInterpolationWords[i] << ": " << parameter.name;
             // A bias of the last layer is the same for all neighbours: no softmax sees it.
             if (parameter.name == "interp.coded.2.bias" || parameter.name == "interp.weight_unit.mlp.6.bias") continue;
             EXPECT_GT(gradient.abs().max().item<double>(), 0)
-                << models::interpolation_names()[i] << ": " << parameter.name;
+                << models::kInterpolationWords[i] << ": " << parameter.name;
         }
     }
 }

@@ -174,7 +174,7 @@ TEST(LearnSampling, ASamplerLearnsForAFrozenClassifier) {
     const LabelData data = small_shapes(72, 96);
     const std::string classifier = small_classifier(folder, data);
     const std::string before = test::read_file(classifier);
-    Recipe recipe = shape_recipe("sampling", "samplenet",
+    Recipe recipe = shape_recipe(TrainingTask::sampling, "samplenet",
                                  {{"count", "8"}, {"points", std::to_string(kShapePoints)}, {"progressive", "true"}});
     recipe.sampling.network = classifier;
     recipe.sampling.alpha = 1;
@@ -228,7 +228,7 @@ TEST(LearnSampling, PcrNetLearnsTheRotation) {
         points[i + 1] += points[i] * points[i];
         points[i + 2] += points[i] * points[i + 1];
     }
-    Recipe recipe = shape_recipe("registration", "pcrnet", {{"features", "128"}, {"hidden", "128"}});
+    Recipe recipe = shape_recipe(TrainingTask::registration, "pcrnet", {{"features", "128"}, {"hidden", "128"}});
     recipe.pose.angle = 45;
     recipe.run.epochs = 60;
     const std::unique_ptr<Objective> objective = make_shape_objective(recipe, data);
@@ -242,7 +242,7 @@ TEST(LearnSampling, PcrNetLearnsTheRotation) {
 
     // A sampler for it: a few steps, both clouds sampled.
     Recipe of_sampler =
-        shape_recipe("sampling", "samplenet",
+        shape_recipe(TrainingTask::sampling, "samplenet",
                      {{"shape", "registration"}, {"count", "12"}, {"points", std::to_string(kShapePoints)}});
     of_sampler.sampling.network = trained.weights;
     of_sampler.sampling.alpha = of_sampler.sampling.lambda = 0.01;
@@ -257,7 +257,7 @@ TEST(LearnSampling, PcrNetLearnsTheRotation) {
 TEST(LearnSampling, RanksDrawWhatOneProcessWould) {
     // A PCRNet has no batch norms and its loss is a mean over pairs: only what is drawn could differ.
     const LabelData data = small_shapes(12, 4);
-    const Recipe recipe = shape_recipe("registration", "pcrnet", {{"features", "32"}, {"hidden", "32"}});
+    const Recipe recipe = shape_recipe(TrainingTask::registration, "pcrnet", {{"features", "32"}, {"hidden", "32"}});
     const auto loss_of = [&](const std::vector<int64_t>& items, ProcessGroup* group) {
         const std::unique_ptr<Objective> objective = make_shape_objective(recipe, data);
         objective->prepare(static_cast<int64_t>(items.size()), 1, 1, torch::kCPU);
@@ -279,14 +279,15 @@ TEST(LearnSampling, RanksDrawWhatOneProcessWould) {
 TEST(LearnSampling, AnAutoencoderLearnsAndASamplerForIt) {
     const test::TemporaryFolder folder(test::Where::memory);
     const LabelData data = small_shapes(24, 24);
-    Recipe recipe = shape_recipe("reconstruction", "autoencoder", {{"count", std::to_string(kShapePoints)}});
+    Recipe recipe =
+        shape_recipe(TrainingTask::reconstruction, "autoencoder", {{"count", std::to_string(kShapePoints)}});
     recipe.run.epochs = 30;
     const std::unique_ptr<Objective> objective = make_shape_objective(recipe, data);
     const Trained trained = train_small(recipe, *objective, folder / "run");
     EXPECT_BELOW(trained.scores.at("chamfer"), 0.12);  // all points at 0 are some 0.6 away, squared and both ways
 
     Recipe of_sampler =
-        shape_recipe("sampling", "samplenet",
+        shape_recipe(TrainingTask::sampling, "samplenet",
                      {{"shape", "reconstruction"}, {"count", "12"}, {"points", std::to_string(kShapePoints)}});
     of_sampler.sampling = {.network = trained.weights, .alpha = 0.01, .gamma = 0, .delta = 1.0 / 64, .lambda = 1e-4};
     of_sampler.run.epochs = 10;
@@ -300,7 +301,8 @@ TEST(LearnSampling, AnAutoencoderTellsWhatItCannotRebuild) {
     const test::TemporaryFolder folder(test::Where::memory);
     LabelData data = small_shapes(36, 12);
     std::erase_if(data.train, [&](int64_t item) { return data.set.labels[static_cast<size_t>(item)] == 2; });
-    Recipe recipe = shape_recipe("reconstruction", "autoencoder", {{"count", std::to_string(kShapePoints)}});
+    Recipe recipe =
+        shape_recipe(TrainingTask::reconstruction, "autoencoder", {{"count", std::to_string(kShapePoints)}});
     recipe.run.confidence = true;
     TrainReport report;
     report.weights = random_weights_file(folder / "weights.safetensors", "autoencoder", recipe.options);
@@ -323,7 +325,8 @@ TEST(LearnSampling, NetworksThatDoNotFitAreRefused) {
     const std::string autoencoder =
         random_weights_file(folder / "ae.safetensors", "autoencoder", {{"count", "8"}, {"hidden", "8"}});
     const auto refuse = [&](const std::string& shape, const std::string& network, const char* message) {
-        Recipe recipe = shape_recipe("sampling", "samplenet", {{"shape", shape}, {"count", "8"}, {"points", points}});
+        Recipe recipe =
+            shape_recipe(TrainingTask::sampling, "samplenet", {{"shape", shape}, {"count", "8"}, {"points", points}});
         recipe.sampling.network = network;
         EXPECT_ERROR(make_shape_objective(recipe, data), bad_config, message);
     };
@@ -331,14 +334,14 @@ TEST(LearnSampling, NetworksThatDoNotFitAreRefused) {
     refuse("classification", autoencoder, "autoencoder classifies no clouds");
     refuse("registration", autoencoder, "registration needs a pcrnet, the weights are of autoencoder");
     refuse("reconstruction", ten, "reconstruction needs an autoencoder");
-    Recipe recipe = shape_recipe("sampling", "samplenet", {{"count", "8"}});
+    Recipe recipe = shape_recipe(TrainingTask::sampling, "samplenet", {{"count", "8"}});
     recipe.sampling.network =
         random_weights_file(folder / "three.safetensors", "pointnet-classifier",
                             {{"classes", "3"}, {"input_transform", "false"}, {"feature_transform", "false"}});
     EXPECT_ERROR(make_shape_objective(recipe, data), bad_config, "model.points is 1024, data.points 64");
-    EXPECT_ERROR(make_shape_objective(shape_recipe("sampling", "autoencoder", {}), data), bad_config,
+    EXPECT_ERROR(make_shape_objective(shape_recipe(TrainingTask::sampling, "autoencoder", {}), data), bad_config,
                  "sampling trains samplenet and gumbel-subset");
-    EXPECT_ERROR(make_shape_objective(shape_recipe("registration", "autoencoder", {}), data), bad_config,
+    EXPECT_ERROR(make_shape_objective(shape_recipe(TrainingTask::registration, "autoencoder", {}), data), bad_config,
                  "registration trains pcrnet");
     EXPECT_ERROR(parse_recipe("[sampling]\nalpha = -1\n"), bad_config, "sampling.alpha must be");
     EXPECT_ERROR(parse_recipe("[pose]\nangle = 200\n"), bad_config, "pose.angle must be");

@@ -35,8 +35,8 @@ std::map<std::string, std::string> with_options(std::map<std::string, std::strin
 }
 
 Recipe segmentation_sampler(const std::string& model, const std::string& network, int64_t count) {
-    Recipe recipe =
-        shape_recipe("sampling", model, {{"count", std::to_string(count)}, {"points", std::to_string(kShapePoints)}});
+    Recipe recipe = shape_recipe(TrainingTask::sampling, model,
+                                 {{"count", std::to_string(count)}, {"points", std::to_string(kShapePoints)}});
     recipe.sampling.task = "segmentation";
     recipe.sampling.network = network;
     recipe.schedule.rate = 0.01;
@@ -105,8 +105,8 @@ TEST(LearnSegmentationSampling, SamplersLearnForAFrozenSegmenter) {
     const Rng coin(7 + test::trial());
     for (size_t i = 0; i < data.set.parts.size(); ++i)
         if (std::abs(data.set.clouds.points[3 * i + 2]) < 0.2f && coin.uniform(i) < 0.5f) data.set.parts[i] ^= 1;
-    Recipe recipe =
-        shape_recipe("segmentation", "pointnet-part-segmenter", with_options(kNoTransforms, {{"width", "64"}}));
+    Recipe recipe = shape_recipe(TrainingTask::segmentation, "pointnet-part-segmenter",
+                                 with_options(kNoTransforms, {{"width", "64"}}));
     recipe.run.epochs = 12;
     const std::unique_ptr<Objective> objective = make_label_objective(recipe, data);
     const Trained segmenter = train_small(recipe, *objective, folder / "segmenter");
@@ -133,7 +133,7 @@ TEST(LearnSegmentationSampling, LabelsStayWithTheirPointsInRandomSubsets) {
         std::erase_if(items, [&](int64_t item) { return data.set.labels[static_cast<size_t>(item)] != 1; });
     };
     of_boxes(data.train), of_boxes(data.held_out);
-    Recipe recipe = shape_recipe("segmentation", "pointnet-segmenter", kNoTransforms);
+    Recipe recipe = shape_recipe(TrainingTask::segmentation, "pointnet-segmenter", kNoTransforms);
     recipe.run.epochs = 70;
     recipe.run.batch = 3;
     const std::unique_ptr<Objective> objective = make_label_objective(recipe, data);
@@ -142,7 +142,7 @@ TEST(LearnSegmentationSampling, LabelsStayWithTheirPointsInRandomSubsets) {
     Recipe of_sampler = segmentation_sampler("gumbel-subset", segmenter.weights, 12);
     of_sampler.options["points"] = "40";
     of_sampler.data.points = 40;  // of 64
-    of_sampler.data.subset = "random";
+    of_sampler.data.subset = PointSubset::random;
     of_sampler.augment.shuffle = true;
     of_sampler.sampling.straight_through = true;  // the task sees points of the cloud, not means in its middle
     of_sampler.run.epochs = 2;

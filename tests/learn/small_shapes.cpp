@@ -55,7 +55,7 @@ LabelData small_shapes(int64_t trained_on, int64_t held_out) {
     return data;
 }
 
-Recipe shape_recipe(const std::string& task, const std::string& model, std::map<std::string, std::string> options) {
+Recipe shape_recipe(TrainingTask task, const std::string& model, std::map<std::string, std::string> options) {
     Recipe recipe;
     recipe.name = "small-" + model;
     recipe.task = task;
@@ -63,13 +63,13 @@ Recipe shape_recipe(const std::string& task, const std::string& model, std::map<
     recipe.options = std::move(options);
     recipe.data.folder = "memory";
     recipe.data.points = kShapePoints;
-    recipe.data.subset = "first";
+    recipe.data.subset = learn::PointSubset::first;
     recipe.optimizer.kind = OptimizerKind::adam;
     recipe.schedule.rate = 2e-3;
     recipe.run.epochs = 10;
     recipe.run.batch = 8;
     recipe.run.evaluate_every = 100;
-    recipe.run.storage = "f32";
+    recipe.run.storage = network::WeightStorage::f32;
     recipe.run.loader_threads = 1;
     recipe.run.confidence = false;
     recipe.run.seed = trial();
@@ -93,7 +93,7 @@ std::string random_weights_file(const std::string& path, const std::string& mode
 }
 
 std::string small_classifier(const TemporaryFolder& folder, const LabelData& data) {
-    Recipe recipe = shape_recipe("classification", "pointnet-classifier",
+    Recipe recipe = shape_recipe(TrainingTask::classification, "pointnet-classifier",
                                  {{"input_transform", "false"}, {"feature_transform", "false"}});
     recipe.run.epochs = 8;
     const std::unique_ptr<Objective> objective = learn::make_label_objective(recipe, data);

@@ -20,7 +20,7 @@ constexpr int64_t kShapePoints = 64;
 learn::LabelData small_shapes(int64_t trained_on, int64_t held_out);
 
 /// The seed is that of the trial.
-learn::Recipe shape_recipe(const std::string& task, const std::string& model,
+learn::Recipe shape_recipe(learn::TrainingTask task, const std::string& model,
                            std::map<std::string, std::string> options);
 
 struct Trained {

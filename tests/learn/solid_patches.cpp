@@ -51,7 +51,7 @@ SurfaceSet solids() {
 Recipe small_upsampler() {
     Recipe recipe;
     recipe.name = "small-upsampler";
-    recipe.task = "upsampling";
+    recipe.task = learn::TrainingTask::upsampling;
     recipe.model = "flow-upsampler";
     recipe.options = {{"neighbours", "8"},      {"layers", "2"},  {"width", "16"}, {"query_neighbours", "8"},
                       {"flow_neighbours", "8"}, {"hidden", "16"}, {"blocks", "2"}, {"flow_hidden", "8"}};
@@ -72,7 +72,7 @@ Recipe small_upsampler() {
     recipe.run.epochs = 4;
     recipe.run.batch = 4;
     recipe.run.average_decay = 0.9;
-    recipe.run.storage = "f32";
+    recipe.run.storage = network::WeightStorage::f32;
     recipe.run.loader_threads = 1;
     recipe.run.seed = trial();
     return recipe;

@@ -82,7 +82,7 @@ learn::Recipe toy_recipe() {
     recipe.run.batch = 16;
     recipe.run.average_decay = 0.9;
     recipe.run.log_every = 1;
-    recipe.run.storage = "f32";
+    recipe.run.storage = network::WeightStorage::f32;
     recipe.run.loader_threads = 1;
     recipe.run.seed = trial();
     return recipe;

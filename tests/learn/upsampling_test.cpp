@@ -252,7 +252,7 @@ TEST(LearnUpsampling, RecipesAreReadBackAndMisfitsRefused) {
     EXPECT_ERROR(validate(recipe), bad_config, "twice patch.cloud_max");
     recipe = small_upsampler();
     recipe.loss.distance_weight = -1;
-    EXPECT_ERROR(validate(recipe), bad_config, "weights of losses");
+    EXPECT_ERROR(validate(recipe), bad_config, "loss.distance_weight must be from 0, got -1");
     recipe = small_upsampler();
     const SurfaceSet set = round_bodies(recipe);
     recipe.patch.pools = 4;

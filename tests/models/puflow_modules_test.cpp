@@ -29,7 +29,7 @@ std::set<std::string> parameter_shapes(const Network& network) {
 
 TEST(PuFlowModules, AddParametersOfTheirOwnAlone) {
     const std::set<std::string> published = parameter_shapes(puflow({}));
-    for (size_t i = 0; i < context_names().size(); ++i) {
+    for (size_t i = 0; i < std::size(kContextWords); ++i) {
         const auto context = static_cast<Context>(i);
         const std::set<std::string> with = parameter_shapes(puflow({.context = context}));
         size_t added = 0;
@@ -38,27 +38,27 @@ TEST(PuFlowModules, AddParametersOfTheirOwnAlone) {
             const bool is_flow = context == Context::skip_attention && parameter.rfind("flow_blocks.", 0) == 0;
             added += parameter.rfind("context.", 0) == 0;
             EXPECT_TRUE(published.contains(parameter) || parameter.rfind("context.", 0) == 0 || is_flow)
-                << context_names()[i] << ": " << parameter;
+                << kContextWords[i] << ": " << parameter;
         }
-        EXPECT_EQ(added > 0, context != Context::none) << context_names()[i];
+        EXPECT_EQ(added > 0, context != Context::none) << kContextWords[i];
     }
-    for (size_t i = 0; i < interpolation_names().size(); ++i)
+    for (size_t i = 0; i < std::size(kInterpolationWords); ++i)
         for (const std::string& parameter : parameter_shapes(puflow({.interpolation = static_cast<Interpolation>(i)})))
             EXPECT_TRUE(published.contains(parameter) || parameter.rfind("interp.", 0) == 0)
-                << interpolation_names()[i] << ": " << parameter;
+                << kInterpolationWords[i] << ": " << parameter;
 }
 
 TEST(PuFlowModules, RatioAndNeighboursAreFreeAfterTraining) {
-    for (size_t i = 0; i < interpolation_names().size(); ++i) {
+    for (size_t i = 0; i < std::size(kInterpolationWords); ++i) {
         const auto interpolation = static_cast<Interpolation>(i);
         const auto with = [&](int64_t ratio, int64_t k) {
             return parameter_shapes(
                 puflow({.ratio = ratio, .interpolation_neighbours = k, .interpolation = interpolation}));
         };
         const std::set<std::string> usual = with(4, 40);
-        EXPECT_EQ(with(1, 40), usual) << interpolation_names()[i];
-        EXPECT_EQ(with(32, 40), usual) << interpolation_names()[i];
-        EXPECT_EQ(with(4, 6) == usual, interpolation != Interpolation::bilateral) << interpolation_names()[i];
+        EXPECT_EQ(with(1, 40), usual) << kInterpolationWords[i];
+        EXPECT_EQ(with(32, 40), usual) << kInterpolationWords[i];
+        EXPECT_EQ(with(4, 6) == usual, interpolation != Interpolation::bilateral) << kInterpolationWords[i];
     }
 }
 
@@ -66,8 +66,8 @@ TEST(PuFlowModules, ConfigurationsHoldWhatIsNotUsual) {
     EXPECT_FALSE(puflow({}).config.contains("context"));
     EXPECT_FALSE(puflow({}).config.contains("attention_normalise"));
     EXPECT_FALSE(puflow({}).config.contains("interpolation"));
-    for (const std::string& context : context_names())
-        for (const std::string& interpolation : interpolation_names()) {
+    for (const std::string& context : kContextWords)
+        for (const std::string& interpolation : kInterpolationWords) {
             const Network network = build_model("puflow", {{"context", context}, {"interpolation", interpolation}});
             EXPECT_EQ(network.config.contains("context"), context != "none");
             EXPECT_EQ(network.config.contains("interpolation"), interpolation != "learned");
@@ -80,9 +80,9 @@ TEST(PuFlowModules, ConfigurationsHoldWhatIsNotUsual) {
 
 TEST(PuFlowModules, ErrorsListTheNames) {
     EXPECT_ERROR(build_model("puflow", {{"context", "attention"}}), bad_config, "context");
-    for (const std::string& name : context_names())
+    for (const std::string& name : kContextWords)
         EXPECT_ERROR(build_model("puflow", {{"context", "attention"}}), bad_config, name);
-    for (const std::string& name : interpolation_names())
+    for (const std::string& name : kInterpolationWords)
         EXPECT_ERROR(build_model("puflow", {{"interpolation", "linear"}}), bad_config, name);
     EXPECT_ERROR(build_model("puflow", {{"attention_normalise", "none"}}), bad_config, "joint");
     EXPECT_ERROR(puflow({.attention_normalise = network::Normalise::none}), bad_argument,
@@ -94,17 +94,17 @@ TEST(PuFlowModules, ErrorsListTheNames) {
 TEST(PuFlowModules, WeightsOfEveryInterpolationSumToOne) {
     Array<float, 2> points({20, 3});
     for (int64_t i = 0; i < points.elements(); ++i) points.data()[i] = static_cast<float>(std::sin(1.7 * i * i));
-    for (size_t i = 0; i < interpolation_names().size(); ++i) {
+    for (size_t i = 0; i < std::size(kInterpolationWords); ++i) {
         const Network network = puflow({.interpolation = static_cast<Interpolation>(i)});
         const auto run = test::run_reference(network, test::random_weights(network, 3), ops::Batch::single(20),
                                              {{"points", points.view()}});
         const test::ReferenceTensor& weights = run.output("weights");
-        ASSERT_EQ(weights.type, network::rows_of(8, 4)) << interpolation_names()[i];
+        ASSERT_EQ(weights.type, network::rows_of(8, 4)) << kInterpolationWords[i];
         for (int64_t n = 0; n < 20; ++n)
             for (int64_t r = 0; r < 4; ++r) {
                 double sum = 0;
                 for (int64_t j = 0; j < 8; ++j) sum += weights.row(8 * n + j)[r];
-                EXPECT_NEAR(sum, 1, 1e-6) << interpolation_names()[i];
+                EXPECT_NEAR(sum, 1, 1e-6) << kInterpolationWords[i];
             }
         // No two children of a point are one.
         double least = 1e9;
@@ -113,7 +113,7 @@ TEST(PuFlowModules, WeightsOfEveryInterpolationSumToOne) {
             for (int64_t j = 0; j < 8; ++j) difference += std::abs(weights.row(j)[r] - weights.row(j)[0]);
             least = std::min(least, difference);
         }
-        EXPECT_GT(least, 1e-3) << interpolation_names()[i];
+        EXPECT_GT(least, 1e-3) << kInterpolationWords[i];
     }
 }
 
@@ -123,12 +123,12 @@ TEST(OnnxModels, PuFlowWithEveryModule) {
         const Network network = puflow(options);
         test::expect_onnx_equal(network, test::random_weights(network, 4), {}, 1e-4, {{2, 24}});
     };
-    for (size_t i = 0; i < context_names().size(); ++i) {
-        SCOPED_TRACE(context_names()[i]);
+    for (size_t i = 0; i < std::size(kContextWords); ++i) {
+        SCOPED_TRACE(kContextWords[i]);
         expect({.context = static_cast<Context>(i)});
     }
-    for (size_t i = 0; i < interpolation_names().size(); ++i) {
-        SCOPED_TRACE(interpolation_names()[i]);
+    for (size_t i = 0; i < std::size(kInterpolationWords); ++i) {
+        SCOPED_TRACE(kInterpolationWords[i]);
         expect({.interpolation = static_cast<Interpolation>(i)});
     }
 }

@@ -152,7 +152,7 @@ TEST(PuFlow, EveryFamilyOfFlowsGoesThereAndBack) {
         const Network network = puflow({.family = family, .steps = 40, .stages = true});
         const auto run = test::run_reference(network, test::random_weights(network, 3), ops::Batch::single(20),
                                              {{"points", points.view()}});
-        const std::string& name = flow_family_names()[static_cast<size_t>(family)];
+        const std::string& name = kFlowFamilyWords[static_cast<size_t>(family)];
         EXPECT_LE(largest_difference(run.output("inverse_of_z").values, {points.data(), points.data() + 60}), 1e-5)
             << name;
         EXPECT_EQ(run.output("upsampled").type, network::rows_of(4, 3)) << name;
@@ -165,7 +165,7 @@ TEST(PuFlow, EveryFamilyOfFlowsGoesThereAndBack) {
 TEST(PuFlow, FamiliesShareFeaturesAndInterpolation) {
     std::set<std::string> published;
     for (const network::Parameter& parameter : parameters_of(puflow({}))) published.insert(parameter.name);
-    for (size_t i = 0; i < flow_family_names().size(); ++i)
+    for (size_t i = 0; i < std::size(kFlowFamilyWords); ++i)
         for (const network::Parameter& parameter : parameters_of(puflow({.family = static_cast<FlowFamily>(i)}))) {
             const bool is_shared = parameter.name.starts_with("feat_convs") ||
                                    parameter.name.starts_with("merge_convs") || parameter.name.starts_with("interp");

@@ -133,18 +133,20 @@ TEST(Registry, RefusesWhatItDoesNotKnow) {
 }
 
 TEST(Registry, RefusesValuesThatDoNotParse) {
-    expect_refused("pointnet-classifier", {{"classes", "4x"}}, "classes must be a whole number, got \"4x\"");
+    expect_refused("pointnet-classifier", {{"classes", "4x"}},
+                   "classes must be a whole number, 1 to 65536, got \"4x\"");
     expect_refused("pointnet-classifier", {{"classes", ""}}, "classes must be a whole number");
     expect_refused("pointnet-classifier", {{"classes", "99999999999999999999"}}, "classes must be a whole number");
     expect_refused("pointnet-classifier", {{"classes", "-1"}}, "classes must be 1 to 65536");
     expect_refused("pointnet-classifier", {{"classes", "1000000000000"}}, "classes must be 1 to 65536");
-    expect_refused("pointnet-classifier", {{"dropout", "half"}}, "dropout must be a number, got \"half\"");
-    expect_refused("pointnet-classifier", {{"dropout", "nan"}}, "dropout must be a number");
-    expect_refused("pointnet-classifier", {{"dropout", "1.5"}}, "dropout must be at least 0 and below 1");
-    expect_refused("pointnet-classifier", {{"dropout1", "1"}}, "dropout1 must be at least 0 and below 1");
+    expect_refused("pointnet-classifier", {{"dropout", "half"}},
+                   "dropout must be a number, from 0, below 1, got \"half\"");
+    expect_refused("pointnet-classifier", {{"dropout", "nan"}}, "dropout must be from 0, below 1, got nan");
+    expect_refused("pointnet-classifier", {{"dropout", "1.5"}}, "dropout must be from 0, below 1, got 1.5");
+    expect_refused("pointnet-classifier", {{"dropout1", "1"}}, "dropout1 must be from 0, below 1, got 1");
     expect_refused("pointnet-part-segmenter", {{"neighbours", "129"}}, "neighbours must be 0 to 128, got 129");
     expect_refused("pointnet-part-segmenter", {{"width", "0"}}, "width must be 1 to 65536, got 0");
-    expect_refused("pointnet-classifier", {{"variant", "keras"}}, "variant must be torch or tf, got \"keras\"");
+    expect_refused("pointnet-classifier", {{"variant", "keras"}}, "variant must be one of torch, tf, got \"keras\"");
     expect_refused("pointnet-classifier", {{"input_transform", "1"}}, "input_transform must be true or false");
     expect_refused("puflow", {{"ratio", "33"}}, "ratio must be 1 to 32, got 33");
     expect_refused("puflow", {{"neighbours", "0"}}, "neighbours must be 1 to 128");
@@ -155,7 +157,7 @@ TEST(Registry, RefusesValuesThatDoNotParse) {
     expect_refused("flow-upsampler", {{"hidden", "30"}}, "hidden must be a multiple of 4, got 30");
     expect_refused("flow-upsampler", {{"steps", "0"}}, "steps must be 1 to 8, got 0");
     expect_refused("flow-upsampler", {{"refinement", "jump"}},
-                   "refinement must be projection or matching or descent, got \"jump\"");
+                   "refinement must be one of projection, matching, descent, got \"jump\"");
 }
 
 TEST(Registry, AFileIsAModel) {
@@ -248,8 +250,8 @@ TEST(RegistryOverrides, RefuseWhatDoesNotFitTheWeights) {
     expect({{"feature_transform", "true"}}, "feature_transform.conv1.weight [64, 64] is not in the file", names);
     expect({{"clases", "3"}}, "pointnet-classifier has no option \"clases\"", "did you mean classes?");
     expect({{"k", "3"}}, "pointnet-classifier has no option \"k\"", "it has variant, classes");
-    expect({{"dropout", "much"}}, "dropout must be a number, got \"much\"", "");
-    expect({{"dropout", "2"}}, "dropout must be at least 0 and below 1", "");
+    expect({{"dropout", "much"}}, "dropout must be a number, from 0, below 1, got \"much\"", "");
+    expect({{"dropout", "2"}}, "dropout must be from 0, below 1, got 2", "");
     EXPECT_EQ(load_model(file.path, {{"dropout", "0.5"}}).network.config.at("dropout"), "0.5");
 }
 

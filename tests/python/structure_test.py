@@ -47,8 +47,9 @@ OWN = {"ops": {"knn_graph"}, "io": {"parse", "load_npy", "load_npz", "save_npz"}
 
 
 def functions(folder):
+    """Of the public headers, without tables of fields: they describe options and results that bindings take and give."""
     _, found = python_docs.folder_docs(os.path.join(ROOT, "stipple", folder))
-    return {name for _, _, kind, name, _, _ in found if kind == "function"}
+    return {name for _, _, kind, name, _, _ in found if kind == "function" and not name.endswith("_fields")}
 
 
 def bound(folder):

@@ -49,7 +49,7 @@ def test_samples_carry_attributes():
     assert 0 < len(thinned) < len(cloud)
     with pytest.raises(ValueError, match="farthest") as caught:
         tasks.sample_cloud(cloud, method="farthest", count=3)
-    assert "fps" in caught.value.hint
+    assert "fps" in str(caught.value)
     with pytest.raises(ValueError):
         tasks.sample_cloud(cloud, count=len(cloud) + 1)
 
@@ -73,6 +73,24 @@ def test_upsampling_carries_colours(model):
         tasks.upsample(upsampler, cloud)
     with pytest.raises(ValueError):
         tasks.upsample(upsampler, SPHERE[:5], ratio=2)
+
+
+def test_keywords_are_the_fields_of_the_options():
+    with pytest.raises(TypeError, match=r"upsample\(\) got an unexpected keyword argument 'hole'; did you mean holes"):
+        tasks.upsample(MIDPOINTS, SPHERE, ratio=2, hole="keep")
+    with pytest.raises(TypeError, match="ratio: expected float, got str"):
+        tasks.upsample(MIDPOINTS, SPHERE, ratio="two")
+    with pytest.raises(TypeError, match="keep_input: expected bool, got int"):
+        tasks.upsample(MIDPOINTS, SPHERE, ratio=2, keep_input=1)
+    with pytest.raises(ValueError, match="tile must be from 32, got 5"):
+        tasks.upsample(MIDPOINTS, SPHERE, ratio=2, tile=5)
+    with pytest.raises(ValueError, match="start is for method fps"):
+        tasks.sample_cloud(SPHERE, method="random", count=3, start=2)
+    assert len(tasks.upsample(MIDPOINTS, SPHERE, ratio=np.float32(2), holes=None).cloud) == 800
+    first = tasks.upsample.__doc__.splitlines()[0]
+    assert first.startswith("upsample(upsampler: stipple.tasks.Upsampler, cloud: object, *, ratio: float = 0.0, count: int = 0")
+    assert "holes: str = 'keep'" in first and first.endswith("seed: int = 0, advance: object = None) -> Upsampled")
+    assert "tile = 8192  (Points that are worked on at a time; from 32)" in tasks.upsample.__doc__
 
 
 def test_scans_are_laid_on_each_other():

@@ -75,9 +75,9 @@ MODELS = _because({
         "autoencoder flow_upsampler gumbel_subset pcrnet pointnet_classifier pointnet_part_segmenter pointnet_segmenter "
         "puflow samplenet",
     "options are a dict in Python":
-        "attention_normalise_names autoencoder_options context_names flow_family_names flow_upsampler_options "
-        "gumbel_subset_options interpolated_names interpolation_names neighbourhood_names pcrnet_options published_sampler "
-        "refinement_names sampler_shape_names samplenet_options",
+        "autoencoder_options flow_upsampler_options "
+        "gumbel_subset_options pcrnet_options published_sampler puflow_options "
+        "samplenet_options",
     "a part of flow_upsampler that tasks.Upsampler runs":
         "flow_upsampler_decoder flow_upsampler_encoder flow_upsampler_first_step flow_upsampler_velocity",
 })
@@ -98,6 +98,8 @@ TASKS = _because({
     "words are arguments in Python":
         "all_poses kernel_by_name levels_of matrix_of method_by_name name_of parse_axis poses_about sample_method_by_name "
         "taken_up to_string turn turn_points up_of",
+    "what a command or a request asks, as text and words: the other calls take the same as arguments":
+        "described load_classifier points_of poses_of register_options resolved text_of to_json wanted_count",
     "a step of evaluate":
         "draws_of items_of_category known_classes match_classes match_parts require_valid scores_of seen_points",
     "a step of classify": "assess confidence_of measure_shape ranked",
@@ -107,7 +109,7 @@ TASKS = _because({
     "made when networks are trained, and stored in their weights":
         "confidence_clouds confidence_json fit_confidence fit_likeness fit_temperature items_of_classes likeness_clouds "
         "likeness_json parse_confidence parse_likeness set_confidence set_likeness",
-    "compares engines for stipple engine": "accuracy_of answers_of compare other_inputs",
+    "compares engines for stipple engine": "accuracy_of answers_of bench_engine compare other_inputs run_engine",
     "a summary for people: stipple info": "describe_file summarise",
     "files of the command line; geometry reads transforms from text":
         "find_pose has_scan_poses load_affine load_motion_between load_polygon load_scan_poses load_text parse_scan_poses "

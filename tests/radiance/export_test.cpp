@@ -113,7 +113,7 @@ TEST(ExportPoints, WhatOthersSeeThroughHasLittleConfidence) {
 
 TEST(ExportPoints, WrongUse) {
     Field field = pack(some_ball());
-    EXPECT_ERROR(export_points(field, {.count = -1}, Device{}), bad_argument, "-1 points");
+    EXPECT_ERROR(export_points(field, {.count = -1}, Device{}), bad_argument, "count must be from 0, got -1");
     EXPECT_ERROR(export_points(field, {.spacing = -1}, Device{}), bad_argument, "spacing");
     EXPECT_ERROR(export_points(field, {.least_confidence = 2}, Device{}), bad_argument, "confidence");
     field.cameras.clear();

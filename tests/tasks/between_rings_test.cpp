@@ -70,7 +70,7 @@ TEST(BetweenRings, WideGapsAreFilledOnRequest) {
     EXPECT_GT(some.between, kept.between);
     const PointCloud small = sweep_of_room({.rings = 12, .steps = 90, .highest = 30, .lowest = -60});
     EXPECT_EQ(upsample(upsampler, small, {.ratio = 2}).rings, 12);
-    EXPECT_EQ(upsample(upsampler, small, {.ratio = 2, .finds_rings = false}).rings, 0);
+    EXPECT_EQ(upsample(upsampler, small, {.ratio = 2, .rings = Rings::ignore}).rings, 0);
 }
 
 TEST(BetweenRings, ThreadsDoNotMatter) {

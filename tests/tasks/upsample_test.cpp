@@ -320,15 +320,26 @@ TEST(Upsample, OddCloudsHaveAnAnswer) {
         for (int64_t i = 0; i < 400; ++i) flat.positions.data()[3 * i + 2] = 1;
         const PointCloud flatter = upsample(upsampler, flat, {.ratio = 2}).cloud;
         EXPECT_EQ(flatter.size(), 800);
+        const auto height = [&](int64_t i) { return flatter.positions.data()[3 * i + 2]; };
+        for (int64_t i = 0; i < 800 && !upsampler.has_network(); ++i) EXPECT_EQ(height(i), 1.0f);
         PointCloud line(100);
         for (int64_t i = 0; i < 100; ++i)
             for (int c = 0; c < 3; ++c) line.positions.data()[3 * i + c] = static_cast<float>(i);
-        EXPECT_EQ(upsample(upsampler, line, {.ratio = 3}).cloud.size(), 300);
+        const PointCloud longer = upsample(upsampler, line, {.ratio = 3}).cloud;
+        EXPECT_EQ(longer.size(), 300);
+        for (int64_t i = 0; i < 300 && !upsampler.has_network(); ++i) {
+            const float* p = longer.positions.data() + 3 * i;
+            EXPECT_TRUE(p[0] == p[1] && p[1] == p[2] && p[0] >= 0 && p[0] <= 99) << p[0] << ' ' << p[1] << ' ' << p[2];
+        }
         // Small and large units give the same.
-        for (const float scale : {1e-12f, 1e12f}) {
+        const PointCloud unit = upsample(upsampler, sphere(300), {.ratio = 2}).cloud;
+        for (const float scale : {0x1p-40f, 0x1p40f}) {  // powers of two, so that scaling rounds nothing
             PointCloud scaled = sphere(300);
             for (int64_t i = 0; i < 900; ++i) scaled.positions.data()[i] *= scale;
-            EXPECT_EQ(upsample(upsampler, scaled, {.ratio = 2}).cloud.size(), 600) << scale;
+            const PointCloud large = upsample(upsampler, scaled, {.ratio = 2}).cloud;
+            ASSERT_EQ(large.size(), 600) << scale;
+            for (int64_t i = 0; i < 3 * 600; ++i)
+                ASSERT_NEAR(large.positions.data()[i] / scale, unit.positions.data()[i], 1e-5) << scale;
         }
     }
 }

@@ -22,6 +22,11 @@ py::object sequence_part(const py::object& sequence, const char* name, int count
 
 py::str str_of(std::string_view text);
 py::tuple tuple_of(const std::vector<std::string>& texts);
+/// The words of an enumeration.
+template <size_t N>
+py::tuple words_of(const char* const (&words)[N]) {
+    return tuple_of(std::vector<std::string>(words, words + N));
+}
 py::tuple tuple_of(const std::vector<double>& numbers);
 py::tuple tuple_of(const std::vector<int64_t>& numbers);
 py::dict dict_of(const std::map<std::string, std::string>& map);

@@ -1,5 +1,6 @@
 // stipple.tasks: clouds from clouds: sample, upsample, reconstruct.
 
+#include "python/bindings/common/options.h"
 #include "python/bindings/tasks/objects.h"
 #include "stipple/tasks/network_sample.h"
 #include "stipple/tasks/reconstruct.h"
@@ -29,23 +30,16 @@ struct ReconstructedRecord {
                                              "pose",  "turned", "unlikeness", "is_unlike"};
 };
 
-CloudObject sample_cloud(const py::object& cloud_, const std::string& method, int64_t count, uint64_t seed,
-                         int64_t start, double voxel, bool nearest, double radius, double spacing, bool progressive,
-                         int k, int dimension, const py::object& device_) {
-    const tasks::SampleSettings settings{tasks::sample_method_by_name(method),
-                                         count,
-                                         seed,
-                                         start,
-                                         voxel,
-                                         nearest,
-                                         radius,
-                                         spacing,
-                                         progressive,
-                                         k,
-                                         dimension};
+CloudObject sample_cloud(const py::object& cloud_, const py::kwargs& named) {
+    tasks::SampleSettings settings;
+    Keywords keywords(named, "sample_cloud");
+    settings.seed = keywords.take("seed", settings.seed);
+    const py::object device_ = keywords.take("device");
+    keywords.set(tasks::sample_fields(), &settings);
     Call call;
     const AnyCloud cloud(call, cloud_, "cloud");
     const Device device = device_.is_none() ? call.device() : device_argument(device_);
+    if (settings.ratio != 0) settings.count = tasks::wanted_count(settings, (*cloud).size()), settings.ratio = 0;
     return give(without_gil([&] { return tasks::sample_cloud(*cloud, settings, device); }));
 }
 
@@ -68,24 +62,12 @@ Record<NetworkSampleRecord> sample_by_network(const SamplerObject& sampler, cons
                                        py::int_(made.proposed));
 }
 
-tasks::Holes holes_of(const std::string& name) {
-    const std::vector<std::string>& names = tasks::holes_names();
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) refuse_word(name, "holes", {names.begin(), names.end()});
-    return static_cast<tasks::Holes>(found - names.begin());
-}
-
-Record<UpsampledRecord> upsample(const UpsamplerObject& upsampler, const py::object& cloud_, double ratio,
-                                 int64_t count, double spacing, double temperature, uint64_t seed,
-                                 const std::string& holes, double hole_size, bool finds_rings, bool keeps_input,
-                                 bool denoises, int64_t tile_points, const py::object& advance) {
+Record<UpsampledRecord> upsample(const UpsamplerObject& upsampler, const py::object& cloud_, const py::kwargs& named) {
     tasks::UpsampleOptions options;
-    options.ratio = ratio, options.count = count, options.spacing = spacing;
-    options.temperature = temperature, options.seed = seed;
-    options.holes = holes_of(holes), options.hole_size = hole_size;
-    options.finds_rings = finds_rings;
-    options.keeps_input = keeps_input, options.denoises = denoises;
-    options.tile_points = tile_points;
+    Keywords keywords(named, "upsample");
+    options.seed = keywords.take("seed", options.seed);
+    const py::object advance = keywords.take("advance");
+    keywords.set(tasks::upsample_fields(), &options);
     if (!advance.is_none())
         options.advance = [&](int64_t points) {
             const py::gil_scoped_acquire held;
@@ -179,16 +161,15 @@ void bind_tasks_clouds(py::module_& module) {
     add_record<ReconstructedRecord>(module);
     bind_classes(module);
     const auto none = py::none();
-    const tasks::SampleSettings settings;
     const tasks::RunnerOptions runner;
     const tasks::UpsampleOptions up;
     const py::arg cloud("cloud");
-    module.def("sample_cloud", &sample_cloud, cloud, py::kw_only(), py::arg("method") = "fps",
-               py::arg("count") = settings.count, py::arg("seed") = settings.seed, py::arg("start") = settings.start,
-               py::arg("voxel") = settings.voxel, py::arg("nearest") = settings.nearest,
-               py::arg("radius") = settings.radius, py::arg("spacing") = settings.spacing,
-               py::arg("progressive") = settings.progressive, py::arg("k") = settings.k,
-               py::arg("dimension") = settings.dimension, py::arg("device") = none, doc::tasks::sample_cloud);
+    def_with_options(module,
+                     {.name = "sample_cloud",
+                      .arguments = "cloud: object",
+                      .more = "seed: int = 0, device: object = None",
+                      .result = "stipple.io.PointCloud"},
+                     tasks::sample_fields(), &sample_cloud, doc::tasks::sample_cloud, cloud);
     module.def(
         "has_network",
         [](const std::string& method) { return tasks::has_network(tasks::sample_method_by_name(method)); },
@@ -205,13 +186,13 @@ void bind_tasks_clouds(py::module_& module) {
     module.def("upsampling_work", &upsampling_work, py::arg("upsampler"), cloud, py::arg("count"),
                doc::tasks::upsampling_work);
     module.def(
-        "holes_names", [] { return tuple_of(tasks::holes_names()); }, doc::tasks::holes_names);
-    module.def("upsample", &upsample, py::arg("upsampler"), cloud, py::kw_only(), ratio, count, spacing,
-               py::arg("temperature") = up.temperature, py::arg("seed") = up.seed,
-               py::arg("holes") = tasks::holes_names()[static_cast<size_t>(up.holes)],
-               py::arg("hole_size") = up.hole_size, py::arg("finds_rings") = up.finds_rings,
-               py::arg("keeps_input") = up.keeps_input, py::arg("denoises") = up.denoises,
-               py::arg("tile_points") = up.tile_points, py::arg("advance") = none, doc::tasks::upsample);
+        "holes_names", [] { return words_of(tasks::kHolesWords); }, "The words of upsample(holes=...).");
+    def_with_options(module,
+                     {.name = "upsample",
+                      .arguments = "upsampler: stipple.tasks.Upsampler, cloud: object",
+                      .more = "seed: int = 0, advance: object = None",
+                      .result = "Upsampled"},
+                     tasks::upsample_fields(), &upsample, doc::tasks::upsample, py::arg("upsampler"), cloud);
     const tasks::ReconstructOptions rebuilt;
     module.def("reconstruct", &reconstruct, py::arg("reconstructor"), cloud, py::kw_only(),
                py::arg("count") = rebuilt.count, py::arg("poses") = none, py::arg("turns") = rebuilt.turns,

@@ -187,9 +187,11 @@ void bind_tasks_registration(py::module_& module) {
     module.def("pose_error", &pose_error, py::arg("found"), py::arg("truth"), py::arg("cloud"),
                "How far a pose is from the true one: degrees, doubled, translation, and RMS over the cloud's points.");
     module.def(
-        "method_names", [] { return tuple_of(tasks::method_names()); }, "\"auto\", \"icp\", \"global\", \"learned\".");
+        "method_names", [] { return words_of(tasks::kRegisterMethodWords); },
+        "\"auto\", \"icp\", \"global\", \"learned\".");
     module.def(
-        "kernel_names", [] { return tuple_of(tasks::kernel_names()); }, doc::tasks::kernel_names);
+        "kernel_names", [] { return words_of(geometry::kRobustKernelWords); },
+        "The words of register_clouds(kernel=...).");
     module.def(
         "load_transform",
         [](const py::object& path_) {

@@ -5,19 +5,13 @@
 namespace stipple::cli {
 
 void add_cloud_options(Arguments& app, CloudArguments& arguments) {
-    tasks::CloudOptions& clouds = arguments.clouds;
-    app.option("--points", clouds.points, "Points of a cloud that the network sees; 0: all").from_zero();
-    app.option("--sample", clouds.sample, "Which, when a cloud has more")
-        .one_of({"random", "fps", "first"})
-        .text("random|fps|first");
-    app.flag("!--no-normalise", clouds.normalise, "Take coordinates as they are, not in the unit sphere");
+    app.add(tasks::cloud_fields(), &arguments.clouds);
     app.option("--from", arguments.from, "Format of the input, when its name and content do not tell");
 }
 
 tasks::CloudOptions cloud_options(const CloudArguments& arguments, const Common& common) {
     tasks::CloudOptions options = arguments.clouds;
     options.seed = common.seed;
-    tasks::require_valid(options);
     if (!arguments.from.empty()) io::format_by_name(arguments.from);
     return options;
 }
@@ -46,20 +40,6 @@ void add_precision(Arguments& app, PrecisionArgument& precision) {
     precision.option = app.option("--precision", precision.text, "fp32, tf32, fp16, bf16, int8, fp8");
 }
 
-std::vector<tasks::Pose> PoseArguments::poses(const tasks::Axis& network_up) const {
-    if (up.empty()) return all ? tasks::all_poses(network_up) : std::vector<tasks::Pose>{tasks::Pose{}};
-    const tasks::Axis direction = tasks::parse_axis(up);
-    if (all) return tasks::poses_about(direction, network_up);
-    return {tasks::turn(direction, network_up)};
-}
-
-void add_pose_options(Arguments& app, PoseArguments& arguments) {
-    app.option("--up", arguments.up, "Up axis of the clouds; else that of the network, mostly z")
-        .one_of({"x", "y", "z", "-x", "-y", "-z"})
-        .text("x|y|z|-x|-y|-z");
-    app.flag("--poses", arguments.all, "Try all 24 poses, with --up its 4, and take the likeliest");
-}
-
 void add_picture_size(Arguments& app, int64_t& size) {
     app.option("--size", size, "Pixels of one cloud in the picture; 0 chooses");
 }
@@ -68,11 +48,8 @@ void require_picture_size(int64_t size) {
     STIPPLE_REQUIRE(size == 0 || (size >= 48 && size <= 2048), "--size must be 48 to 2048, or 0, got {}", size);
 }
 
-std::string describe(const tasks::Pose& pose, const tasks::Axis& network_up) {
-    const tasks::Axis direction = tasks::taken_up(pose, network_up);
-    const std::vector<tasks::Pose> about = tasks::poses_about(direction, network_up);
-    const auto quarters = std::find(about.begin(), about.end(), pose) - about.begin();
-    return fmt::format("up {}, turned by {}", tasks::name_of(direction), 90 * quarters);
+Json pose_json(const tasks::Pose& pose, const tasks::Axis& network_up) {
+    return {{"up", tasks::name_of(tasks::taken_up(pose, network_up))}, {"rotation", tasks::matrix_of(pose)}};
 }
 
 PointCloud upright(const PointCloud& cloud, const tasks::Pose& pose, const tasks::Axis& network_up) {

@@ -37,18 +37,8 @@ struct PrecisionArgument {
 };
 void add_precision(Arguments& app, PrecisionArgument& precision);
 
-/// How a cloud lies, for networks that expect it upright.
-struct PoseArguments {
-    std::string up;  // "": as the network wants it
-    bool all = false;
-
-    /// To try, for a network whose clouds have this axis up; the cloud as it is when nothing is given.
-    std::vector<tasks::Pose> poses(const tasks::Axis& network_up) const;
-};
-/// --up and --poses.
-void add_pose_options(Arguments& app, PoseArguments& arguments);
-/// For people: "up y, turned by 90".
-std::string describe(const tasks::Pose& pose, const tasks::Axis& network_up);
+/// What --json tells of a pose: which axis is up, and the rotation.
+Json pose_json(const tasks::Pose& pose, const tasks::Axis& network_up);
 /// A copy of the positions as the pose has them, z up, for pictures.
 PointCloud upright(const PointCloud& cloud, const tasks::Pose& pose, const tasks::Axis& network_up);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "stipple/core/nearest_name.h"
 
@@ -305,6 +306,81 @@ Option Arguments::option(const std::string& name, std::vector<double>& values, c
 
 Option Arguments::flag(const std::string& name, bool& value, const std::string& help) {
     return Option(app_->add_flag(name, value, help));
+}
+
+Option Arguments::bind(const Field& field, void* object) {
+    const std::string name = field.letter ? fmt::format("-{},{}", field.letter, as_option(field)) : as_option(field);
+    void* at = field.address(object);
+    const auto typed = [&](auto* value) { return option(name, *value, field.help); };
+    Option made;
+    if (field.count == FieldCount::one && field.known.empty() && !*field.zero) switch (field.type) {
+            case FieldType::boolean: {
+                bool& value = *static_cast<bool*>(at);
+                return flag(value ? "!--no-" + as_option(field).substr(2) : name, value, field.help);
+            }
+            case FieldType::int32: made = typed(static_cast<int*>(at)); break;
+            case FieldType::int64: made = typed(static_cast<int64_t*>(at)); break;
+            case FieldType::uint64: made = typed(static_cast<uint64_t*>(at)).from_zero(); break;
+            case FieldType::float32: made = typed(static_cast<float*>(at)); break;
+            case FieldType::float64: made = typed(static_cast<double*>(at)); break;
+            case FieldType::text: made = typed(static_cast<std::string*>(at)); break;
+            default: break;
+        }
+    if (field.count == FieldCount::vector && field.type == FieldType::text)
+        made = typed(static_cast<std::vector<std::string>*>(at));
+    if (field.count == FieldCount::vector && field.type == FieldType::int64)
+        made = typed(static_cast<std::vector<int64_t>*>(at));
+    if (field.count == FieldCount::vector && field.type == FieldType::float64)
+        made = typed(static_cast<std::vector<double>*>(at));
+    if (!made.is_declared()) {
+        const auto set = [&field, object, spelled = as_option(field)](const std::vector<std::string>& values) {
+            try {
+                set_field(field, object, values, spelled);
+            } catch (const Error& error) {
+                throw CLI::ValidationError(error.message(), CLI::ExitCodes::ValidationError);
+            }
+        };
+        CLI::Option* option = app_->add_option_function<std::vector<std::string>>(name, set, field.help);
+        option->default_str(fmt::format("{}", fmt::join(texts_of(field, object), " ")));
+        const bool is_number = field.type != FieldType::text && field.known.empty();
+        option->type_name(is_number ? "FLOAT" : "TEXT")->expected(field.count == FieldCount::array ? field.size : 1);
+        made = Option(option);
+    }
+    if (!field.known.empty()) {
+        const std::vector<std::string> words(field.known.begin(), field.known.end());
+        made.offers(words).text(fmt::format("{}", fmt::join(words, "|")));
+    }
+    if (*field.placeholder) made.text(field.placeholder);
+    if (!field.shows_default) made.no_default();
+    return made;
+}
+
+void Arguments::watch(const Fields& fields, void* object) {
+    const std::pair<const Fields*, const void*> table{&fields, object};
+    if (std::find(tables_.begin(), tables_.end(), table) == tables_.end()) tables_.push_back(table);
+}
+
+void Arguments::add(const Fields& fields, void* object, std::initializer_list<const char*> names) {
+    watch(fields, object);
+    for (const char* name : names) add(fields, object, name);
+    if (names.size() > 0) return;
+    for (const Field& field : fields)
+        if (field.nested)
+            add(field.nested(), field.address(object));
+        else
+            bind(field, object);
+}
+
+Option Arguments::add(const Fields& fields, void* object, const char* name) {
+    watch(fields, object);
+    const auto [field, of] = find_field(fields, object, name);
+    STIPPLE_ASSERT(field);
+    return bind(*field, of);
+}
+
+void Arguments::check() const {
+    if (parent_) parent_->check();
+    for (const auto& [fields, object] : tables_) check_fields(*fields, object, as_option);
 }
 
 void Arguments::footer(const std::string& text) {

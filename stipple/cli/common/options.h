@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stipple/core/error.h"
+#include "stipple/core/fields.h"
 
 namespace CLI {
 class App;
@@ -48,6 +49,7 @@ public:
     Option one_word() const;
 
     // ----
+    bool is_declared() const { return option_ != nullptr; }
     /// By the command line, the environment or a configuration.
     bool given() const;
     /// Without dashes; of a positional one as the help shows it.
@@ -101,6 +103,15 @@ public:
     Option option(const std::string& name, std::vector<double>& values, const std::string& help);
     /// "!--no-name" makes it false.
     Option flag(const std::string& name, bool& value, const std::string& help);
+    /// An option for each field of the struct and of its members' structs, or for those with these names, in this
+    /// order; a flag that is true by default becomes --no-NAME. check() looks at all fields of the table. The object
+    /// must outlive the arguments, the table is static.
+    void add(const Fields& fields, void* object, std::initializer_list<const char*> names = {});
+    /// The option of one field.
+    Option add(const Fields& fields, void* object, const char* name);
+    /// Throws Error{bad_argument} for a value out of the range of its field, here or in a group above: when the command
+    /// line and configurations have had their say.
+    void check() const;
     /// The end of the help.
     void footer(const std::string& text);
     std::string footer() const;
@@ -132,6 +143,8 @@ public:
 private:
     Arguments(CLI::App* app, Arguments* parent);
     Error usage_error(const std::string& words, bool extras);
+    Option bind(const Field& field, void* object);
+    void watch(const Fields& fields, void* object);
     const Arguments& root() const { return parent_ ? parent_->root() : *this; }
 
     std::unique_ptr<CLI::App> owned_;  // of the program
@@ -139,6 +152,7 @@ private:
     Arguments* parent_ = nullptr;
     std::string version_;  // of the program
     std::vector<std::unique_ptr<Arguments>> commands_;
+    std::vector<std::pair<const Fields*, const void*>> tables_;  // whose fields are options
 };
 
 }  // namespace stipple::cli

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "stipple/cli/common/json.h"
+#include "stipple/core/json.h"
 
 namespace stipple::cli {
 

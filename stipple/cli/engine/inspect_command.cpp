@@ -11,7 +11,7 @@ namespace {
 struct EngineInspectOptions {
     std::string model, diagram;
     PrecisionArgument precision;
-    int64_t max_batch = 32, max_points = 1024;
+    engine::Options how;  // but for its precision
 };
 
 Json layers_json(const network::Network& net) {
@@ -59,12 +59,10 @@ Result run_inspect(const EngineInspectOptions& options, const Common& common) {
     const tasks::ModelOrEngine source = tasks::load_model_or_engine(options.model);
     STIPPLE_REQUIRE(options.diagram.empty() || source.model,
                     "--diagram draws the network: give the model, not what was built from it");
-    engine::Options wanted;
+    engine::Options wanted = options.how;
     wanted.device = tasks::device_for(source, common.device);
     const std::optional<engine::Precision> precision = options.precision.wanted();
     wanted.precision = precision.value_or(engine::Precision::fp32);
-    wanted.max_batch = options.max_batch;
-    wanted.max_points = options.max_points;
     const engine::Engine engine = tasks::compile(source, wanted, precision.has_value());
     const engine::Program& program = engine.program();
     const engine::Options& used = engine.options();
@@ -121,12 +119,8 @@ Command add_engine_inspect(Arguments& group, Common& common) {
     Arguments& app = group.command("inspect", "Show layers, steps, kernels, cost and memory of a network");
     Option model = app.option("MODEL", options->model, "Weights (.safetensors) or a built engine");
     add_precision(app, options->precision);
-    app.option("--max-batch", options->max_batch, "Clouds at a time, which memory is planned for")
-        .between(1, 1 << 24)
-        .text("N");
-    app.option("--max-points", options->max_points, "Points of a cloud, for memory and cost")
-        .between(1, 1 << 24)
-        .text("N");
+    app.add(engine::option_fields(), &options->how, "max_batch").help("Clouds at a time, which memory is planned for");
+    app.add(engine::option_fields(), &options->how, "max_points").help("Points of a cloud, for memory and cost");
     app.option("--diagram", options->diagram, "Draw the network into this .svg");
     app.footer(
         "Example:\n  stipple engine inspect pointnet.safetensors --diagram pointnet.svg\n"

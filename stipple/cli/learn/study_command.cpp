@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "stipple/cli/common/child_program.h"
-#include "stipple/cli/common/json.h"
+#include "stipple/core/json.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/learn/retrain_command.h"
 #include "stipple/core/json_reader.h"

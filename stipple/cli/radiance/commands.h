@@ -17,9 +17,8 @@ Command add_radiance_info(Arguments& group, Common& common);
 /// What is in a field, for people and for --json.
 Description describe_field(const std::string& path, const radiance::Field& field);
 
-/// The scores of views, the mean last; and for --json.
+/// The scores of views, the mean last.
 Table score_table(const radiance::ViewScores& scores);
-Json score_fields(const radiance::ViewScores& scores);
 
 /// Six numbers of --box as a box; none where the option was not given. Throws Error{bad_argument} for an empty one.
 std::optional<Box<double>> parse_box(const std::vector<double>& numbers);

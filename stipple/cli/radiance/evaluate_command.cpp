@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/radiance/commands.h"
 #include "stipple/cli/radiance/scene_arguments.h"
@@ -15,7 +17,8 @@ Result run_radiance_evaluate(const RadianceEvaluateOptions& options, const Commo
     Result result;
     result.fields["inputs"] = Json::array({options.field, options.scene.folder});
     const radiance::Field field = radiance::load_field(options.field);
-    radiance::Scene scene = load_photographs(options.scene, common, options.scene.split == "train");
+    radiance::Scene scene = load_photographs(options.scene.folder, options.scene.options, common,
+                                             options.scene.split == radiance::SceneSplit::train);
     const std::vector<radiance::Photograph> photographs = take_split(scene, options.scene, field);
     radiance::Renderer renderer(field, parse_device(common.device));
     const auto views = static_cast<int64_t>(photographs.size());
@@ -28,8 +31,8 @@ Result run_radiance_evaluate(const RadianceEvaluateOptions& options, const Commo
         });
     }
     result.text = format_table(score_table(scores), common.table);
-    result.fields["split"] = options.scene.split;
-    result.fields.update(score_fields(scores));
+    result.fields["split"] = radiance::kSceneSplitWords[static_cast<int>(options.scene.split)];
+    result.fields.update(to_json(radiance::view_scores_fields(), &scores));
     return result;
 }
 
@@ -47,20 +50,13 @@ Table score_table(const radiance::ViewScores& scores) {
     return table;
 }
 
-Json score_fields(const radiance::ViewScores& scores) {
-    Json views = Json::array();
-    for (const radiance::ViewScore& view : scores.views)
-        views.push_back({{"file", view.file}, {"psnr", view.psnr}, {"ssim", view.ssim}, {"seconds", view.seconds}});
-    return {{"psnr", scores.psnr}, {"ssim", scores.ssim}, {"seconds_per_view", scores.seconds}, {"scores", views}};
-}
-
 Command add_radiance_evaluate(Arguments& group, Common& common) {
     auto options = std::make_shared<RadianceEvaluateOptions>();
     Arguments& app = group.command("evaluate", "PSNR and SSIM of a field against photographs");
     Option input = app.option("FIELD", options->field, "A file that stipple radiance train wrote");
     Option data = app.option("--data", options->scene.folder, "The folder of the photographs").text("FOLDER");
     add_split_option(app, options->scene);
-    add_scene_options(app, options->scene);
+    add_scene_options(app, options->scene.options);
     app.footer(
         "Pictures with transparency are put on the field's background; SSIM is that of 11 x 11 windows.\n\n"
         "Example:\n  stipple radiance evaluate lego.field --data nerf_synthetic/lego");

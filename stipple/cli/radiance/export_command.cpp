@@ -31,14 +31,6 @@ void require_one_product(const RadianceExportOptions& options) {
     only(options.least_part, options.mesh, "--mesh");
     STIPPLE_REQUIRE(!options.count.given() || !options.spacing.given(), "--count and --spacing: give one of them");
     STIPPLE_REQUIRE(!options.density || options.box.empty(), "--box is for --points and --mesh");
-    STIPPLE_REQUIRE(options.point_options.spacing >= 0, "--spacing must be above 0, got {}",
-                    options.point_options.spacing);
-    STIPPLE_REQUIRE(options.point_options.least_confidence >= 0 && options.point_options.least_confidence <= 1,
-                    "--confidence must be 0 to 1, got {}", options.point_options.least_confidence);
-    STIPPLE_REQUIRE(options.mesh_options.level > 0 && options.mesh_options.level < 1,
-                    "--level must be above 0 and below 1, got {}", options.mesh_options.level);
-    STIPPLE_REQUIRE(options.mesh_options.least_part >= 0 && options.mesh_options.least_part <= 1,
-                    "--least-part must be 0 to 1, got {}", options.mesh_options.least_part);
 }
 
 void export_points_of(const radiance::Field& field, const RadianceExportOptions& options, io::Format format,
@@ -146,16 +138,12 @@ Command add_radiance_export(Arguments& group, Common& common) {
     app.flag("--points", options->points, "Coloured points with normals and confidence, of what its cameras see");
     app.flag("--mesh", options->mesh, "A closed surface with colours, by marching cubes");
     app.flag("--density", options->density, "Densities at the nodes, NPY [X, Y, Z]");
-    options->count = app.option("--count", options->point_options.count, "Points wanted").from_zero();
-    options->spacing =
-        app.option("--spacing", options->point_options.spacing, "Instead: one point for each cube of this edge")
-            .text("D")
-            .no_default();
-    options->confidence =
-        app.option("--confidence", options->point_options.least_confidence, "Leave out points that have less, 0 to 1");
-    options->level = app.option("--level", options->mesh_options.level, "Opacity of a voxel at the surface");
-    options->least_part = app.option("--least-part", options->mesh_options.least_part,
-                                     "Leave out parts of less than this share of the area");
+    const Fields &points = radiance::point_export_fields(), &mesh = radiance::mesh_export_fields();
+    options->count = app.add(points, &options->point_options, "count");
+    options->spacing = app.add(points, &options->point_options, "spacing");
+    options->confidence = app.add(points, &options->point_options, "confidence");
+    options->level = app.add(mesh, &options->mesh_options, "level");
+    options->least_part = app.add(mesh, &options->mesh_options, "least_part");
     app.option("--box", options->box, "Only what is in it; inf: no end").count(6).text("X0 Y0 Z0 X1 Y1 Z1");
     add_output_format(app, options->output);
     app.footer(

@@ -39,8 +39,7 @@ Result run_radiance_info(const RadianceInfoOptions& options, const Common& commo
 Description describe_field(const std::string& path, const radiance::Field& field) {
     const radiance::FieldSummary summary = radiance::summarise(field);
     const radiance::GridShape& grid = field.grid;
-    constexpr const char* kBackgroundNames[] = {"white", "black", "random", "learned"};
-    const char* background = kBackgroundNames[static_cast<int>(field.background)];
+    const char* background = radiance::kBackgroundWords[static_cast<int>(field.background)];
     const int32_t side = field.environment.side;
     Description description;
     description.summary = fmt::format("{} x {} x {} nodes", grid.size[0], grid.size[1], grid.size[2]);

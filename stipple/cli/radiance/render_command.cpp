@@ -84,7 +84,8 @@ Result run_radiance_render(const RadianceRenderOptions& options, const Common& c
     bool alpha_is_unknown = false;
     std::vector<radiance::Camera> cameras;
     if (!options.scene.folder.empty()) {
-        radiance::Scene scene = load_photographs(options.scene, common, options.scene.split == "train");
+        radiance::Scene scene = load_photographs(options.scene.folder, options.scene.options, common,
+                                                 options.scene.split == radiance::SceneSplit::train);
         alpha_is_unknown = scene.alpha_is_unknown;
         truth = take_split(scene, options.scene, field);
         for (const radiance::Photograph& photograph : truth) cameras.push_back(photograph.camera);
@@ -127,7 +128,7 @@ Result run_radiance_render(const RadianceRenderOptions& options, const Common& c
     if (!scores.empty()) {
         const radiance::ViewScores all = radiance::mean_of(std::move(scores));
         result.text = format_table(score_table(all), common.table);
-        result.fields.update(score_fields(all));
+        result.fields.update(to_json(radiance::view_scores_fields(), &all));
         if (!common.table.empty()) return result;
         result.text += "\n";
     }
@@ -147,7 +148,7 @@ Command add_radiance_render(Arguments& group, Common& common) {
     Option output = app.option("-o,--output", options->output, "The folder").text("FOLDER");
     app.option("--data", options->scene.folder, "The views of photographs, and how near they come").text("FOLDER");
     add_split_option(app, options->scene);
-    add_scene_options(app, options->scene);
+    add_scene_options(app, options->scene.options);
     app.option("--path", options->path, "orbit: once around it").one_of({"orbit"}).text("orbit");
     app.option("--frames", options->frames, "--path: how many views");
     app.option("--elevation", options->elevation, "--path: degrees above it; else as its cameras have it").text("DEG");

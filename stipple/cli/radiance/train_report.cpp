@@ -10,7 +10,6 @@ namespace {
 
 struct TimedPart {
     const char* name;
-    const char* field;
     double seconds;
 };
 
@@ -38,28 +37,18 @@ std::string scene_text(const radiance::Scene& scene, Json& fields) {
 }
 
 std::string times_text(const radiance::TrainTimes& times, double save, const std::string& style, Json& fields) {
-    const TimedPart parts[] = {{"box", "box", times.box},
-                               {"coarse, setup", "coarse_setup", times.coarse_setup},
-                               {"coarse, loop", "coarse", times.coarse},
-                               {"fine, setup", "fine_setup", times.fine_setup},
-                               {"fine, loop", "fine", times.fine},
-                               {"packing", "pack", times.pack}};
+    const TimedPart parts[] = {{"box", times.box},
+                               {"coarse, setup", times.coarse_setup},
+                               {"coarse, loop", times.coarse},
+                               {"fine, setup", times.fine_setup},
+                               {"fine, loop", times.fine},
+                               {"packing", times.pack}};
     Table table{{"part", "time (s)"}, {}};
-    double total = 0;
-    for (const TimedPart& part : parts) {
-        table.rows.push_back({part.name, fmt::format("{:.2f}", part.seconds)});
-        fields[part.field] = part.seconds;
-        total += part.seconds;
-    }
-    table.rows.push_back({"total", fmt::format("{:.2f}", total)});
-    fields["total"] = total;
-    fields["checkpoints"] = times.checkpoints;
-    fields["test_views"] = times.test_views;
+    for (const TimedPart& part : parts) table.rows.push_back({part.name, fmt::format("{:.2f}", part.seconds)});
+    table.rows.push_back({"total", fmt::format("{:.2f}", times.total())});
+    fields = to_json(radiance::train_times_fields(), &times);
+    fields["total"] = times.total();
     fields["save"] = save;
-    fields["ms_per_fine_step"] = times.ms_per_fine_step;
-    fields["peak_bytes"] = times.peak_bytes;
-    fields["samples"] = {
-        {"in_box", times.in_box}, {"in_mask", times.in_mask}, {"opaque", times.opaque}, {"kept", times.kept}};
     std::string text = format_table(table, style);
     if (!style.empty()) return text;
     const auto count = [](double samples) { return grouped(std::llround(samples)); };

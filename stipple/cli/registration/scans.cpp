@@ -38,11 +38,12 @@ OutputFile scan_output(const OutputFile& folder, const std::string& input) {
 }
 
 /// Everything about the outputs, before the first byte is read.
-void require_outputs(const RegisterOptions& options, const std::vector<std::string>& inputs, const Common& common) {
+void require_outputs(const RegisterCommand& options, const std::vector<std::string>& inputs, const Common& common) {
     require_clouds(options);
     STIPPLE_REQUIRE(options.init.empty(), "--init is for two clouds: --pose-graph searches");
-    STIPPLE_REQUIRE(options.method != "learned" && options.model.empty() && options.sampled == 0,
-                    "--method learned is for two clouds of one whole shape: --pose-graph searches");
+    STIPPLE_REQUIRE(
+        options.how.method != tasks::RegisterMethod::learned && options.how.model.empty() && options.how.sampled == 0,
+        "--method learned is for two clouds of one whole shape: --pose-graph searches");
     STIPPLE_REQUIRE(options.min_confidence >= 0 && options.min_confidence <= 1,
                     "--min-confidence must be 0 to 1, got {}", options.min_confidence);
     std::set<std::string> names;
@@ -120,7 +121,7 @@ void report_scans(const tasks::RegisteredScans& found, const std::vector<std::st
         poses.rows.push_back({file_name(inputs[i]), is_placed});
         auto& row = poses.rows.back();
         if (is_placed) {
-            scan["transform"] = json_of(pose);
+            scan["transform"] = tasks::to_json(pose);
             row.insert(row.end(), {degrees, length(pose.translation)});
         } else {
             row.insert(row.end(), {nullptr, nullptr});
@@ -130,7 +131,7 @@ void report_scans(const tasks::RegisteredScans& found, const std::vector<std::st
         if (has_truth && is_placed && known && first_truth) {
             const tasks::PoseError error =
                 tasks::pose_error(pose, geometry::inverse(first_truth->pose) * known->pose, scans[i].vertices);
-            scan["truth"] = json_of(error);
+            scan["truth"] = to_json(tasks::pose_error_fields(), &error);
             row.insert(row.end(), {error.degrees, error.doubled, error.translation, error.rms});
         } else if (has_truth) {
             row.insert(row.end(), {nullptr, nullptr, nullptr, nullptr});
@@ -175,13 +176,14 @@ void report_scans(const tasks::RegisteredScans& found, const std::vector<std::st
 
 }  // namespace
 
-Result run_register_scans(const RegisterOptions& options, const Common& common) {
+Result run_register_scans(const RegisterCommand& options, const Common& common) {
     std::vector<std::string> inputs = {options.source.path, options.target.path};
     inputs.insert(inputs.end(), options.more.begin(), options.more.end());
-    tasks::ScansOptions wanted;
-    wanted.pairs = register_options(options);
-    wanted.min_confidence = options.min_confidence;
     require_outputs(options, inputs, common);
+    tasks::ScansOptions wanted;
+    wanted.pairs = tasks::register_options(options.how, common.device);
+    wanted.pairs.learned = {};  // a network looks at single shapes
+    wanted.min_confidence = options.min_confidence;
     std::vector<tasks::ScanPose> truth;
     if (!options.truth.empty()) truth = tasks::load_scan_poses(options.truth);
 

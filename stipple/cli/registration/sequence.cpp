@@ -16,13 +16,14 @@ using geometry::RigidTransform;
 
 constexpr size_t kMostWarnings = 10;
 
-void require_sequence(const RegisterOptions& options, const Common& common) {
+void require_sequence(const RegisterCommand& options, const Common& common) {
     STIPPLE_REQUIRE(!options.pose_graph, "--sequence and --pose-graph exclude each other");
     STIPPLE_REQUIRE(options.init.empty() && options.transform_to.empty(),
                     "--init and --transform-to are for two clouds: with --sequence -o has all poses");
-    STIPPLE_REQUIRE(options.method == "auto" && options.model.empty() && options.sampled == 0,
-                    "--sequence has a method of its own: --method, --model and --sampled are not for it");
-    STIPPLE_REQUIRE(options.max_distance.empty() && options.voxel.empty() && options.scale == "auto",
+    STIPPLE_REQUIRE(
+        options.how.method == tasks::RegisterMethod::automatic && options.how.model.empty() && options.how.sampled == 0,
+        "--sequence has a method of its own: --method, --model and --sampled are not for it");
+    STIPPLE_REQUIRE(options.how.max_distances.empty() && options.how.voxels.empty() && options.how.scale == 0,
                     "--sequence chooses distances itself: --max-range tells how far the sensor sees");
     STIPPLE_REQUIRE(options.picture.empty(), "--picture is not for --sequence: draw the map with stipple picture");
     STIPPLE_REQUIRE(options.map_voxel >= 0 && std::isfinite(options.map_voxel), "--map-voxel must be from 0, got {}",
@@ -57,7 +58,7 @@ FileFacts facts_for_las(const PointCloud& points, double voxel) {
 /// The map's file, which gets the points of a sweep at a time.
 class MapFile {
 public:
-    MapFile(const RegisterOptions& options, const Common& common) : output_({options.map, ""}, common) {}
+    MapFile(const RegisterCommand& options, const Common& common) : output_({options.map, ""}, common) {}
 
     void add(PointCloud points, double voxel) {
         if (output_.format() == io::Format::las) {
@@ -136,7 +137,7 @@ Table report(const tasks::RegisteredSequence& found, const std::vector<RigidTran
         const geometry::Vector3& at = poses[i].translation;
         iterations += sweep.iterations;
         fields["sweeps"].push_back({{"path", entries[i].name()},
-                                    {"transform", json_of(poses[i])},
+                                    {"transform", tasks::to_json(poses[i])},
                                     {"points", sweep.points},
                                     {"used", sweep.used},
                                     {"pairs", sweep.pairs},
@@ -179,7 +180,7 @@ Table report(const tasks::RegisteredSequence& found, const std::vector<RigidTran
 
 }  // namespace
 
-Result run_register_sequence(const RegisterOptions& options, const Common& common) {
+Result run_register_sequence(const RegisterCommand& options, const Common& common) {
     require_sequence(options, common);
     std::vector<std::string> inputs = {options.source.path};
     if (!options.target.path.empty()) inputs.push_back(options.target.path);

@@ -1,8 +1,8 @@
 #include "stipple/cli/radiance/scene_arguments.h"
-#include "stipple/cli/radiance/train_run.h"
 #include "stipple/cli/study/commands.h"
 #include "stipple/core/log.h"
 #include "stipple/picture/chart.h"
+#include "stipple/radiance/train_request.h"
 #include "stipple/tasks/radiance_study/tables.h"
 
 namespace stipple::cli {
@@ -13,7 +13,7 @@ struct RadianceStudyArguments {
     std::vector<int64_t> voxels;
     std::string output = "runs/radiance", mode = "auto";
     int64_t seeds = 3, profile_steps = 50;
-    SceneArguments scene;
+    radiance::SceneOptions scene;
 };
 
 std::string all_row_names() {
@@ -91,7 +91,7 @@ study::RadiancePlan plan_of_radiance(const RadianceStudyArguments& arguments, co
         for (const std::string& assignment : settings) {
             STIPPLE_REQUIRE(!assignment.starts_with("path="), "--set path: rows are chosen with --rows");
             STIPPLE_REQUIRE(!assignment.starts_with("profile_steps="), "--set profile_steps: use --profile-steps");
-            set_train_option(options, assignment);
+            radiance::apply_setting(options, assignment);
         }
         return options;
     };
@@ -103,9 +103,7 @@ study::RadiancePlan plan_of_radiance(const RadianceStudyArguments& arguments, co
     plan.profile_steps = static_cast<int>(arguments.profile_steps);
     plan.load_settings = fmt::format("reduce={} test_every={}", arguments.scene.reduce, arguments.scene.test_every);
     plan.load = [&common, scene = arguments.scene](const std::string& folder) {
-        SceneArguments one = scene;
-        one.folder = folder;
-        return load_photographs(one, common, false);
+        return load_photographs(folder, scene, common, false);
     };
     return plan;
 }

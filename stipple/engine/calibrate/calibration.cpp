@@ -349,10 +349,7 @@ Calibration calibrate(const network::Network& network, const network::Weights& w
     STIPPLE_REQUIRE(options.precision == Precision::int8 || options.precision == Precision::fp8,
                     "{} needs no calibration: int8 and fp8 do", name_of(options.precision));
     STIPPLE_REQUIRE(batch.clouds() >= 1, "calibration needs clouds");
-    STIPPLE_REQUIRE(options.percentile > 0 && options.percentile <= 100,
-                    "the percentile must be above 0 and at most 100, got {}", options.percentile);
-    STIPPLE_REQUIRE(options.max_logit_error >= 0, "the largest error must be at least 0, got {}",
-                    options.max_logit_error);
+    check_fields(calibration_option_fields(), &options);
     const Program program = lower(network, weights);
     require_inputs(program, batch, inputs);
     return Calibrator(program, batch, inputs, options).run();

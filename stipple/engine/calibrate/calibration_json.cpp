@@ -11,13 +11,6 @@ namespace {
 
 constexpr const char* kKey = "stipple.calibration";
 
-struct MethodName {
-    RangeMethod method;
-    std::string_view name;
-};
-constexpr MethodName kMethods[] = {
-    {RangeMethod::max, "max"}, {RangeMethod::percentile, "percentile"}, {RangeMethod::entropy, "entropy"}};
-
 constexpr std::string_view kWhat = "the calibration";
 
 class Reader {
@@ -30,8 +23,8 @@ public:
             calibration_.precision = kPrecisions[field.take_word(words)];
             has_precision_ = true;
         } else if (key == "method") {
-            const std::string_view words[] = {kMethods[0].name, kMethods[1].name, kMethods[2].name};
-            calibration_.method = kMethods[field.take_word(words)].method;
+            const std::string_view words[] = {kRangeMethodWords[0], kRangeMethodWords[1], kRangeMethodWords[2]};
+            calibration_.method = static_cast<RangeMethod>(field.take_word(words));
             has_method_ = true;
         } else if (key == "clouds") {
             field.take(calibration_.clouds);
@@ -95,16 +88,22 @@ private:
 
 }  // namespace
 
+const Fields& calibration_option_fields() {
+    using How = CalibrationOptions;
+    static const Fields fields = {
+        field<&How::method>("method", "How the range of a layer is chosen").words(kRangeMethodWords),
+        field<&How::percentile>("percentile", "Of magnitudes, for --method percentile").above(0).to(100),
+        field<&How::max_logit_error>("max_error", "Layers that alone add more stay in higher precision").from(0)};
+    return fields;
+}
+
 std::string_view name_of(RangeMethod method) {
-    for (const MethodName& known : kMethods)
-        if (known.method == method) return known.name;
-    STIPPLE_ASSERT(false);
-    return {};
+    return kRangeMethodWords[static_cast<size_t>(method)];
 }
 
 RangeMethod parse_range_method(std::string_view text) {
-    for (const MethodName& known : kMethods)
-        if (known.name == text) return known.method;
+    for (size_t i = 0; i < std::size(kRangeMethodWords); ++i)
+        if (text == kRangeMethodWords[i]) return static_cast<RangeMethod>(i);
     throw Error(ErrorCode::bad_argument, fmt::format("unknown method \"{}\"", text),
                 "methods: max, percentile, entropy");
 }

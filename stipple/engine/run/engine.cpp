@@ -9,6 +9,15 @@
 #include "stipple/engine/run/backend.h"
 
 namespace stipple::engine {
+
+const Fields& option_fields() {
+    static const Fields fields = {
+        field<&Options::precision>("precision", "Of products; sums are in fp32").words(kPrecisionWords),
+        field<&Options::max_batch>("max_batch", "Clouds at a time").shown("N").from(1),
+        field<&Options::max_points>("max_points", "Points of a cloud").shown("N").from(1)};
+    return fields;
+}
+
 namespace {
 
 constexpr int64_t kMostRows = int64_t{1} << 40;  // more than any memory holds, and products with widths stay small
@@ -25,8 +34,7 @@ void require_precision(const std::vector<Precision>& available, Precision precis
 }
 
 void check_options(const Options& options) {
-    STIPPLE_REQUIRE(options.max_batch >= 1, "max_batch is {}, must be at least 1", options.max_batch);
-    STIPPLE_REQUIRE(options.max_points >= 1, "max_points is {}, must be at least 1", options.max_points);
+    check_fields(option_fields(), &options);
     STIPPLE_REQUIRE(checked_mul(options.max_batch, options.max_points) <= kMostRows,
                     "{} clouds of {} points are beyond any memory", options.max_batch, options.max_points);
 }

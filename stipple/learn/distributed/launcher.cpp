@@ -136,15 +136,6 @@ std::string first_host(std::string_view nodes) {
     return host;
 }
 
-Launcher parse_launcher(std::string_view name) {
-    if (name == "auto") return Launcher::automatic;
-    if (name == "torchrun") return Launcher::torchrun;
-    if (name == "mpi") return Launcher::mpi;
-    if (name == "slurm") return Launcher::slurm;
-    if (name == "none") return Launcher::none;
-    throw Error(ErrorCode::bad_argument, fmt::format("no launcher {}", name), "auto, torchrun, mpi, slurm, none");
-}
-
 Launch find_launch(Launcher launcher, const Environment& environment) {
     const Variables torchrun("torchrun", environment), mpi("Open MPI", environment), slurm("SLURM", environment);
     switch (launcher) {

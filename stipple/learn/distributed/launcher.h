@@ -17,6 +17,7 @@
 namespace stipple::learn {
 
 enum class Launcher { automatic, torchrun, mpi, slurm, none };
+inline constexpr const char* kLauncherWords[] = {"auto", "torchrun", "mpi", "slurm", "none"};
 
 struct Launch {
     int rank = 0, world = 1;
@@ -35,9 +36,6 @@ Environment process_environment();
 /// Throws Error{bad_argument} of one line that names the variable: one that is missing beside others of its launcher,
 /// is no number, is out of range, or contradicts another; and for a launcher that is asked for and is not there.
 Launch find_launch(Launcher launcher, const Environment& environment);
-
-/// "auto", "torchrun", "mpi", "slurm", "none". Throws Error{bad_argument}.
-Launcher parse_launcher(std::string_view name);
 
 /// The first of a SLURM node list: "gpu[07-12,14],login1" is gpu07. Empty for what is none.
 std::string first_host(std::string_view nodes);

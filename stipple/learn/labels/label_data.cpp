@@ -62,14 +62,14 @@ LabelData load_label_data(const Recipe& recipe, std::vector<std::string>& warnin
         throw Error(ErrorCode::bad_argument, "no data to train on", "name a folder with --data");
     LabelData data;
     data.set = load(recipe, recipe.data.split, warnings, progress);
-    const bool needs_parts =
-        recipe.task == "segmentation" || (recipe.task == "sampling" && recipe.sampling.task == "segmentation");
+    const bool needs_parts = recipe.task == TrainingTask::segmentation ||
+                             (recipe.task == TrainingTask::sampling && recipe.sampling.task == "segmentation");
     if (needs_parts && data.set.parts.empty())
         misfit(fmt::format("{}: segmentation needs parts; layout {} has none", recipe.data.folder, data.set.layout));
-    const bool needs_classes = recipe.task == "classification" || recipe.task == "sampling";
+    const bool needs_classes = recipe.task == TrainingTask::classification || recipe.task == TrainingTask::sampling;
     if (needs_classes && data.set.labels.empty())
-        misfit(
-            fmt::format("{}: {} needs classes; layout {} has none", recipe.data.folder, recipe.task, data.set.layout));
+        misfit(fmt::format("{}: {} needs classes; layout {} has none", recipe.data.folder, name_of(recipe.task),
+                           data.set.layout));
     const std::vector<char> is_named = named_classes(recipe, data.set);
     const std::vector<int64_t> items = items_of(data.set, is_named);
     if (!recipe.data.validation.empty()) {

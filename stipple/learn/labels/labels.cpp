@@ -50,12 +50,12 @@ public:
     std::string describe(std::span<const int64_t> items) const override;
 
 private:
-    bool is_segmentation() const { return recipe_.task == "segmentation"; }
+    bool is_segmentation() const { return recipe_.task == TrainingTask::segmentation; }
     int64_t label_of(const DataSet& set, int64_t item) const { return set.labels.empty() ? 0 : set.labels[item]; }
     /// Of a cloud, counted from its first one: all, or data.points.
     int64_t used_points(const DataSet& set, int64_t item) const {
         const int64_t size = set.clouds.size_of(item);
-        return recipe_.data.subset == "first" ? std::min(size, recipe_.data.points) : size;
+        return recipe_.data.subset == PointSubset::first ? std::min(size, recipe_.data.points) : size;
     }
     void build();
     StepOutput step(Module& module, const BatchTensors& batch, const RunOptions& options) const;
@@ -92,7 +92,8 @@ LabelObjective::LabelObjective(const Recipe& recipe, const LabelData& data)
     if (recipe.view.weight > 0)
         views_.push_back({recipe.view.points, recipe.view.augment, recipe.view.weight, recipe.run.seed ^ kViewSeed});
     for (BatchView& view : views_)
-        if (view.augment.choose == 0 && recipe.data.subset == "random") view.augment.choose = recipe.data.points;
+        if (view.augment.choose == 0 && recipe.data.subset == PointSubset::random)
+            view.augment.choose = recipe.data.points;
 }
 
 void LabelObjective::build() {
@@ -163,7 +164,7 @@ void LabelObjective::prepare(int64_t batch, int buffers, int threads, torch::Dev
                             torch::zeros({is_segmentation() ? rows : 0}, pinned(torch::kInt64))});
     const DeviceBatchOptions on_device = {.views = views_,
                                           .batch = batch,
-                                          .used = recipe_.data.subset == "first" ? recipe_.data.points : 0,
+                                          .used = recipe_.data.subset == PointSubset::first ? recipe_.data.points : 0,
                                           .has_parts = is_segmentation(),
                                           .first_part = part_begin_};
     if (device.is_cuda() && recipe_.run.graph && DeviceBatches::can_hold(set_, on_device, kDeviceBytes))
@@ -268,10 +269,8 @@ StepOutput LabelObjective::step(Module& module, const BatchTensors& made, const 
     }
     loss = loss / weights;
     if (transform.defined() && recipe_.loss.transform_weight > 0)
-        loss = loss + recipe_.loss.transform_weight *
-                          transform_regulariser(transform, recipe_.loss.transform_convention == "tf"
-                                                               ? TransformConvention::tf
-                                                               : TransformConvention::torch);
+        loss =
+            loss + recipe_.loss.transform_weight * transform_regulariser(transform, recipe_.loss.transform_convention);
     const torch::NoGradGuard no_gradients;
     const int64_t rows = is_segmentation() ? n * views_[0].points : n;
     Tensor first = logits.narrow(0, 0, rows);  // scored as evaluate() does

@@ -24,7 +24,7 @@ constexpr uint64_t kNoiseSeed = 0x47554D42;  // keeps apart from other uses of t
 SamplingTask named_task(const SamplingOptions& options) {
     if (const std::optional<SamplingTask> task = sampling_task(options)) return *task;
     throw Error(ErrorCode::bad_config, "gumbel-subset needs sampling.task, which a samplenet's shape tells",
-                fmt::format("one of {}", fmt::join(sampling_task_names(), ", ")));
+                fmt::format("one of {}", fmt::join(kSamplingTaskWords, ", ")));
 }
 
 class GumbelObjective : public ShapeObjective {

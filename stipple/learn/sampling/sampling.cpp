@@ -117,10 +117,11 @@ class TaskObjective : public ShapeObjective {
 public:
     TaskObjective(const Recipe& recipe, const LabelData& data)
         : ShapeObjective(recipe, data), network_(models::build_model(recipe.model, recipe.options)) {
-        const bool is_pose = recipe.task == "registration";
+        const bool is_pose = recipe.task == TrainingTask::registration;
         const char* wanted = is_pose ? "pcrnet" : "autoencoder";
         if (recipe.model != wanted)
-            throw Error(ErrorCode::bad_config, fmt::format("{} trains {}, not {}", recipe.task, wanted, recipe.model));
+            throw Error(ErrorCode::bad_config,
+                        fmt::format("{} trains {}, not {}", name_of(recipe.task), wanted, recipe.model));
     }
 
     network::Network network() const override { return network_; }
@@ -135,7 +136,7 @@ public:
         const Tensor all = torch::cat(found).to(torch::kFloat64);
         const double mean = all.mean().item<double>();
         Scores scores = {{"validation_score", -mean}, {std::string("validation_") + score_name(), mean}};
-        if (recipe().task == "registration") {
+        if (recipe().task == TrainingTask::registration) {
             scores.push_back({"validation_median", all.median().item<double>()});
             scores.push_back({"validation_within_5", all.le(5).to(torch::kFloat64).mean().item<double>()});
         }
@@ -143,10 +144,12 @@ public:
     }
 
 private:
-    const char* score_name() const { return recipe().task == "registration" ? "rotation_error" : "chamfer"; }
+    const char* score_name() const {
+        return recipe().task == TrainingTask::registration ? "rotation_error" : "chamfer";
+    }
     TaskTerms terms(Module& module, const ShapeBatch& batch, const RunOptions& options) const {
-        return recipe().task == "registration" ? registration_terms(module, batch, recipe(), options)
-                                               : reconstruction_terms(module, batch, recipe(), options);
+        return recipe().task == TrainingTask::registration ? registration_terms(module, batch, recipe(), options)
+                                                           : reconstruction_terms(module, batch, recipe(), options);
     }
     StepOutput step_of(Module& module, const ShapeBatch& batch, const RunOptions& options) override {
         const TaskTerms found = terms(module, batch, options);
@@ -161,11 +164,12 @@ private:
 }  // namespace
 
 bool is_shape_task(const Recipe& recipe) {
-    return recipe.task == "sampling" || recipe.task == "registration" || recipe.task == "reconstruction";
+    return recipe.task == TrainingTask::sampling || recipe.task == TrainingTask::registration ||
+           recipe.task == TrainingTask::reconstruction;
 }
 
 std::unique_ptr<Objective> make_shape_objective(const Recipe& recipe, const LabelData& data) {
-    if (recipe.task != "sampling") return std::make_unique<TaskObjective>(recipe, data);
+    if (recipe.task != TrainingTask::sampling) return std::make_unique<TaskObjective>(recipe, data);
     if (recipe.model == "gumbel-subset") return make_gumbel_objective(recipe, data);
     if (recipe.model != "samplenet")
         throw Error(ErrorCode::bad_config,

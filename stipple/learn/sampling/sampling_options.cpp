@@ -3,30 +3,75 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "stipple/core/error.h"
 
 namespace stipple::learn {
 namespace {
 
-void require_number(const char* key, double value, double most) {
-    if (!(value >= 0 && value <= most))
-        throw Error(ErrorCode::bad_config, fmt::format("{} must be 0 to {}", key, most));
-}
+constexpr double kMostWeight = 1e9;
 
 }  // namespace
 
-const std::vector<std::string>& sampling_task_names() {
-    static const std::vector<std::string> names = {"classification", "segmentation", "registration", "reconstruction"};
-    return names;
+const Fields& sampling_fields() {
+    using Options = SamplingOptions;
+    static const Fields fields = {
+        field<&Options::task>("task", "What sampled points are for; empty: what the samplenet's shape tells"),
+        field<&Options::network>("network", "Frozen weights of the task; empty: those shipped for it"),
+        field<&Options::alpha>("alpha", "The weight of the distances between sampled points and cloud")
+            .between(0, kMostWeight),
+        field<&Options::beta>("beta", "Among them: of the largest from a sampled point to the cloud")
+            .between(0, kMostWeight),
+        field<&Options::gamma>("gamma", "Among them: of those from the cloud to sampled points")
+            .between(0, kMostWeight),
+        field<&Options::delta>("delta", "What is added to gamma for each sampled point").between(0, kMostWeight),
+        field<&Options::lambda>("lambda", "The weight of the soft projection's width").between(0, kMostWeight),
+        field<&Options::smallest>("smallest", "Progressive samplers: points of the smallest beginning")
+            .between(1, 65536),
+        field<&Options::mean>("mean", "Progressive samplers: the loss is the mean over the beginnings, not their sum"),
+        field<&Options::teacher>("teacher", "Classification: the share of the loss by the frozen network's answer")
+            .between(0, 1),
+        // Lower temperatures make softmax a choice between ties, and its gradients 0 or huge.
+        field<&Options::temperature>("temperature", "Of a gumbel-subset: what scores are divided by at first")
+            .between(1e-3, 1e3),
+        field<&Options::last_temperature>("last_temperature", "Of a gumbel-subset: the same at the end of the run")
+            .between(1e-3, 1e3),
+        field<&Options::straight_through>("straight_through",
+                                          "The task sees sampled points, with the gradients of the soft ones")};
+    return fields;
+}
+
+const Fields& thin_fields() {
+    using Options = ThinOptions;
+    static const Fields fields = {
+        field<&Options::share>("share", "The share of clouds that have fewer points").between(0, 1),
+        field<&Options::least>("least", "The fewest points that are left of them").between(1, 65536)};
+    return fields;
+}
+
+const Fields& pose_fields() {
+    using Options = PoseOptions;
+    static const Fields fields = {
+        field<&Options::angle>("angle", "The largest of the three Euler angles, to both sides")
+            .unit("degrees")
+            .between(0, 180),
+        field<&Options::shift>("shift", "The largest shift of each coordinate").between(0, 1e9),
+        field<&Options::rotation_weight>("rotation_weight", "The weight of the rotation's error")
+            .between(0, kMostWeight),
+        field<&Options::translation_weight>("translation_weight", "The weight of the translation's error")
+            .between(0, kMostWeight),
+        field<&Options::chamfer_weight>("chamfer_weight", "The weight of the chamfer distance of the two clouds")
+            .between(0, kMostWeight)};
+    return fields;
 }
 
 std::optional<SamplingTask> sampling_task(const SamplingOptions& options) {
-    const std::vector<std::string>& names = sampling_task_names();
-    const auto found = std::find(names.begin(), names.end(), options.task);
-    if (found == names.end()) return {};
-    return static_cast<SamplingTask>(found - names.begin());
+    if (options.task.empty()) return {};
+    const auto found = std::find(std::begin(kSamplingTaskWords), std::end(kSamplingTaskWords), options.task);
+    if (found == std::end(kSamplingTaskWords))
+        throw Error(ErrorCode::bad_config,
+                    fmt::format("sampling.task must be one of {}", fmt::join(kSamplingTaskWords, ", ")));
+    return static_cast<SamplingTask>(found - std::begin(kSamplingTaskWords));
 }
 
 std::vector<int64_t> sampled_sizes(int64_t smallest, int64_t count, bool is_progressive) {
@@ -34,37 +79,6 @@ std::vector<int64_t> sampled_sizes(int64_t smallest, int64_t count, bool is_prog
     for (int64_t size = smallest; is_progressive && size < count; size *= 2) sizes.push_back(size);
     sizes.push_back(count);
     return sizes;
-}
-
-void validate(const SamplingOptions& options) {
-    if (!options.task.empty() && !sampling_task(options))
-        throw Error(ErrorCode::bad_config,
-                    fmt::format("sampling.task must be one of {}", fmt::join(sampling_task_names(), ", ")));
-    require_number("sampling.alpha", options.alpha, 1e9);
-    require_number("sampling.beta", options.beta, 1e9);
-    require_number("sampling.gamma", options.gamma, 1e9);
-    require_number("sampling.delta", options.delta, 1e9);
-    require_number("sampling.lambda", options.lambda, 1e9);
-    require_number("sampling.teacher", options.teacher, 1);
-    if (options.smallest < 1 || options.smallest > 65536)
-        throw Error(ErrorCode::bad_config, "sampling.smallest must be 1 to 65536");
-    // Lower ones make softmax a choice between ties, and its gradients 0 or huge.
-    const auto is_temperature = [](double t) { return t >= 1e-3 && t <= 1e3; };
-    if (!is_temperature(options.temperature) || !is_temperature(options.last_temperature))
-        throw Error(ErrorCode::bad_config, "sampling.temperature and last_temperature must be 0.001 to 1000");
-}
-
-void validate(const PoseOptions& options) {
-    require_number("pose.angle", options.angle, 180);
-    require_number("pose.shift", options.shift, 1e9);
-    require_number("pose.rotation_weight", options.rotation_weight, 1e9);
-    require_number("pose.translation_weight", options.translation_weight, 1e9);
-    require_number("pose.chamfer_weight", options.chamfer_weight, 1e9);
-}
-
-void validate(const ThinOptions& options) {
-    require_number("thin.share", options.share, 1);
-    if (options.least < 1 || options.least > 65536) throw Error(ErrorCode::bad_config, "thin.least must be 1 to 65536");
 }
 
 }  // namespace stipple::learn

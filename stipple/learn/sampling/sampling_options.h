@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "stipple/core/fields.h"
+
 namespace stipple::learn {
 
 /// Of a sampler: task + alpha (L_a + beta L_m + (gamma + delta m) L_b) + lambda sigma [Lang et al. 2020], squared
@@ -14,7 +16,7 @@ namespace stipple::learn {
 ///
 /// Of a gumbel-subset the same without sigma, for the points that a softmax of scores with Gumbel noise chooses.
 struct SamplingOptions {
-    std::string task = {};     // one of sampling_task_names(); empty: that of the samplenet's shape
+    std::string task = {};     // one of kSamplingTaskWords; empty: that of the samplenet's shape
     std::string network = {};  // frozen weights of the task, by path or name; empty: those shipped for it
     double alpha = 30, beta = 1, gamma = 1, delta = 0, lambda = 1;
     int64_t smallest = 8;  // progressive: beginnings of so many points, twice as many and so on have the loss too
@@ -28,6 +30,7 @@ struct SamplingOptions {
     /// The task sees the points that are sampled, with the gradients of the soft ones.
     bool straight_through = false;
 };
+const Fields& sampling_fields();
 
 /// Registration, reconstruction: inputs of fewer points, so that the network serves sampled clouds too. Both clouds of
 /// a pair are thinned apart; what is reconstructed is the whole cloud.
@@ -35,12 +38,14 @@ struct ThinOptions {
     double share = 0;    // of the clouds
     int64_t least = 16;  // points that are left: the logarithm uniform from this to all
 };
+const Fields& thin_fields();
 
 /// What sampled points are for.
 enum class SamplingTask { classification, segmentation, registration, reconstruction };
-const std::vector<std::string>& sampling_task_names();  // in this order
+inline constexpr const char* kSamplingTaskWords[] = {"classification", "segmentation", "registration",
+                                                     "reconstruction"};
 
-/// The one that the options name; none where they name none.
+/// The one that the options name; none where they name none. Throws Error{bad_config} for another name.
 std::optional<SamplingTask> sampling_task(const SamplingOptions& options);
 
 /// Of pairs for registration: the template is the source, turned and moved.
@@ -51,13 +56,9 @@ struct PoseOptions {
     double translation_weight = 1;  // of |t_found - t|^2
     double chamfer_weight = 1;      // of the chamfer distance, squared, both ways
 };
+const Fields& pose_fields();
 
 /// Beginnings of a progressive sampler of `count` points: smallest, 2 smallest, .. and count itself, ascending.
 std::vector<int64_t> sampled_sizes(int64_t smallest, int64_t count, bool is_progressive);
-
-/// Throws Error{bad_config} for numbers out of range.
-void validate(const SamplingOptions& options);
-void validate(const PoseOptions& options);
-void validate(const ThinOptions& options);
 
 }  // namespace stipple::learn

@@ -27,12 +27,13 @@ Tensor numbers_from(const Tensor& step, int64_t count, const ProcessGroup* group
 
 ShapeObjective::ShapeObjective(const Recipe& recipe, const LabelData& data) : recipe_(recipe), data_(data) {
     view_ = {recipe.data.points, recipe.augment, 1, recipe.run.seed};
-    if (view_.augment.choose == 0 && recipe.data.subset == "random") view_.augment.choose = recipe.data.points;
+    if (view_.augment.choose == 0 && recipe.data.subset == PointSubset::random)
+        view_.augment.choose = recipe.data.points;
 }
 
 int64_t ShapeObjective::used_points(const DataSet& set, int64_t item) const {
     const int64_t size = set.clouds.size_of(item);
-    return recipe_.data.subset == "first" ? std::min(size, recipe_.data.points) : size;
+    return recipe_.data.subset == PointSubset::first ? std::min(size, recipe_.data.points) : size;
 }
 
 data::AugmentCloud ShapeObjective::load(const DataSet& set, int64_t item, Scratch& scratch) const {
@@ -57,7 +58,7 @@ void ShapeObjective::prepare(int64_t batch, int buffers, int threads, torch::Dev
                             torch::zeros({has_parts() ? batch * view_.points : 0}, pinned(torch::kInt64))});
     const DeviceBatchOptions on_device = {.views = {view_},
                                           .batch = batch,
-                                          .used = recipe_.data.subset == "first" ? recipe_.data.points : 0,
+                                          .used = recipe_.data.subset == PointSubset::first ? recipe_.data.points : 0,
                                           .has_parts = has_parts()};
     if (device.is_cuda() && recipe_.run.graph && !data_.set.labels.empty() &&
         DeviceBatches::can_hold(data_.set, on_device, kShapeBytes))

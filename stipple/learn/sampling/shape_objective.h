@@ -47,7 +47,7 @@ protected:
 
     const Recipe& recipe() const { return recipe_; }
     /// Samplers for segmenters: batches have the labels of their points.
-    bool has_parts() const { return recipe_.task == "sampling" && recipe_.sampling.task == "segmentation"; }
+    bool has_parts() const { return recipe_.task == TrainingTask::sampling && recipe_.sampling.task == "segmentation"; }
     const LabelData& data() const { return data_; }
     torch::Device device() const { return device_; }
     /// The validation clouds, some at a time, in order; the same points and numbers each time.

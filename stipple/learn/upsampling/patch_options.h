@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "stipple/core/fields.h"
+
 namespace stipple::learn {
 
 struct PatchOptions {
@@ -49,6 +51,10 @@ struct PatchOptions {
     // Share of queries that are moved by a Gaussian, and its largest standard deviation in spacings.
     double query_noise_share = 0.25, query_noise = 0.5;
 };
+const Fields& patch_fields();
+
+/// Clouds of uneven density have at most this part of the points of a pool.
+inline constexpr int64_t kThinnedShare = 4;
 
 /// Throws Error{bad_config} for numbers out of range, with patches of `points` points.
 void validate(const PatchOptions& options, int64_t points);

@@ -9,8 +9,6 @@
 namespace stipple::learn {
 namespace {
 
-constexpr int64_t kThinnedShare = 4;  // of a pool: clouds of uneven density have at most a quarter of its points
-
 /// As a scanner would: noise along its rays, and points between what lies before and behind an edge.
 void spoil(const SurfacePool& pool, const PatchPlan& plan, const Rng& rng, PatchScratch& scratch) {
     for (size_t i = 0; i < scratch.chosen.size(); ++i) {
@@ -49,37 +47,6 @@ void draw_cloud(const SurfaceShape& shape, const PatchPlan& plan, const PatchRan
 }
 
 }  // namespace
-
-void validate(const PatchOptions& o, int64_t points) {
-    const auto require = [](bool holds, const char* message) {
-        if (!holds) throw Error(ErrorCode::bad_config, message);
-    };
-    const auto is_share = [](double x) { return x >= 0 && x <= 1; };
-    require(o.queries >= 1 && o.queries <= 1 << 20, "patch.queries must be 1 to 1048576");
-    require(o.truth >= 1 && o.truth <= 1 << 20, "patch.truth must be 1 to 1048576");
-    require(o.inner_share > 0 && o.inner_share <= 1, "patch.inner_share must be above 0 and at most 1");
-    require(o.truth_radius > 0 && o.truth_radius <= 2, "patch.truth_radius must be above 0 and at most 2");
-    require(o.pools >= 2 && o.pools <= 64, "patch.pools must be 2 to 64");
-    require(o.samples >= 16 && o.samples <= 1 << 24, "patch.samples must be 16 to 16777216");
-    require(o.region >= o.samples && o.region <= 1 << 24, "patch.region must be patch.samples to 16777216");
-    require(points >= 2 && points <= o.cloud_min, "data.points must be 2 to patch.cloud_min");
-    require(o.cloud_min <= o.cloud_max, "patch.cloud_min must not be above cloud_max");
-    require(o.cloud_max <= o.samples / 2, "patch.samples must be at least twice patch.cloud_max");
-    require(o.cloud_min <= o.samples / kThinnedShare, "patch.samples must be at least four times patch.cloud_min");
-    require(is_share(o.random_share) && is_share(o.gradient_share) && is_share(o.scan_share) &&
-                is_share(o.voxel_share) && o.random_share + o.gradient_share + o.scan_share + o.voxel_share <= 1 + 1e-9,
-            "patch.random_share, gradient_share, scan_share and voxel_share must be 0 to 1, and so must their sum");
-    require(is_share(o.noise_share) && is_share(o.scan_noise_share) && is_share(o.mixed_share) &&
-                is_share(o.query_noise_share),
-            "patch.noise_share, scan_noise_share, mixed_share and query_noise_share must be 0 to 1");
-    require(o.scans >= 0 && o.scans <= 16, "patch.scans must be 0 to 16");
-    require(is_share(o.midpoint_share) && is_share(o.input_share) && o.midpoint_share + o.input_share <= 1 + 1e-9,
-            "patch.midpoint_share and input_share must be 0 to 1, and so must their sum");
-    require(o.noise_max >= 0 && o.noise_max <= 1, "patch.noise_max must be 0 to 1");
-    require(o.query_noise >= 0 && o.query_noise <= 100, "patch.query_noise must be 0 to 100");
-    require(o.scale_min > 0 && o.scale_min <= o.scale_max && o.scale_max <= 100,
-            "patch.scale_min must be above 0, scale_max at least as large and at most 100");
-}
 
 PatchPlan plan_patch(std::span<const int64_t> shapes, const PatchOptions& options, const PatchKey& key) {
     STIPPLE_REQUIRE(!shapes.empty() && key.item >= 0, "plan_patch: item {} of {} shapes", key.item, shapes.size());

@@ -1,54 +1,27 @@
 #pragma once
-// Configurations of models: the text that travels in a weights file, to and from options.
+// Configurations of models: the text that travels in a weights file, to and from the fields of options.
 
-#include <cstdint>
+#include <initializer_list>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <vector>
+
+#include "stipple/core/fields.h"
 
 namespace stipple::models {
 
 using Config = std::map<std::string, std::string>;
 
-/// Values as text that reads back as the same.
-std::string config_text(int64_t value);
-std::string config_text(bool value);
-std::string config_text(float value);
+/// Sets the options that the configuration names. Throws Error{bad_config} that names the model and the key for one
+/// that the model does not have, with the nearest one, and for a value that is none or out of its range.
+void read_config(std::string_view model, const Fields& fields, void* options, const Config& config);
 
-/// Takes a configuration apart key by key. A key that is absent leaves the value as it is; one that nobody asked for,
-/// or whose text is no such value, is Error{bad_config} that names the model and the key.
-class ConfigReader {
-public:
-    ConfigReader(std::string model, const Config& config) : model_(std::move(model)), config_(config) {}
+/// The options as text that reads back as the same. Those called `late` came after the first files of the model: they
+/// are left out where they are as in `usual`, so that older programs read all files that they can.
+Config config_text(const Fields& fields, const void* options, const void* usual = nullptr,
+                   std::initializer_list<std::string_view> late = {});
 
-    void read(const std::string& key, int64_t& value);
-    void read(const std::string& key, bool& value);
-    void read(const std::string& key, float& value);
-    void read(const std::string& key, std::optional<float>& value);
-    /// The position in `words`.
-    void read(const std::string& key, const std::vector<std::string>& words, int64_t& value);
-    /// The enumerator at that position.
-    template <class Enum>
-    requires std::is_enum_v<Enum>
-    void read(const std::string& key, const std::vector<std::string>& words, Enum& value) {
-        auto position = static_cast<int64_t>(value);
-        read(key, words, position);
-        value = static_cast<Enum>(position);
-    }
-
-    /// After the last read(): throws for a key that was not read, with the nearest one that was.
-    void finish() const;
-
-private:
-    const std::string* find(const std::string& key);
-    [[noreturn]] void refuse(const std::string& key, const std::string& text, const std::string& expected) const;
-
-    std::string model_;
-    const Config& config_;
-    std::vector<std::string> known_;
-};
+/// Throws Error{bad_argument} that names the model for the first option out of its range.
+void check_options(std::string_view model, const Fields& fields, const void* options);
 
 }  // namespace stipple::models

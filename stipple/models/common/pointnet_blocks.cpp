@@ -38,59 +38,60 @@ Tensor transform_net(Builder& build, const std::string& name, Tensor x, std::ini
 
 namespace {
 
-void check_range(const char* what, int64_t value, int64_t least, int64_t most) {
-    STIPPLE_REQUIRE(value >= least && value <= most, "pointnet: {} must be {} to {}, got {}", what, least, most, value);
+const Fields& common_fields() {
+    static const Fields fields = {
+        field<&PointNetOptions::variant>("variant", "Which of the two published architectures")
+            .words(kPointNetVariantWords),
+        field<&PointNetOptions::classes>("classes", "Classes, or parts for the segmenters").between(1, 65536),
+        field<&PointNetOptions::input_transform>("input_transform", "With the 3 x 3 T-net"),
+        field<&PointNetOptions::feature_transform>("feature_transform", "With the T-net of features"),
+        field<&PointNetOptions::dropout>("dropout", "Share of numbers that dropout takes away while training")
+            .from(0)
+            .below(1)};
+    return fields;
 }
 
-void check_rate(const char* what, float rate) {
-    STIPPLE_REQUIRE(rate >= 0 && rate < 1, "pointnet: {} must be at least 0 and below 1, got {}", what, rate);
+Fields with_common(const Fields& own) {
+    Fields fields = common_fields();
+    fields.insert(fields.end(), own.begin(), own.end());
+    return fields;
 }
 
 }  // namespace
 
-void check_options(const PointNetOptions& options) {
-    check_range("classes", options.classes, 1, 65536);
-    check_range("categories", options.categories, 1, 65536);
-    check_range("width", options.width, 1, 65536);
-    check_range("neighbours", options.neighbours, 0, 128);
-    check_rate("dropout", options.dropout);
-    if (options.dropout1) check_rate("dropout1", *options.dropout1);
+const char* name_of(PointNetModel model) {
+    constexpr const char* kNames[] = {"pointnet-classifier", "pointnet-segmenter", "pointnet-part-segmenter"};
+    return kNames[static_cast<int>(model)];
+}
+
+const Fields& pointnet_fields(PointNetModel model) {
+    static const Fields classifier =
+        with_common({field<&PointNetOptions::dropout1>("dropout1", "The same after head.fc1; without it as published")
+                         .from(0)
+                         .below(1)});
+    static const Fields part_segmenter = with_common(
+        {field<&PointNetOptions::categories>("categories", "Categories of objects").between(1, 65536),
+         field<&PointNetOptions::width>("width", "Channels of the global feature").between(1, 65536),
+         field<&PointNetOptions::neighbours>("neighbours", "Neighbours whose edges conv1 sees too").between(0, 128)});
+    switch (model) {
+        case PointNetModel::classifier: return classifier;
+        case PointNetModel::segmenter: break;
+        case PointNetModel::part_segmenter: return part_segmenter;
+    }
+    return common_fields();
+}
+
+void check_options(const PointNetOptions& options, PointNetModel model) {
+    check_options(name_of(model), pointnet_fields(model), &options);
 }
 
 Config config_of(const PointNetOptions& options, PointNetModel model) {
-    Config config = {
-        {"variant", options.variant == PointNetVariant::tf ? "tf" : "torch"},
-        {"classes", config_text(options.classes)},
-        {"input_transform", config_text(options.input_transform)},
-        {"feature_transform", config_text(options.feature_transform)},
-        {"dropout", config_text(options.dropout)},
-    };
-    if (model == PointNetModel::classifier && options.dropout1) config["dropout1"] = config_text(*options.dropout1);
-    if (model == PointNetModel::part_segmenter) {
-        config["categories"] = config_text(options.categories);
-        config["width"] = config_text(options.width);
-        config["neighbours"] = config_text(options.neighbours);
-    }
-    return config;
+    return config_text(pointnet_fields(model), &options);
 }
 
-PointNetOptions pointnet_options(const std::string& name, const Config& config, PointNetModel model) {
+PointNetOptions pointnet_options(const Config& config, PointNetModel model) {
     PointNetOptions options;
-    ConfigReader reader(name, config);
-    int64_t variant = 0;
-    reader.read("variant", {"torch", "tf"}, variant);
-    options.variant = variant == 1 ? PointNetVariant::tf : PointNetVariant::torch;
-    reader.read("classes", options.classes);
-    reader.read("input_transform", options.input_transform);
-    reader.read("feature_transform", options.feature_transform);
-    reader.read("dropout", options.dropout);
-    if (model == PointNetModel::classifier) reader.read("dropout1", options.dropout1);
-    if (model == PointNetModel::part_segmenter) {
-        reader.read("categories", options.categories);
-        reader.read("width", options.width);
-        reader.read("neighbours", options.neighbours);
-    }
-    reader.finish();
+    read_config(name_of(model), pointnet_fields(model), &options, config);
     return options;
 }
 

@@ -21,17 +21,16 @@ network::LinearOptions pointnet_last_layer(PointNetVariant variant);
 Tensor transform_net(Builder& build, const std::string& name, Tensor x, std::initializer_list<int64_t> point_channels,
                      std::initializer_list<int64_t> cloud_channels, const network::LinearOptions& layer);
 
-/// Throws Error{bad_argument} for options out of range.
-void check_options(const PointNetOptions& options);
+/// "pointnet-classifier"
+const char* name_of(PointNetModel model);
 
-/// Which options a model has beside those of all three.
-enum class PointNetModel { classifier, segmenter, part_segmenter };
+/// Throws Error{bad_argument} for options out of range.
+void check_options(const PointNetOptions& options, PointNetModel model);
 
 /// Options as a weights file keeps them.
 std::map<std::string, std::string> config_of(const PointNetOptions& options, PointNetModel model);
 
 /// The other way: Error{bad_config} as build_model().
-PointNetOptions pointnet_options(const std::string& name, const std::map<std::string, std::string>& config,
-                                 PointNetModel model);
+PointNetOptions pointnet_options(const std::map<std::string, std::string>& config, PointNetModel model);
 
 }  // namespace stipple::models

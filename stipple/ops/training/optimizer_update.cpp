@@ -85,21 +85,26 @@ void require_control(const char* op, View<const double, 1> control) {
     require_output<const double, 1>(op, "control", control, {ControlSlot::count}, control.device());
 }
 
-void require_options(const char* op, const UpdateOptions& options) {
-    STIPPLE_REQUIRE(options.weight_decay >= 0, "{}: weight_decay must be at least 0, got {}", op, options.weight_decay);
-    for (const double share : {options.momentum, options.beta1, options.beta2})
-        STIPPLE_REQUIRE(share >= 0 && share < 1, "{}: momentum and betas must be at least 0 and below 1, got {}", op,
-                        share);
-    STIPPLE_REQUIRE(options.eps > 0, "{}: eps must be above 0, got {}", op, options.eps);
-}
-
 }  // namespace
+
+const Fields& update_fields() {
+    using Options = UpdateOptions;
+    static const Fields fields = {
+        field<&Options::kind>("kind", "How gradients become the next parameters").words(kUpdateKindWords),
+        field<&Options::weight_decay>("weight_decay", "How much parameters are drawn to 0").from(0),
+        field<&Options::momentum>("momentum", "Of sgd: the share of the last step in the next").from(0).below(1),
+        field<&Options::beta1>("beta1", "Of adam: the decay of the mean of gradients").from(0).below(1),
+        field<&Options::beta2>("beta2", "Of adam: the decay of the mean of their squares").from(0).below(1),
+        field<&Options::eps>("eps", "Of adam: what is added to the divisor").above(0)};
+    return fields;
+}
 
 void optimizer_update(std::span<const UpdatedTensor> tensors, const UpdateOptions& options,
                       View<const double, 1> control, [[maybe_unused]] Stream stream) {
     constexpr const char* kOp = "optimizer_update";
     require_control(kOp, control);
-    require_options(kOp, options);
+    check_fields(update_fields(), &options,
+                 [](const Field& field) { return std::string("optimizer_update: ") + field.name; });
     for (size_t i = 0; i < tensors.size(); ++i) {
         const UpdatedTensor& tensor = tensors[i];
         require_number_type(kOp, "a value", tensor.value_type);

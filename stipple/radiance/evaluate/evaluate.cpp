@@ -7,6 +7,24 @@
 
 namespace stipple::radiance {
 
+const Fields& view_score_fields() {
+    using Score = ViewScore;
+    static const Fields fields = {field<&Score::file>("file", "The photograph"),
+                                  field<&Score::psnr>("psnr", "Its PSNR").unit("dB"),
+                                  field<&Score::ssim>("ssim", "Its SSIM; null: it is smaller than 11 x 11"),
+                                  field<&Score::seconds>("seconds", "Of the render").unit("s")};
+    return fields;
+}
+
+const Fields& view_scores_fields() {
+    using Scores = ViewScores;
+    static const Fields fields = {field<&Scores::psnr>("psnr", "The mean of the views").unit("dB"),
+                                  field<&Scores::ssim>("ssim", "The mean of the views"),
+                                  field<&Scores::seconds>("seconds_per_view", "Of the renders").unit("s"),
+                                  objects_field<&Scores::views>("scores", view_score_fields, "Of each view")};
+    return fields;
+}
+
 Array<float, 3> composited(const Photograph& photograph, Background background) {
     const Image& image = photograph.pixels;
     STIPPLE_REQUIRE(image.channels() == 4, "{}: {} channels, not 4", photograph.file, image.channels());

@@ -94,11 +94,16 @@ float density_of_opacity(const FieldSettings& settings, double opacity) {
     return static_cast<float>(softplus > 30 ? softplus : std::log(std::expm1(softplus))) - settings.density_shift;
 }
 
+const Fields& mesh_export_fields() {
+    using Options = MeshOptions;
+    static const Fields fields = {
+        field<&Options::level>("level", "Opacity of a voxel at the surface").above(0).below(1),
+        field<&Options::least_part>("least_part", "Leave out parts of less than this share of the area").between(0, 1)};
+    return fields;
+}
+
 Mesh export_mesh(const Field& field, const MeshOptions& options) {
-    STIPPLE_REQUIRE(options.level > 0 && options.level < 1,
-                    "export_mesh: the level must be above 0 and below 1, got {}", options.level);
-    STIPPLE_REQUIRE(options.least_part >= 0 && options.least_part <= 1, "export_mesh: a least part of {}",
-                    options.least_part);
+    check_fields(mesh_export_fields(), &options);
     const std::string fault = fault_of(field);
     STIPPLE_REQUIRE(fault.empty(), "export_mesh: {}", fault);
     const CpuField cpu(field);

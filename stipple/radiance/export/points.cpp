@@ -240,14 +240,23 @@ std::vector<float> choose(Surface& surface, const Field& field, const PointsOpti
 
 }  // namespace
 
+const Fields& point_export_fields() {
+    using Options = PointsOptions;
+    static const Fields fields = {
+        field<&Options::count>("count", "Points wanted").from(0),
+        field<&Options::spacing>("spacing", "Instead: one point for each cube of this edge")
+            .unit("unit of the cameras")
+            .shown("D")
+            .from(0)
+            .no_default(),
+        field<&Options::least_confidence>("confidence", "Leave out points that have less, 0 to 1").between(0, 1)};
+    return fields;
+}
+
 PointCloud export_points(const Field& field, const PointsOptions& options, Device device,
                          const std::function<void(int64_t done, int64_t total)>& done) {
     STIPPLE_REQUIRE(!field.cameras.empty(), "the field has no cameras: nothing tells what was seen of it");
-    STIPPLE_REQUIRE(options.count >= 0, "export_points: {} points", options.count);
-    STIPPLE_REQUIRE(options.spacing >= 0 && std::isfinite(options.spacing), "export_points: a spacing of {}",
-                    options.spacing);
-    STIPPLE_REQUIRE(options.least_confidence >= 0 && options.least_confidence <= 1,
-                    "export_points: a least confidence of {}", options.least_confidence);
+    check_fields(point_export_fields(), &options);
     Renderer renderer(field, device);
     int reduction = reduction_for(renderer, field, options);
     for (;;) {

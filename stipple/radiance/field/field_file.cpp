@@ -248,7 +248,7 @@ Field field_of(const io::TensorFile& file) {
     if (background == file.metadata.end()) fail("no 'background' in the metadata");
     bool is_known = false;
     for (int i = 0; i < 4; ++i)
-        if (background->second == kBackgroundNames[i]) field.background = static_cast<Background>(i), is_known = true;
+        if (background->second == kBackgroundWords[i]) field.background = static_cast<Background>(i), is_known = true;
     if (!is_known) fail(fmt::format("background: {} is none", io::in_quotes(background->second)));
     for (const auto& [key, value] : file.metadata)
         if (key.starts_with(kNote)) field.notes[key.substr(kNote.size())] = value;
@@ -318,7 +318,7 @@ void save_field(const std::string& path, const Field& field, Overwrite overwrite
     text["voxel"] = numbers_text(std::array{field.grid.voxel});
     for (const Scalar& scalar : kScalars) text[scalar.name] = numbers_text(std::array{field.*scalar.value});
     text["origin"] = numbers_text(field.origin);
-    text["background"] = kBackgroundNames[static_cast<int>(field.background)];
+    text["background"] = kBackgroundWords[static_cast<int>(field.background)];
     for (const auto& [key, value] : field.notes) text[std::string(kNote) + key] = value;
 
     const std::array<int32_t, 3> b = field.grid.bricks();

@@ -13,9 +13,18 @@ std::string without_slash(std::string folder) {
 
 }  // namespace
 
+const Fields& scene_fields() {
+    using Options = SceneOptions;
+    static const Fields fields = {
+        field<&Options::reduce>("reduce", "Make the pictures smaller by this factor").shown("N").between(1, 64),
+        field<&Options::test_every>("test_every", "Without splits: every so many-th picture is for tests; 0: none")
+            .shown("N")
+            .between(0, 1 << 20)};
+    return fields;
+}
+
 Scene load_scene(const std::string& path, const SceneOptions& options) {
-    STIPPLE_REQUIRE(options.reduce >= 1, "pictures are reduced by a factor from 1, not by {}", options.reduce);
-    STIPPLE_REQUIRE(options.test_every >= 0, "every n-th image is a test image: {} is no such n", options.test_every);
+    check_fields(scene_fields(), &options);
     const std::string folder = without_slash(path);
     if (!is_folder(folder))
         throw Error(ErrorCode::bad_file, Place{path, {}, {}},

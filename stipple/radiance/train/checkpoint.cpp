@@ -8,7 +8,6 @@
 #include "stipple/core/json_writer.h"
 #include "stipple/core/number_text.h"
 #include "stipple/core/parallel.h"
-#include "stipple/core/toml.h"
 #include "stipple/radiance/train_keys.h"
 
 namespace stipple::radiance {
@@ -166,25 +165,15 @@ std::string read_text(const std::string& path) {
     return text;
 }
 
-std::string joined(const std::vector<std::string>& values) {
-    std::string text;
-    for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
-    return text;
-}
-
-/// "fine.N_iters: 2000, 3000": the first option that differs, and how many more.
+/// "fine.N_iters: 2000, 3000": the first option that differs, and how many more. Values are compared, not their texts.
 std::string differing_options(const std::string& stored, const std::string& now) {
-    const std::vector<TomlItem> a = parse_toml(stored), b = parse_toml(now);
+    const TrainOptions before = train_options_from_toml(stored), after = train_options_from_toml(now);
+    const auto a = values_of(train_fields(), &before), b = values_of(train_fields(), &after);
     std::string first;
     int count = 0;
-    for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
-        if (i < a.size() && i < b.size() && a[i].table == b[i].table && a[i].key == b[i].key &&
-            a[i].values == b[i].values)
-            continue;
-        const TomlItem& item = i < a.size() ? a[i] : b[i];
-        if (count++ == 0)
-            first = fmt::format("{}.{}: {}, {}", item.table, item.key, i < a.size() ? joined(a[i].values) : "none",
-                                i < b.size() ? joined(b[i].values) : "none");
+    for (size_t i = 0; i < a.size(); ++i) {
+        if (a[i].second == b[i].second) continue;
+        if (count++ == 0) first = fmt::format("{}: {}, {}", a[i].first, a[i].second, b[i].second);
     }
     return count > 1 ? fmt::format("{} and {} more", first, count - 1) : first;
 }
@@ -218,8 +207,13 @@ void require_same(const TrainOrigin& stored, const TrainOrigin& now, const std::
     const auto refuse = [&](const std::string& message, const std::string& hint = "") {
         throw Error(ErrorCode::bad_config, Place{checkpoint}, message, hint);
     };
-    if (const std::string differing = differing_options(stored.options, now.options); !differing.empty())
-        refuse("the checkpoint is of other options: " + differing);
+    std::string differing;
+    try {
+        differing = differing_options(stored.options, now.options);
+    } catch (const Error& error) {
+        throw error.at_path(checkpoint + "/" + kOptions);
+    }
+    if (!differing.empty()) refuse("the checkpoint is of other options: " + differing);
     if (stored.device != now.device)
         refuse(fmt::format("the run was on {}, not on {}", stored.device, now.device), "add --device " + stored.device);
     if (stored.photographs != now.photographs || stored.pixels != now.pixels)

@@ -3,20 +3,12 @@
 namespace stipple::radiance {
 
 const char* name_of(StepPath path) {
-    switch (path) {
-        case StepPath::reference: return "reference";
-        case StepPath::fused_adam: return "fused_adam";
-        case StepPath::fused_rendering: return "fused_rendering";
-        case StepPath::per_ray_weights: return "per_ray_weights";
-        case StepPath::final: return "final";
-    }
-    return "";
+    return kStepPathWords[static_cast<int>(path)];
 }
 
 std::optional<StepPath> step_path_by_name(std::string_view name) {
-    for (int i = 0; i < kStepPaths; ++i) {
-        if (name == name_of(static_cast<StepPath>(i))) return static_cast<StepPath>(i);
-    }
+    for (int i = 0; i < kStepPaths; ++i)
+        if (name == kStepPathWords[i]) return static_cast<StepPath>(i);
     return std::nullopt;
 }
 

@@ -293,8 +293,8 @@ TEST(EngineCompile, RefusesWhatItCannotDo) {
     EXPECT_EQ(refused({.precision = Precision::fp16}), "cpu has no products in fp16: it has fp32, bf16, int8");
     EXPECT_EQ(refused({.precision = Precision::int8}),
               "int8 needs a calibration: neither the options nor the weights have one");
-    EXPECT_EQ(refused({.max_batch = 0}), "max_batch is 0, must be at least 1");
-    EXPECT_EQ(refused({.max_points = -1}), "max_points is -1, must be at least 1");
+    EXPECT_EQ(refused({.max_batch = 0}), "max_batch must be from 1, got 0");
+    EXPECT_EQ(refused({.max_points = -1}), "max_points must be from 1, got -1");
     Program program = lower(network, weights);
     program.steps[0].layers[0].precision = Precision::fp8;
     EXPECT_EQ(bad_argument_of([&] { compile(program, {}); }), "cpu has no products in fp8: it has fp32, bf16, int8");

@@ -49,24 +49,24 @@ protected:
 STIPPLE_ON_EVERY_DEVICE(EnginePuFlowModules);
 
 TEST_P(EnginePuFlowModules, EveryContextIsThePlainReadingOfTheNetwork) {
-    for (size_t i = 0; i < models::context_names().size(); ++i)
-        expect_reference({.context = static_cast<models::Context>(i), .stages = true}, models::context_names()[i]);
+    for (size_t i = 0; i < std::size(models::kContextWords); ++i)
+        expect_reference({.context = static_cast<models::Context>(i), .stages = true}, models::kContextWords[i]);
     expect_reference({.context = models::Context::self_attention, .attention_normalise = network::Normalise::joint},
                      "joint self-attention");
 }
 
 TEST_P(EnginePuFlowModules, EveryInterpolationIsThePlainReadingOfTheNetwork) {
-    for (size_t i = 0; i < models::interpolation_names().size(); ++i) {
+    for (size_t i = 0; i < std::size(models::kInterpolationWords); ++i) {
         const auto interpolation = static_cast<models::Interpolation>(i);
         for (const int64_t ratio : {1, 4})
             expect_reference({.ratio = ratio, .interpolation = interpolation, .stages = true},
-                             fmt::format("{}, ratio {}", models::interpolation_names()[i], ratio));
+                             fmt::format("{}, ratio {}", models::kInterpolationWords[i], ratio));
         expect_reference({.ratio = 3,
                           .interpolation_neighbours = 5,
                           .family = models::FlowFamily::augmented,
                           .neighbourhood = models::Neighbourhood::latent,
                           .interpolation = interpolation},
-                         models::interpolation_names()[i] + ", latent, augmented");
+                         std::string(models::kInterpolationWords[i]) + ", latent, augmented");
     }
 }
 

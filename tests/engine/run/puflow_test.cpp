@@ -145,7 +145,7 @@ TEST_P(EnginePuFlow, EveryFamilyIsThePlainReadingOfTheNetwork) {
     const ops::Batch batch = ops::Batch::ragged({0, 23, 60});
     Array<float, 2> points({60, 3});
     for (int64_t i = 0; i < points.elements(); ++i) points.data()[i] = 2 * Rng(2).uniform(static_cast<uint64_t>(i)) - 1;
-    for (size_t family = 0; family < models::flow_family_names().size(); ++family) {
+    for (size_t family = 0; family < std::size(models::kFlowFamilyWords); ++family) {
         const bool is_latent = family % 2 == 1;
         const Network network = models::puflow(
             {.family = static_cast<models::FlowFamily>(family),
@@ -165,7 +165,7 @@ TEST_P(EnginePuFlow, EveryFamilyIsThePlainReadingOfTheNetwork) {
             double largest = 1e-3;
             for (const double value : expected) largest = std::max(largest, std::abs(value));
             EXPECT_LE(largest_difference(output.span(), expected), 1e-4 * largest)
-                << models::flow_family_names()[family] << ", " << name;
+                << models::kFlowFamilyWords[family] << ", " << name;
         }
     }
 }

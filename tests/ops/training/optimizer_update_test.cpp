@@ -377,10 +377,10 @@ TEST(OptimizerUpdateCpu, SaysWhatIsWrong) {
     EXPECT_EQ(complaint(bad), "optimizer_update: tensor 0 has -2 numbers");
     UpdateOptions options;
     options.weight_decay = -1;
-    EXPECT_EQ(complaint(good, options), "optimizer_update: weight_decay must be at least 0, got -1");
+    EXPECT_EQ(complaint(good, options), "optimizer_update: weight_decay must be from 0, got -1");
     options = {};
     options.momentum = 1;
-    EXPECT_EQ(complaint(good, options), "optimizer_update: momentum and betas must be at least 0 and below 1, got 1");
+    EXPECT_EQ(complaint(good, options), "optimizer_update: momentum must be from 0, below 1, got 1");
     options = {};
     options.eps = 0;
     EXPECT_EQ(complaint(good, options), "optimizer_update: eps must be above 0, got 0");

@@ -1,4 +1,4 @@
-#include "stipple/cli/common/json.h"
+#include "stipple/core/json.h"
 
 #include <nlohmann/json.hpp>
 
@@ -6,7 +6,7 @@
 
 #include "stipple/core/error.h"
 
-namespace stipple::cli {
+namespace stipple {
 
 struct JsonPrinter {
     static nlohmann::ordered_json convert(const Json& json) {
@@ -144,4 +144,4 @@ std::string Json::pretty() const {
     return JsonPrinter::print(*this, 2) + "\n";
 }
 
-}  // namespace stipple::cli
+}  // namespace stipple

@@ -1,6 +1,6 @@
 #pragma once
-// A JSON value to be printed: what --json and --table show. nlohmann's value costs more than a second of compilation in
-// every file that fills one; here it is seen by json.cpp alone, which prints with it.
+// A JSON value that is filled piece by piece and printed: what commands report. nlohmann's value costs more than a
+// second of compilation in every file that fills one; here it is seen by json.cpp alone, which prints with it.
 
 #include <concepts>
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stipple::cli {
+namespace stipple {
 
 /// Null, a truth value, a number, a string, an array, or an object with its keys in the order they came. Braces make an
 /// object of pairs that begin with a string, {{"path", path}, {"points", 12}}, and an array of anything else.
@@ -106,4 +106,4 @@ private:
     friend struct JsonPrinter;
 };
 
-}  // namespace stipple::cli
+}  // namespace stipple
