@@ -20,6 +20,7 @@ FOLDERS = {
     "stipple/core/arrays": "memory, element types and shapes; clouds and their attributes",
     "stipple/core/checkpoint": "files that a run continues from",
     "stipple/core/cuda": "checks, events and memory of the CUDA runtime",
+    "stipple/core/fields": "the tables that describe members of option and result structs: set, checked, written as TOML and JSON",
     "stipple/core/files": "atomic files and folders, run folders, failures made on purpose",
     "stipple/core/process": "errors, threads, interrupts, log, progress, profiles",
     "stipple/core/text": "numbers as text, JSON, TOML, names that are nearly right",
