@@ -10,7 +10,7 @@
 namespace stipple::radiance {
 namespace {
 
-constexpr double kMostVoxels = static_cast<double>(int64_t{1} << 40);
+constexpr double kMostGridVoxels = static_cast<double>(int64_t{1} << 40);
 
 /// Those of a run, which the command line has options of its own for, come first in train_fields().
 constexpr int kRunFields = 3;
@@ -35,9 +35,9 @@ const Fields& stage_fields() {
     static const Fields fields = {
         field<&Stage::N_iters>("N_iters", "Steps").from(0),
         field<&Stage::N_rand>("N_rand", "Rays of a step").from(0),
-        field<&Stage::num_voxels>("num_voxels", "Voxels of the finished grid").between(0, kMostVoxels),
+        field<&Stage::num_voxels>("num_voxels", "Voxels of the finished grid").between(0, kMostGridVoxels),
         field<&Stage::num_voxels_base>("num_voxels_base", "Opacities are counted in voxels of a grid of so many")
-            .between(0, kMostVoxels),
+            .between(0, kMostGridVoxels),
         field<&Stage::alpha_init>("alpha_init", "Opacity of a voxel at the start"),
         field<&Stage::lrate_density>("lrate_density", "Learning rate of densities"),
         field<&Stage::lrate_features>("lrate_features", "Learning rate of colour features"),
