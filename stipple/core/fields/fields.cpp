@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -127,15 +128,30 @@ void for_values(const Field& field, const void* member, const Body& body) {
     with_type(field.type, [&](auto* typed) {
         using T = std::remove_pointer_t<decltype(typed)>;
         const T* values = static_cast<const T*>(member);
-        if (field.count == FieldCount::optional) {
-            if constexpr (std::is_same_v<T, double>)
-                if (const auto& given = *static_cast<const std::optional<double>*>(member)) body(*given);
-        } else if (field.count == FieldCount::vector) {
+        if (field.count == FieldCount::optional)
+            values = static_cast<const T*>(field.held(const_cast<void*>(member), false));
+        if (field.count == FieldCount::vector) {
             for (const auto& value : *static_cast<const std::vector<T>*>(member)) body(value);
         } else {
-            for (int i = 0; i < field.size; ++i) body(values[i]);
+            for (int i = 0; values && i < field.size; ++i) body(values[i]);
         }
     });
+}
+
+Json values_json(const Field& field, const void* member) {
+    std::vector<Json> values;
+    for_values(field, member, [&](const auto& value) { values.push_back(json_of(field, value)); });
+    const bool is_optional = field.count == FieldCount::optional;
+    if (is_optional && values.empty()) return {};
+    if (field.count == FieldCount::one || (is_optional && field.size == 1)) return values.front();
+    Json list = Json::array();
+    const size_t columns = std::max<size_t>(1, static_cast<size_t>(field.columns));
+    for (size_t i = 0; i < values.size(); i += columns) {
+        Json row = Json::array();
+        for (size_t j = i; j < i + columns; ++j) row.push_back(values[j]);
+        list.push_back(field.columns > 0 ? row : values[i]);
+    }
+    return list;
 }
 
 /// The field of a key below `object`, and the struct that it is in; null where there is none.
@@ -170,8 +186,8 @@ std::string toml_value(const Field& field, const void* object) {
     std::vector<std::string> values = texts_of(field, object);
     if (field.type == FieldType::text || is_word(field.type))
         for (std::string& value : values) value = toml_string(value);
-    if (field.count == FieldCount::one || field.count == FieldCount::optional)
-        return values.empty() ? "" : values.front();
+    if (field.count == FieldCount::optional && values.empty()) return "";
+    if (field.count != FieldCount::vector && field.size == 1 && field.count != FieldCount::array) return values.front();
     return fmt::format("[{}]", fmt::join(values, ", "));
 }
 
@@ -213,7 +229,7 @@ std::string expectation(const Field& field) {
 
 void set_field(const Field& field, void* object, std::span<const std::string> values, std::string_view spelled) {
     STIPPLE_ASSERT(!field.nested);
-    const size_t wanted = field.count == FieldCount::array ? static_cast<size_t>(field.size) : 1;
+    const auto wanted = static_cast<size_t>(field.size);
     if (field.count != FieldCount::vector && values.size() != wanted)
         throw Error(ErrorCode::bad_argument,
                     fmt::format("{} must be {}, got {} values", spelled,
@@ -229,10 +245,9 @@ void set_field(const Field& field, void* object, std::span<const std::string> va
         }
         if (field.count == FieldCount::vector) {
             *static_cast<std::vector<T>*>(member) = std::move(read_values);
-        } else if (field.count == FieldCount::optional) {
-            if constexpr (std::is_same_v<T, double>) *static_cast<std::optional<double>*>(member) = read_values[0];
         } else {
-            for (size_t i = 0; i < read_values.size(); ++i) static_cast<T*>(member)[i] = read_values[i];
+            T* to = static_cast<T*>(field.count == FieldCount::optional ? field.held(member, true) : member);
+            for (size_t i = 0; i < read_values.size(); ++i) to[i] = read_values[i];
         }
     });
 }
@@ -247,7 +262,7 @@ void check_fields(const Fields& fields, const void* object, std::string (*spell)
     for (const Field& field : fields) {
         const void* member = address_in(field, object);
         if (field.nested) {
-            if (field.count == FieldCount::one) check_fields(field.nested(), member, spell);
+            if (field.count == FieldCount::one && member) check_fields(field.nested(), member, spell);
             continue;
         }
         if (!is_whole(field.type) && !is_real(field.type)) continue;
@@ -294,6 +309,8 @@ Json to_json(const Fields& fields, const void* object) {
             for (int64_t i = 0; i < field.length(object); ++i)
                 list.push_back(to_json(field.nested(), field.element(const_cast<void*>(object), i)));
             made[field.name] = std::move(list);
+        } else if (field.nested && !member) {
+            made[field.name] = Json();
         } else if (field.nested) {
             const Json below = to_json(field.nested(), member);
             if (*field.name)
@@ -301,10 +318,7 @@ Json to_json(const Fields& fields, const void* object) {
             else
                 made.update(below);
         } else {
-            Json list = Json::array();
-            for_values(field, member, [&](const auto& value) { list.push_back(json_of(field, value)); });
-            const bool is_list = field.count == FieldCount::array || field.count == FieldCount::vector;
-            made[field.name] = is_list ? list : list.items().empty() ? Json() : list.items().front();
+            made[field.name] = values_json(field, member);
         }
     }
     return made;
