@@ -48,7 +48,8 @@ OWN = {"ops": {"knn_graph"}, "io": {"parse", "load_npy", "load_npz", "save_npz"}
 
 def functions(folder):
     _, found = python_docs.folder_docs(os.path.join(ROOT, "stipple", folder))
-    return {name for _, _, kind, name, _, _ in found if kind == "function"}
+    names = {name for _, _, kind, name, _, _ in found if kind == "function"}
+    return {name for name in names if not name.endswith("_fields")}  # descriptions of options and results
 
 
 def bound(folder):
