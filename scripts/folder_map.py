@@ -87,7 +87,7 @@ FOLDERS = {
     "stipple/radiance/render": "views on the CPU, paths of cameras",
     "stipple/radiance/scene": "photographs with their cameras: COLMAP and transforms.json",
     "stipple/radiance/train": "the schedule, options, checkpoints and logs of training",
-    "stipple/tasks": "what people ask for, from clouds and a model to a result: classify, segment, sample, upsample, register, evaluate",
+    "stipple/tasks": "what people ask for, from clouds and a model to a result: classify, segment, sample, upsample, register, evaluate, clean, measure, edit",
     "stipple/tasks/radiance_study": "runs and tables of `stipple study radiance`",
     "stipple/tasks/registration_study": "runs and tables of `stipple study registration`",
     "stipple/tasks/sample": "critical points of a classifier",

@@ -29,9 +29,28 @@ void write_stdout(const char* data, int64_t bytes, bool interruptible) {
 
 }  // namespace
 
+const Fields& common_fields() {
+    static constexpr const char* kTables[] = {"md", "csv", "json"};
+    static const Fields fields = {
+        field<&Common::json>("json", "Print one JSON object instead of text"),
+        field<&Common::table>("table", "Print a table instead of text").words(kTables),
+        field<&Common::device>("device", "auto: a GPU if there is one").shown("cpu|cuda[:N]|auto"),
+        field<&Common::seed>("seed", "Seed of all random numbers"),
+        field<&Common::threads>("threads", "CPU threads; 0 takes all cores"),
+        field<&Common::overwrite>("overwrite", "Replace an output that exists"),
+        field<&Common::dry_run>("dry_run", "Check inputs and outputs, write nothing"),
+        field<&Common::progress>("progress", "auto: for jobs that take a while; always, never")
+            .words(kWhenWords)
+            .shown("WHEN"),
+        field<&Common::color>("color", "auto: on a terminal, unless NO_COLOR is set").words(kWhenWords),
+        field<&Common::quiet>("quiet", "No warnings").short_name('q'),
+        field<&Common::verbose>("verbose", "More messages").short_name('v')};
+    return fields;
+}
+
 ProgressMode progress_mode(const Common& common) {
-    if (common.progress == "always") return ProgressMode::always;
-    return common.progress == "never" || common.quiet ? ProgressMode::never : ProgressMode::automatic;
+    const bool is_quiet = common.quiet && common.progress == ProgressMode::automatic;
+    return is_quiet ? ProgressMode::never : common.progress;
 }
 
 void require_one_stdin(const std::vector<std::string>& inputs) {

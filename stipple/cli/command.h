@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "stipple/core/json.h"
 #include "stipple/cli/common/options.h"
 #include "stipple/core/atomic_file.h"
 #include "stipple/core/device.h"
+#include "stipple/core/json.h"
 #include "stipple/core/number_text.h"
 #include "stipple/core/progress.h"
 #include "stipple/io/format.h"
@@ -22,12 +22,17 @@ struct ClosedPipe {};
 /// Options with one meaning in all subcommands.
 struct Common {
     bool json = false, overwrite = false, dry_run = false, quiet = false, verbose = false;
-    std::string table, device = "auto", progress = "auto", color = "auto";
+    std::string table, device = "auto";
+    ProgressMode progress = ProgressMode::automatic;
+    ColorMode color = ColorMode::automatic;
     uint64_t seed = 0;
     int threads = 0;
 
     Overwrite overwrite_mode() const { return overwrite ? Overwrite::allow : Overwrite::refuse; }
 };
+/// The words of ProgressMode and of ColorMode.
+inline constexpr const char* kWhenWords[] = {"auto", "always", "never"};
+const Fields& common_fields();
 
 /// The result of a command: what --json prints, and what people read.
 struct Result {

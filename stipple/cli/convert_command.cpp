@@ -1,77 +1,61 @@
-#include <algorithm>
-#include <cmath>
-
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/files.h"
 #include "stipple/cli/common/shard.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/io/cloud_stream.h"
+#include "stipple/tasks/edit.h"
 
 namespace stipple::cli {
 namespace {
 
-struct ConvertOptions {
+struct ConvertCommand {
     std::vector<std::string> inputs;
     std::string output, format, from, shard;
     int64_t item = -1;
-    bool ascii = false, compressed = false, drop_nonfinite = false, keep_16_bit = false;
-    std::vector<double> scale, offset, shift;
+    tasks::ConvertOptions how;
 };
 
-/// Three numbers of an option, or one for all axes where `one` allows it; nothing when it was not given.
-std::optional<std::array<double, 3>> axes_of(const std::vector<double>& values, const char* name, bool one) {
-    if (values.empty()) return std::nullopt;
-    STIPPLE_REQUIRE(values.size() == 3 || (one && values.size() == 1), "{} takes {}three numbers, got {}", name,
-                    one ? "one number or " : "", values.size());
-    std::array<double, 3> axes;
-    for (size_t a = 0; a < 3; ++a) axes[a] = values[values.size() == 1 ? 0 : a];
-    for (const double value : axes) STIPPLE_REQUIRE(std::isfinite(value), "{} {} is not finite", name, value);
-    return axes;
-}
-
 /// The output of each input: the one named, or one a file inside the folder named.
-std::vector<std::string> output_paths(const ConvertOptions& options) {
+std::vector<std::string> output_paths(const ConvertCommand& command) {
     const bool folder =
-        !options.output.empty() && options.output != "-" && (options.output.back() == '/' || is_folder(options.output));
+        !command.output.empty() && command.output != "-" && (command.output.back() == '/' || is_folder(command.output));
     if (!folder) {
-        STIPPLE_REQUIRE(options.inputs.size() == 1, "{} inputs need a folder as output, got {}", options.inputs.size(),
-                        options.output);
-        return {options.output};
+        STIPPLE_REQUIRE(command.inputs.size() == 1, "{} inputs need a folder as output, got {}", command.inputs.size(),
+                        command.output);
+        return {command.output};
     }
-    STIPPLE_REQUIRE(!options.format.empty(), "-o {} is a folder: name the format with --format", options.output);
-    const io::FormatInfo& info = io::info_of(io::format_by_name(options.format));
+    STIPPLE_REQUIRE(!command.format.empty(), "-o {} is a folder: name the format with --format", command.output);
+    const io::FormatInfo& info = io::info_of(io::format_by_name(command.format));
     std::vector<std::string> paths;
-    for (const std::string& input : options.inputs) {
-        const std::string separator = options.output.back() == '/' ? "" : "/";
-        paths.push_back(options.output + separator + stem_of(input) + "." + std::string(info.extensions[0]));
+    for (const std::string& input : command.inputs) {
+        const std::string separator = command.output.back() == '/' ? "" : "/";
+        paths.push_back(command.output + separator + stem_of(input) + "." + std::string(info.extensions[0]));
         for (size_t i = 0; i + 1 < paths.size(); ++i)
-            STIPPLE_REQUIRE(paths[i] != paths.back(), "{} and {} would both become {}", options.inputs[i], input,
+            STIPPLE_REQUIRE(paths[i] != paths.back(), "{} and {} would both become {}", command.inputs[i], input,
                             paths[i]);
     }
     return paths;
 }
 
 /// From LAS to LAS: records pass as they are, in chunks.
-int64_t stream_las(const std::string& input, const ConvertOptions& options, const OutputFile& output,
+int64_t stream_las(const std::string& input, const ConvertCommand& command, const OutputFile& output,
                    const Common& common, Result& result) {
-    const auto shift = axes_of(options.shift, "--shift", false);
     io::Warnings reading, writing;
     FileProgress progress(common);
-    const io::Format from = options.from.empty() ? io::Format::las : io::format_by_name(options.from);
+    const io::Format from = command.from.empty() ? io::Format::las : io::format_by_name(command.from);
     io::StreamOptions stream;
     stream.attributes = false;
     stream.las_records = true;
-    stream.format = options.from.empty() ? nullptr : &from;
+    stream.format = command.from.empty() ? nullptr : &from;
     stream.reading.on_progress = [&](int64_t done, int64_t total) { progress.show(input, done, total); };
     const auto reader = io::CloudReader::open(input, stream, reading);
     std::unique_ptr<io::CloudWriter> writer;
-    if (!common.dry_run)
-        writer = io::CloudWriter::open(output.path, common.overwrite_mode(), output.writing(), writing);
+    if (!common.dry_run) writer = io::CloudWriter::open(output.path, common.overwrite_mode(), output.writing, writing);
     int64_t points = 0;
     about_file(output.path, [&] {
         for (PointCloud chunk; reader->next(chunk);) {
             points += chunk.size();
-            if (shift) shift_origin(chunk, *shift);
+            if (command.how.shift) shift_origin(chunk, *command.how.shift);
             if (writer) writer->write(std::move(chunk));
         }
         if (writer) writer->finish();
@@ -81,63 +65,41 @@ int64_t stream_las(const std::string& input, const ConvertOptions& options, cons
     return points;
 }
 
-Result run_convert(const ConvertOptions& options, const Common& common) {
-    require_one_stdin(options.inputs);
-    const Shard shard = parse_shard(options.shard);
+Result run_convert(const ConvertCommand& command, const Common& common) {
+    require_one_stdin(command.inputs);
+    const Shard shard = parse_shard(command.shard);
     // Everything about the outputs is settled before the first byte is read.
     std::vector<OutputFile> outputs;
     std::vector<io::Format> formats;
-    const auto scale = axes_of(options.scale, "--scale", true), offset = axes_of(options.offset, "--offset", false),
-               shift = axes_of(options.shift, "--shift", false);
-    for (const double value : scale.value_or(std::array<double, 3>{1, 1, 1}))
-        STIPPLE_REQUIRE(value > 0, "--scale {} is not above 0", value);
-    std::vector<std::string> inputs = options.inputs, paths = output_paths(options);
+    const io::WriteOptions writing = tasks::writing_of(command.how);
+    std::vector<std::string> inputs = command.inputs, paths = output_paths(command);
     keep_shard(shard, inputs, paths);
-    if (inputs.empty()) return nothing_of_shard(options.shard, options.inputs.size());
+    if (inputs.empty()) return nothing_of_shard(command.shard, command.inputs.size());
     for (const std::string& path : paths) {
-        outputs.push_back(
-            {path, options.format, options.ascii, options.compressed, scale, offset, options.keep_16_bit});
+        outputs.push_back({path, command.format, writing});
         formats.push_back(require_output(outputs.back(), common));
-        STIPPLE_REQUIRE((!scale && !offset) || formats.back() == io::Format::las,
+        STIPPLE_REQUIRE((!writing.scale && !writing.offset) || formats.back() == io::Format::las,
                         "--scale and --offset are for LAS, {} is {}", path, io::info_of(formats.back()).name);
     }
     Result result;
-    result.fields["inputs"] = options.inputs;
+    result.fields["inputs"] = command.inputs;
     Table table{{"file", "format", "points", "faces", "written"}, {}};
     for_each_input(inputs.size(), "files", result, [&](size_t i) {
         // What standard input holds is seen when it is read; a cloud of another format is gathered then.
-        const bool piped = inputs[i] == "-" && options.item < 0 && !options.drop_nonfinite;
-        if (formats[i] == io::Format::las && outputs[i].path != "-" && (piped || io::is_las(inputs[i], options.from))) {
-            const int64_t points = stream_las(inputs[i], options, outputs[i], common, result);
+        const bool piped = inputs[i] == "-" && command.item < 0 && !command.how.drop_nonfinite;
+        if (formats[i] == io::Format::las && outputs[i].path != "-" && (piped || io::is_las(inputs[i], command.from))) {
+            const int64_t points = stream_las(inputs[i], command, outputs[i], common, result);
             report_output(outputs[i], formats[i], points, 0, fmt::format("{} points", grouped(points)), common, result);
             table.rows.push_back({outputs[i].path, io::info_of(formats[i]).name, points, 0, !common.dry_run});
             return;
         }
-        Mesh mesh = load_with_progress(inputs[i], options.from, options.item, common, result.warnings);
-        if (options.drop_nonfinite) {
-            if (mesh.faces() > 0)
-                throw Error(ErrorCode::bad_argument, Place{inputs[i]},
-                            "--drop-nonfinite is for clouds, this has faces");
-            const int64_t before = mesh.vertices.size();
-            mesh.vertices = drop_nonfinite(mesh.vertices);
-            if (mesh.vertices.size() == 0 && before > 0)
-                throw Error(ErrorCode::bad_file, Place{inputs[i]}, "has no finite points");
-            if (mesh.vertices.size() < before)
-                result.warnings.push_back(fmt::format("{}: {} of {} points not finite, dropped", inputs[i],
-                                                      grouped(before - mesh.vertices.size()), grouped(before)));
-        }
-        if (shift && formats[i] == io::Format::pcd) {  // which remembers it
-            const double worst = move_origin(mesh.vertices, {0 - (*shift)[0], 0 - (*shift)[1], 0 - (*shift)[2]});
-            double told = 0;  // half a unit of the file tells points apart
-            if (mesh.vertices.facts.grid)
-                told = 0.5 * *std::min_element(mesh.vertices.facts.grid->scale.begin(),
-                                               mesh.vertices.facts.grid->scale.end());
-            if (worst > told)
-                result.warnings.push_back(fmt::format(
-                    "{}: with this --shift float32 rounds coordinates by up to {:.3g}", outputs[i].path, worst));
-        } else if (shift) {
-            shift_origin(mesh.vertices, *shift);
-        }
+        Mesh mesh = load_with_progress(inputs[i], command.from, command.item, common, result.warnings);
+        io::Warnings of_input, of_output;
+        about_file(inputs[i], [&] { tasks::convert(mesh, command.how, formats[i], of_input, of_output); });
+        for (const std::string& warning : of_input)
+            result.warnings.push_back(fmt::format("{}: {}", inputs[i], warning));
+        for (const std::string& warning : of_output)
+            result.warnings.push_back(fmt::format("{}: {}", outputs[i].path, warning));
         std::string what = fmt::format("{} points", grouped(mesh.vertices.size()));
         if (mesh.faces() > 0) what += fmt::format(", {} faces", grouped(mesh.faces()));
         save_output(mesh, outputs[i], formats[i], what, common, result);
@@ -151,32 +113,22 @@ Result run_convert(const ConvertOptions& options, const Common& common) {
 }  // namespace
 
 Command add_convert(Arguments& root, Common& common) {
-    auto options = std::make_shared<ConvertOptions>();
+    auto command = std::make_shared<ConvertCommand>();
     Arguments& app = root.command("convert", "Convert clouds and meshes between formats");
-    Option input = app.option("INPUT", options->inputs, "Files; - is standard input");
-    Option output = app.option("-o,--output", options->output, "File or folder; - is standard output");
-    app.option("--format", options->format, "Format of the output, when its name does not tell");
-    app.option("--from", options->from, "Format of the input, when its name and content do not tell");
-    app.option("--item", options->item, "Which cloud of a file that holds many, from 0").from_zero().no_default();
-    add_shard(app, options->shard);
-    app.flag("--ascii", options->ascii, "Text instead of binary (PLY, PCD, STL)");
-    app.flag("--compressed", options->compressed, "Compressed binary (PCD)");
-    app.flag("--drop-nonfinite", options->drop_nonfinite, "Leave out points with NaN or infinite coordinates");
-    app.flag("--keep-16-bit", options->keep_16_bit,
-             "Colors of 16 bits stay so (PLY, PCD, XYZRGB), not 8 bits as usual");
-    app.option("--scale", options->scale, "LAS: unit of the integers, for all axes or each; that of the input")
-        .count(1, 3)
-        .text("S [S S]");
-    app.option("--offset", options->offset, "LAS: coordinates of the integer 0; those of the input")
-        .count(3)
-        .text("X Y Z");
-    app.option("--shift", options->shift, "Added to the coordinates, as -500000 -4649000 0 brings UTM near 0")
-        .count(3)
-        .text("X Y Z");
+    Option input = app.option("INPUT", command->inputs, "Files; - is standard input");
+    Option output = app.option("-o,--output", command->output, "File or folder; - is standard output");
+    app.option("--format", command->format, "Format of the output, when its name does not tell");
+    app.option("--from", command->from, "Format of the input, when its name and content do not tell");
+    app.option("--item", command->item, "Which cloud of a file that holds many, from 0").from_zero().no_default();
+    add_shard(app, command->shard);
+    const Fields& fields = tasks::convert_fields();
+    app.add(fields, &command->how, {"ascii", "compressed", "drop_nonfinite", "keep_16_bit"});
+    app.add(fields, &command->how, "scale").count(1, 3);
+    app.add(fields, &command->how, {"offset", "shift"});
     app.footer(
         "Formats: ply xyz xyzn xyzrgb pts csv obj off stl pcd las kitti npy npz hdf5\n\n"
         "Example:\n  stipple convert scan.las -o scan.ply\n  stipple convert scan.ply -o - --format xyz | head");
-    return {&app, [options, &common] { return run_convert(*options, common); }, {input, output}};
+    return {&app, [command, &common] { return run_convert(*command, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

@@ -20,26 +20,6 @@ namespace {
 
 constexpr int kSchemaVersion = 1;
 
-void add_common_options(Arguments& app, Common& common) {
-    app.flag("--json", common.json, "Print one JSON object instead of text");
-    app.option("--table", common.table, "Print a table instead of text")
-        .one_of({"md", "csv", "json"})
-        .text("md|csv|json");
-    app.option("--device", common.device, "auto: a GPU if there is one").text("cpu|cuda[:N]|auto");
-    app.option("--seed", common.seed, "Seed of all random numbers").from_zero();
-    app.option("--threads", common.threads, "CPU threads; 0 takes all cores");
-    app.flag("--overwrite", common.overwrite, "Replace an output that exists");
-    app.flag("--dry-run", common.dry_run, "Check inputs and outputs, write nothing");
-    app.option("--progress", common.progress, "auto: for jobs that take a while; always, never")
-        .one_of({"auto", "always", "never"})
-        .text("WHEN");
-    app.option("--color", common.color, "auto: on a terminal, unless NO_COLOR is set")
-        .one_of({"auto", "always", "never"})
-        .text("auto|always|never");
-    app.flag("-q,--quiet", common.quiet, "No warnings");
-    app.flag("-v,--verbose", common.verbose, "More messages");
-}
-
 void print_error_line(const Error& error) {
     std::string line = use_color() ? fmt::format("\033[31mstipple:\033[0m {}\n", error.what())
                                    : fmt::format("stipple: {}\n", error.what());
@@ -135,18 +115,18 @@ void print_help(const std::string& text) {
     print(fold_help(text, stdout_is_terminal() ? stdout_width() : 100));
 }
 
-ColorMode color_mode(std::string_view word) {
-    return word == "always" ? ColorMode::always : word == "never" ? ColorMode::never : ColorMode::automatic;
-}
-
 /// Before options are parsed: how errors in them look.
 void set_color_mode_early(int argc, char** argv) {
     constexpr std::string_view kColor = "--color";
+    const auto set = [](std::string_view word) {
+        for (const ColorMode mode : {ColorMode::automatic, ColorMode::always, ColorMode::never})
+            if (word == kWhenWords[static_cast<size_t>(mode)]) set_color_mode(mode);
+    };
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
-        if (word == kColor && i + 1 < argc) set_color_mode(color_mode(argv[i + 1]));
+        if (word == kColor && i + 1 < argc) set(argv[i + 1]);
         if (word.starts_with(kColor) && word.size() > kColor.size() && word[kColor.size()] == '=')
-            set_color_mode(color_mode(word.substr(kColor.size() + 1)));
+            set(word.substr(kColor.size() + 1));
     }
 }
 
@@ -162,7 +142,7 @@ int run(int argc, char** argv, const Program& program) {
     Common common;
     std::string config_path;
     bool print_config = false;
-    add_common_options(root, common);
+    root.add(common_fields(), &common);
     root.option("--config", config_path, "TOML with options; one table for each command").text("FILE");
     root.flag("--print-config", print_config, "Print the resolved options and stop");
     root.footer(program.footer);
@@ -203,7 +183,7 @@ int run(int argc, char** argv, const Program& program) {
         }
         require_all(*chosen);
         chosen->arguments->check();
-        set_color_mode(color_mode(common.color));
+        set_color_mode(common.color);
         set_log_level(common.quiet ? LogLevel::error : common.verbose ? LogLevel::debug : LogLevel::info);
         set_threads(common.threads);
         const Device device = parse_device(common.device);  // one that is not there is an error before any work

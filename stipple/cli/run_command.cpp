@@ -9,6 +9,7 @@
 #include "stipple/cli/steps.h"
 #include "stipple/core/interrupt.h"
 #include "stipple/core/nearest_name.h"
+#include "stipple/tasks/edit.h"
 
 namespace stipple::cli {
 namespace {
@@ -24,18 +25,17 @@ constexpr struct {
               {"ground", add_ground_step},       {"planes", add_planes_step},
               {"clusters", add_clusters_step},   {"reconstruct", add_reconstruct_step}};
 
-struct RunOptions {
+struct RunCommand {
     CloudFiles files;
     std::vector<std::string> steps;
 };
 
 /// A step, and what came of it.
 struct Stage {
-    std::string name, place;  // "crop", "step 1, crop"
+    std::string place;  // "step 1, crop"
     Step step;
-    KeepCount count;  // of a mask
-    int64_t points = 0, left = 0;
-    double seconds = 0;
+    KeepCount count;     // of a mask
+    tasks::StepRun run;  // what came of it
 };
 
 /// Runs `work`, and says in its errors which step they are of.
@@ -55,7 +55,7 @@ template <class Work>
 auto timed(Stage& stage, Work&& work) {
     const Clock::time_point begin = Clock::now();
     auto result = about_step(stage.place, work);
-    stage.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+    stage.run.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
     return result;
 }
 
@@ -103,8 +103,8 @@ std::vector<Stage> stages_of(const std::vector<std::string>& steps, const Common
             find_step(found[0]);
             return found;
         });
-        stage.name = words[0];
-        stage.place += ", " + stage.name;
+        stage.run.step = words[0];
+        stage.place += ", " + stage.run.step;
         stage.step = about_step(stage.place, [&] { return parse_step(words, common); });
         stages.push_back(std::move(stage));
     }
@@ -114,9 +114,8 @@ std::vector<Stage> stages_of(const std::vector<std::string>& steps, const Common
 /// Says what came of a step. Throws where nothing is left for the next.
 void conclude(std::vector<Stage>& stages, size_t at, StepReport report, int64_t left, Result& result) {
     Stage& stage = stages[at];
-    stage.left = left;
-    Json fields = {{"step", stage.name}, {"points", stage.points}, {"left", left}, {"seconds", stage.seconds}};
-    report.fields.update(fields);
+    stage.run.left = left;
+    report.fields.update(to_json(tasks::step_run_fields(), &stage.run));
     result.fields["steps"].push_back(report.fields);
     result.text += fmt::format("{}: {}\n", stage.place, report.what);
     for (size_t line = 0; line < report.text.size();) {  // indented
@@ -128,7 +127,7 @@ void conclude(std::vector<Stage>& stages, size_t at, StepReport report, int64_t 
         result.warnings.push_back(fmt::format("{}: {}", stage.place, warning));
     if (at + 1 == stages.size()) return;
     STIPPLE_REQUIRE(left > 0, "{}: no point is left for {}", stage.place, stages[at + 1].place);
-    stages[at + 1].points = left;
+    stages[at + 1].run.points = left;
 }
 
 /// Reads, through the steps in front that take a file in pieces: so many `masks` are. Where these are all, the pieces
@@ -169,15 +168,15 @@ void run_stages(std::vector<Stage>& stages, const InputFile& file, CloudOutput& 
         for (size_t i = 0; i < stages.size() && (i < masks || wanted.records); ++i)
             about_step(stages[i].place, [&] { require_attributes(stages[i].step, input); });
         mesh = read_through(stages, masks, input, output);
-        if (masks == 0) stages[0].points = mesh.vertices.size();
+        if (masks == 0) stages[0].run.points = mesh.vertices.size();
         for (size_t i = 0; i < masks; ++i) {
-            if (i == 0) stages[0].points = stages[0].count.points;
+            if (i == 0) stages[0].run.points = stages[0].count.points;
             conclude(stages, i, report_of(stages[i].step, stages[i].count), stages[i].count.kept, result);
         }
         if (masks == stages.size()) return;
     } else {
         mesh = load_with_progress(file.path, file.from, file.item, common, result.warnings);
-        stages[0].points = mesh.vertices.size();
+        stages[0].run.points = mesh.vertices.size();
     }
     Progress progress("run", static_cast<int64_t>(stages.size() - masks), progress_mode(common), "steps");
     for (size_t i = masks; i < stages.size(); ++i) {
@@ -191,10 +190,10 @@ void run_stages(std::vector<Stage>& stages, const InputFile& file, CloudOutput& 
     output.add(std::move(mesh));
 }
 
-Result run_steps(const RunOptions& options, const Common& common) {
+Result run_steps(const RunCommand& command, const Common& common) {
     const Clock::time_point begin = Clock::now();
-    const auto& [input, file] = options.files;
-    std::vector<Stage> stages = stages_of(options.steps, common);
+    const auto& [input, file] = command.files;
+    std::vector<Stage> stages = stages_of(command.steps, common);
     CloudOutput output(file, common);
     for (const Stage& stage : stages)
         if (!stage.step.product.empty())
@@ -203,17 +202,17 @@ Result run_steps(const RunOptions& options, const Common& common) {
     result.fields["inputs"] = Json::array({input.path});
     result.fields["steps"] = Json::array();
     run_stages(stages, input, output, common, result);
-    const int64_t points = stages.front().points, left = stages.back().left;
-    result.fields["points"] = points;
-    result.fields["left"] = left;
+    const tasks::RunTotals totals{stages.front().run.points, stages.back().run.left};
+    result.fields.update(to_json(tasks::run_totals_fields(), &totals));
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    output.finish(fmt::format("{} of {} points, {} step{} in {:.2f} s", grouped(left), grouped(points), stages.size(),
-                              stages.size() == 1 ? "" : "s", seconds),
+    output.finish(fmt::format("{} of {} points, {} step{} in {:.2f} s", grouped(totals.left), grouped(totals.points),
+                              stages.size(), stages.size() == 1 ? "" : "s", seconds),
                   fmt::format("no point is left after {}", stages.back().place), result);
     if (!common.table.empty()) {
         Table table{{"step", "name", "points", "left", "seconds"}, {}};
         for (size_t i = 0; i < stages.size(); ++i)
-            table.rows.push_back({i + 1, stages[i].name, stages[i].points, stages[i].left, stages[i].seconds});
+            table.rows.push_back(
+                {i + 1, stages[i].run.step, stages[i].run.points, stages[i].run.left, stages[i].run.seconds});
         result.text = format_table(table, common.table);
     }
     return result;
@@ -222,24 +221,24 @@ Result run_steps(const RunOptions& options, const Common& common) {
 }  // namespace
 
 Command add_run(Arguments& root, Common& common) {
-    auto options = std::make_shared<RunOptions>();
+    auto command = std::make_shared<RunCommand>();
     Arguments& app = root.command("run", "Several commands on a cloud, read once and written once");
-    Option input = app.option("INPUT", options->files.input.path, "The file; - is standard input");
-    Option output = add_output(app, options->files.output);
-    app.option(std::string(kThen), options->steps, "A step: a command with its options, once for each")
+    Option input = app.option("INPUT", command->files.input.path, "The file; - is standard input");
+    Option output = add_output(app, command->files.output);
+    app.option(std::string(kThen), command->steps, "A step: a command with its options, once for each")
         .offers(step_names())
         .count(1, 1 << 20)
         .one_word()
         .text("STEP OPTIONS...");
-    add_output_format(app, options->files.output);
-    add_input_format(app, options->files.input);
+    add_output_format(app, command->files.output);
+    add_input_format(app, command->files.input);
     app.footer(
         fmt::format("Steps: {}.\n", fmt::join(step_names(), ", ")) +
         "Their options: stipple crop --help, but no files nor pictures. INPUT comes first, -o may be last.\n"
         "The cloud is held in memory, but for crop and filter in front: these take LAS in pieces.\n\n"
         "Example:\n  stipple run scan.las --then crop --box 0 0 0 50 50 9 --then clean --then ground -o out.las\n"
         "  stipple run scan.ply --then filter 'z > 0.1' --then sample -n 4096 --then normals -o few.ply");
-    return {&app, [options, &common] { return run_steps(*options, common); }, {input, output}};
+    return {&app, [command, &common] { return run_steps(*command, common); }, {input, output}};
 }
 
 }  // namespace stipple::cli

@@ -1,9 +1,9 @@
 #include "stipple/cli/commands.h"
 #include "stipple/cli/common/many_clouds.h"
 #include "stipple/cli/common/network_options.h"
-#include "stipple/cli/common/orient.h"
 #include "stipple/geometry/normals.h"
 #include "stipple/picture/figure.h"
+#include "stipple/tasks/normals.h"
 #include "stipple/tasks/upsample.h"
 #include "stipple/tasks/weights.h"
 
@@ -33,7 +33,7 @@ void add_normals(PointCloud& cloud) {
     if (find(cloud.attributes, "normal")) return;
     Attribute normals("normal", DType::f32, cloud.size(), 3);
     geometry::estimate_normals(cloud.positions.view(), normals.as<float>(), {});
-    orient_normals(cloud, normals.as<float>());
+    tasks::orient_normals(cloud, normals.as<float>());
     cloud.attributes.push_back(std::move(normals));
 }
 

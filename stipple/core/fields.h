@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -39,7 +40,7 @@ enum class FieldCount : uint8_t {
     one,
     array,     // std::array: exactly Field::size of them
     vector,    // std::vector: any number
-    optional,  // std::optional: one or none
+    optional,  // std::optional: exactly Field::size of them, or none
 };
 
 struct Field {
@@ -47,12 +48,14 @@ struct Field {
     const char* help = "";  // one line
     FieldType type = FieldType::boolean;
     FieldCount count = FieldCount::one;
-    int size = 1;                              // of an array
-    void* (*address)(void* object) = nullptr;  // of the member
-    const Fields& (*nested)() = nullptr;       // of an object: its fields
-    Json (*compute)(const void*) = nullptr;    // of a result that is no member: its value
-    const void* (*defaults)() = nullptr;       // a struct as it is made: what was not given
-    int64_t (*length)(const void*) = nullptr;  // of a vector of objects
+    int size = 1;                                           // of an array, or of an optional one
+    int columns = 0;                                        // of an array of arrays, a matrix: values in a row
+    void* (*address)(void* object) = nullptr;               // of the member; null for a missing optional object
+    void* (*held)(void* member, bool makes_one) = nullptr;  // of an optional: its first value, or null
+    const Fields& (*nested)() = nullptr;                    // of an object: its fields
+    Json (*compute)(const void*) = nullptr;                 // of a result that is no member: its value
+    const void* (*defaults)() = nullptr;                    // a struct as it is made: what was not given
+    int64_t (*length)(const void*) = nullptr;               // of a vector of objects
     void* (*element)(void*, int64_t) = nullptr;
 
     double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
@@ -96,14 +99,14 @@ struct Kind {
                                       : sizeof(T) == 1   ? FieldType::word8
                                                          : FieldType::word32;
     static constexpr FieldCount count = FieldCount::one;
-    static constexpr int size = 1;
+    static constexpr int size = 1, columns = 0;
 };
 template <class T, FieldType kType>
 struct Scalar {
     using Value = T;
     static constexpr FieldType type = kType;
     static constexpr FieldCount count = FieldCount::one;
-    static constexpr int size = 1;
+    static constexpr int size = 1, columns = 0;
 };
 template <>
 struct Kind<bool> : Scalar<bool, FieldType::boolean> {};
@@ -128,10 +131,19 @@ struct Kind<std::array<T, N>> : Kind<T> {
     static constexpr FieldCount count = FieldCount::array;
     static constexpr int size = static_cast<int>(N);
 };
+template <class T, size_t N, size_t M>
+struct Kind<std::array<std::array<T, M>, N>> : Kind<T> {
+    static constexpr FieldCount count = FieldCount::array;
+    static constexpr int size = static_cast<int>(N * M), columns = static_cast<int>(M);
+};
 template <class T>
 struct Kind<std::optional<T>> : Kind<T> {
     static constexpr FieldCount count = FieldCount::optional;
 };
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
 
 /// What a struct holds before anything is set.
 template <class Struct>
@@ -165,22 +177,38 @@ Field field(const char* name, const char* help) {
     using Type = std::remove_reference_t<decltype(fields::member_of<kFirst, kRest...>(std::declval<Struct&>()))>;
     using Kind = fields::Kind<Type>;
     static_assert(Kind::type != FieldType::object, "a member with fields of its own: object_field, objects_field");
-    Field made{.name = name, .help = help, .type = Kind::type, .count = Kind::count, .size = Kind::size};
+    Field made{.name = name,
+               .help = help,
+               .type = Kind::type,
+               .count = Kind::count,
+               .size = Kind::size,
+               .columns = Kind::columns};
     made.address = [](void* object) -> void* {
         return &fields::member_of<kFirst, kRest...>(*static_cast<Struct*>(object));
     };
     if constexpr (std::is_default_constructible_v<Struct>) made.defaults = fields::defaults_of<Struct>;
+    if constexpr (fields::kIsOptional<Type>)
+        made.held = [](void* member, bool makes_one) -> void* {
+            Type& optional = *static_cast<Type*>(member);
+            if (makes_one && !optional) optional.emplace();
+            return optional ? &*optional : nullptr;
+        };
     return made;
 }
 
-/// Describes a member that is a struct with fields of its own; without a name they count as fields of this struct.
+/// Describes a member that is a struct with fields of its own; without a name they count as fields of this struct. In
+/// results it may be a std::optional with a name.
 template <auto kFirst, auto... kRest>
 Field object_field(const char* name, const Fields& (*nested)(), const char* help = "") {
     using Struct = typename fields::Member<decltype(kFirst)>::Of;
     Field made{.name = name, .help = help, .type = FieldType::object};
     made.nested = nested;
     made.address = [](void* object) -> void* {
-        return &fields::member_of<kFirst, kRest...>(*static_cast<Struct*>(object));
+        auto& member = fields::member_of<kFirst, kRest...>(*static_cast<Struct*>(object));
+        if constexpr (fields::kIsOptional<std::remove_reference_t<decltype(member)>>)
+            return member ? &*member : nullptr;
+        else
+            return &member;
     };
     return made;
 }
@@ -225,7 +253,9 @@ std::vector<std::string> texts_of(const Field& field, const void* object);
 /// Throws Error{bad_argument} for the first member out of its range, as set_field() does, and for the first that makes
 /// no sense beside another (only_with): "--start is for --method fps". `spell` makes the name of a field in a message;
 /// without it the name is the key that set_by_key() takes: "optimizer.kind".
-void check_fields(const Fields& fields, const void* object, std::string (*spell)(const Field&) = nullptr);
+/// Fields of which leaves_out(field, struct that it is in) says so are not looked at.
+void check_fields(const Fields& fields, const void* object, std::string (*spell)(const Field&) = nullptr,
+                  const std::function<bool(const Field&, const void*)>& leaves_out = {});
 /// "--hole-size"
 std::string as_option(const Field& field);
 

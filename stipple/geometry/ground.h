@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "stipple/core/fields.h"
 #include "stipple/core/point_cloud.h"
 
 namespace stipple::geometry {
@@ -14,6 +15,7 @@ struct GroundOptions {
     double step = 0.3;     // what stands out of the ground by less is not told from it while windows grow
     double height = 0.25;  // of ground points from the surface in the end, on level ground
 };
+const Fields& ground_fields();
 
 struct Ground {
     std::vector<uint8_t> is_ground;  // [n]
@@ -31,8 +33,8 @@ struct Ground {
 /// interpolated where there are none. A point is ground when it is within `height` of that surface, and further by half
 /// a cell's rise where it is steep [as Pingel et al. 2013 do].
 ///
-/// Non-finite points are not ground. The same for any number of threads. Throws Error{bad_argument} for options that
-/// are not above 0 (slope: from 0), and when the plan has more than 2^26 cells: strays far away, or cells too small.
+/// Non-finite points are not ground. The same for any number of threads. Throws Error{bad_argument} for options out
+/// of the ranges of their fields, and when the plan has more than 2^26 cells: strays far away, or cells too small.
 /// O(n + cells * window / cell). CPU.
 Ground find_ground(const PointCloud& cloud, const GroundOptions& options);
 

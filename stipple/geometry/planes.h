@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "stipple/core/array.h"
+#include "stipple/core/fields.h"
 #include "stipple/geometry/rigid_transform.h"
 
 namespace stipple::geometry {
@@ -10,10 +11,12 @@ namespace stipple::geometry {
 struct PlaneOptions {
     double distance = 0;     // of points from their plane, at most; above 0
     int64_t count = 0;       // planes wanted, at most; 0: as many as there are
-    int64_t min_points = 3;  // that a plane has; at least 3
+    int64_t min_points = 3;  // that a plane has; at least 3, or 0: a hundredth of the finite points
     int trials = 0;          // planes through three points that are tried for each; 0: as many as the finds make likely
     uint64_t seed = 0;
 };
+/// All but the seed.
+const Fields& plane_fields();
 
 /// All x with normal . x + offset = 0, in the world.
 struct PlaneSegment {
@@ -22,10 +25,12 @@ struct PlaneSegment {
     int64_t points = 0;
     double rms = 0;  // distance of its points
 };
+const Fields& plane_segment_fields();
 
 struct PlaneSegments {
     std::vector<PlaneSegment> planes;  // in the order in which they were found, mostly from large to small
     Array<int32_t, 1> labels;          // [n] which of them a point belongs to; -1: none
+    int64_t min_points = 3;            // that a plane had to have
 };
 
 /// Planes of a cloud, one after the other, each among the points that the ones before it left: RANSAC [Fischler and

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "stipple/core/fields.h"
 #include "stipple/core/view.h"
 
 namespace stipple::geometry {
@@ -25,6 +26,7 @@ struct Histogram {
     double low = 0, high = 1;
     std::vector<int64_t> counts;  // bins of equal width; the last holds `high`
 };
+const Fields& histogram_fields();
 
 /// Of the finite values, from the smallest to the largest, or from `low` to `high` where low < high (others do not
 /// count). Values that are all the same are in the first of their bins. Throws Error{bad_argument} for bins < 1.
@@ -38,6 +40,8 @@ struct PointDensity {
     double per_area = 0;      // points in a unit square of the ground plan, where there are any
     double per_volume = 0;    // points in a unit cube, where there are any
 };
+/// All but the points.
+const Fields& point_density_fields();
 
 /// Distances are those of at most 50,000 points, evenly taken from the order. Areas and volumes are counted in squares
 /// and cubes of four times the spacing, so that they follow outlines and holes; 0 where points have no spacing (fewer

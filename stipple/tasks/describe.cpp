@@ -28,7 +28,7 @@ std::vector<AttributeSummary> summaries_of(const Attributes& attributes) {
             low = std::min(low, value);
             high = std::max(high, value);
         }
-        if (low <= high) summary.range = {low, high};
+        if (low <= high) summary.min = low, summary.max = high;
         summaries.push_back(std::move(summary));
     }
     return summaries;
@@ -55,7 +55,7 @@ FileSummary describe_set(const std::string& path) {
     SetSummary summary{set.points.size(0), set.points.size(1)};
     if (!set.labels.empty()) {
         const auto [low, high] = std::minmax_element(set.labels.begin(), set.labels.end());
-        summary.labels = {*low, *high};
+        summary.labels = LabelRange{*low, *high};
     }
     return {"HDF5", {}, summary};
 }

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "stipple/core/fields.h"
 #include "stipple/io/format.h"
 #include "stipple/io/las_summary.h"
 #include "stipple/io/safetensors.h"
@@ -17,9 +18,19 @@ struct AttributeSummary {
     std::string name;
     DType dtype = DType::f32;
     int64_t components = 1;
-    std::optional<std::pair<double, double>> range = {};  // of all finite values
+    std::optional<double> min = {}, max = {};  // of all finite values
     int64_t non_finite = 0;
 };
+const Fields& attribute_summary_fields();
+
+/// How far finite points reach in the world.
+struct Extent {
+    std::optional<Bounds> bounds = {};  // none without finite points
+    std::optional<double> diagonal = {};
+    std::array<double, 3> origin = {};
+};
+const Fields& extent_fields();
+Extent extent_of(const Bounds& bounds, const std::array<double, 3>& origin);
 
 struct CloudSummary {
     int64_t points = 0, faces = 0;
@@ -35,6 +46,7 @@ struct CloudSummary {
 struct ImageSummary {
     int64_t width = 0, height = 0, channels = 0;
 };
+const Fields& image_summary_fields();
 
 struct WeightsSummary {
     std::vector<io::TensorHeader::Entry> tensors;
@@ -42,17 +54,24 @@ struct WeightsSummary {
     int64_t numbers = 0;  // of all tensors
 };
 
+struct LabelRange {
+    int64_t min = 0, max = 0;
+};
 /// A file of many clouds.
 struct SetSummary {
-    int64_t clouds = 0, points = 0;                          // of each
-    std::optional<std::pair<int64_t, int64_t>> labels = {};  // least and greatest
+    int64_t clouds = 0, points = 0;  // of each
+    std::optional<LabelRange> labels = {};
 };
+const Fields& set_summary_fields();
 
 struct FileSummary {
     std::string format;                 // "PLY", "PNG", "safetensors"
     std::optional<int64_t> bytes = {};  // of a regular file
     std::variant<CloudSummary, ImageSummary, WeightsSummary, SetSummary> content;
 };
+
+/// All of it; what a file does not have is null.
+Json to_json(const FileSummary& file);
 
 CloudSummary summarise(const Mesh& mesh);
 

@@ -161,7 +161,7 @@ TEST_F(CliEdit, TransformRefusesWhatMakesNoSense) {
     fails({"--scale", "0"}, "--scale must be finite and not 0, got 0");
     fails({"--scale", "1", "2"}, "--scale takes one number or three, got 2");
     fails({"--swap", "xxy"}, "axes must be x, y and z once each");
-    fails({"--translate", "nan", "0", "0"}, "--translate must be finite");
+    fails({"--translate", "nan", "0", "0"}, "--translate must be a number, got nan");
     fails({"--translate", "1", "0", "0", "--about", "0", "0", "0"}, "--about is for");
     fails({"--matrix", file("M.txt", "1 2 3")}, "M.txt: a transform has 16 numbers (or 12), found 3", 3);
     fails({"--matrix", file("Z.txt", "1 0 0 0 0 1 0 0 0 0 0 0")}, "a matrix of determinant 0 flattens the points");

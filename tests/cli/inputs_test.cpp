@@ -177,7 +177,7 @@ TEST_F(CliInputs, DegenerateClouds) {
         const Json about = json_of(info)["files"][0];
         EXPECT_EQ(about["points"], one.points);
         EXPECT_EQ(about["non_finite"], one.non_finite);
-        EXPECT_EQ(about.contains("bounds"), one.non_finite < one.points);
+        EXPECT_EQ(!about["bounds"].is_null(), one.non_finite < one.points);
         EXPECT_EQ(stipple({"info", input}).exit_code, 0);
         const std::string copy = folder / (std::string(one.name) + ".ply");
         const LaunchResult convert = stipple({"convert", input, "-o", copy});

@@ -77,7 +77,8 @@ TEST_F(CliLas, GridsAndShifts) {
     EXPECT_NEAR(near["bounds"]["max"][0].get<double>(), 5.9, 1e-6);
     EXPECT_NEAR(near["bounds"]["min"][1].get<double>(), 0, 1e-6);
 
-    expect_error(stipple({"convert", las, "-o", folder / "x.las", "--scale", "0"}), 2, "--scale 0 is not above 0");
+    expect_error(stipple({"convert", las, "-o", folder / "x.las", "--scale", "0"}), 2,
+                 "--scale must be above 0, got 0");
     expect_error(stipple({"convert", las, "-o", folder / "x.las", "--scale", "1", "2"}), 2,
                  "--scale takes one number or three");
     expect_error(stipple({"convert", las, "-o", folder / "x.las", "--scale", "1e-12"}), 2,

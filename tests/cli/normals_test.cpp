@@ -154,14 +154,14 @@ TEST_F(CliNormals, RefusesWhatMakesNoSense) {
     fails({"--k", "2"}, "--k must be 3 to 128, got 2");
     fails({"--k", "129"}, "--k must be 3 to 128, got 129");
     fails({"--k", "many"}, "--k");
-    fails({"--radius", "-1"}, "--radius must be above 0");
-    fails({"--radius", "nan"}, "--radius must be above 0");
+    fails({"--radius", "-1"}, "--radius must be from 0, got -1");
+    fails({"--radius", "nan"}, "--radius must be from 0, got nan");
     fails({"--radius", "1e-60"}, "--radius must be above 0");
     fails({"--orient", "up"}, "--orient");
     fails({"--orient", "viewpoint"}, "--orient viewpoint needs --viewpoint X Y Z");
     fails({"--orient", "mst", "--viewpoint", "1", "2", "3"}, "--viewpoint is for --orient viewpoint");
     fails({"--orient", "viewpoint", "--viewpoint", "1", "2"}, "--viewpoint");
-    fails({"--orient", "viewpoint", "--viewpoint", "1", "2", "inf"}, "--viewpoint must be finite");
+    fails({"--orient", "viewpoint", "--viewpoint", "1", "2", "inf"}, "--viewpoint must be a number, got inf");
     fails({"--picture", folder / "a.jpg"}, "PNG");
     fails({"--what"}, "unknown option --what");
     expect_error(stipple({"normals", input}), 2, "--output is missing");

@@ -36,12 +36,17 @@ struct Options {
     std::vector<bool> bits = {true, false};
     std::optional<double> gap;
     std::optional<float> weight;
+    std::optional<std::array<double, 2>> pair;
+    std::optional<int> few;
+    std::vector<Side> sides;
     Inner inner, flat;
     bool operator==(const Options&) const = default;
 };
 struct Found {
     std::vector<Inner> list;
     double error = NAN;
+    std::optional<Inner> best = {};
+    std::array<std::array<double, 3>, 2> rows = {{{1, 2, 3}, {4, 5, 6}}};
 };
 
 const Fields& inner_fields() {
@@ -71,6 +76,9 @@ const Fields& option_fields() {
         field<&Options::bits>("bits", "Truth values"),
         field<&Options::gap>("gap", "One or none").from(0).below(5).only_with("kernel", "huber|cauchy"),
         field<&Options::weight>("weight", "Another, of single precision"),
+        field<&Options::pair>("pair", "Two or none").from(0),
+        field<&Options::few>("few", "One or none").to(9),
+        field<&Options::sides>("sides", "Any number of words").words(kSideWords),
         field<&Options::inner, &Inner::every>("inner_every", "A member of a member"),
         object_field<&Options::inner>("inner", inner_fields),
         object_field<&Options::flat>("", flat_fields)};
@@ -79,6 +87,7 @@ const Fields& option_fields() {
 const Fields& found_fields() {
     static const Fields fields = {
         objects_field<&Found::list>("list", inner_fields), field<&Found::error>("error", "An error"),
+        object_field<&Found::best>("best", inner_fields), field<&Found::rows>("rows", "A matrix"),
         computed_field<Found>("size", "Of the list", [](const Found& found) { return Json(found.list.size()); })};
     return fields;
 }
@@ -117,6 +126,9 @@ TEST(Fields, SetsMembersOfEveryTypeFromTexts) {
     set(options, "bits", {});
     set(options, "gap", {"0"});
     set(options, "weight", {"0.1"});
+    set(options, "pair", {"3", "4"});
+    set(options, "few", {"-7"});
+    set(options, "sides", {"outside", "inside"});
     set(options, "inner.rate", {"1"});
     set(options, "inner_every", {"11"});
     set(options, "flat_rate", {"4"});
@@ -136,6 +148,9 @@ TEST(Fields, SetsMembersOfEveryTypeFromTexts) {
                          .bits = {},
                          .gap = 0.0,
                          .weight = 0.1f,
+                         .pair = std::array<double, 2>{3, 4},
+                         .few = -7,
+                         .sides = {Side::outside, Side::inside},
                          .inner = {1, 11},
                          .flat = {4, 3}};
     EXPECT_EQ(options, wanted);
@@ -159,6 +174,10 @@ TEST(Fields, RefusesWhatIsOutOfRangeAndSaysWhatIsWanted) {
     EXPECT_EQ(refusal("radius", {"1", "2"}), "radius must be one value, got 2 values");
     EXPECT_EQ(refusal("gap", {}), "gap must be one value, got 0 values");
     EXPECT_EQ(refusal("gap", {"5"}), "gap must be from 0, below 5, got 5");
+    EXPECT_EQ(refusal("pair", {"5"}), "pair must be 2 values, got 1 values");
+    EXPECT_EQ(refusal("pair", {"5", "-1"}), "pair must be from 0, got -1");
+    EXPECT_EQ(refusal("few", {"10"}), "few must be at most 9, got 10");
+    EXPECT_EQ(refusal("sides", {"inside", "above"}), "sides must be one of inside, outside, got \"above\"");
     EXPECT_EQ(refusal("sizes", {"3", "0"}), "sizes must be from 1, got 0");
     EXPECT_EQ(refusal("inner.rate", {"0"}), "inner.rate must be above 0, to 1, got 0");
 }
@@ -178,10 +197,10 @@ TEST(Fields, NamesTheNearestKey) {
 
 TEST(Fields, KeysAreInOrderAndOnesWithoutANameCountAsTheirParents) {
     const std::vector<std::string> keys = keys_of(option_fields());
-    ASSERT_EQ(keys.size(), 20u);
-    EXPECT_EQ(keys[16], "inner_every");
-    EXPECT_EQ(keys[17], "inner.rate");
-    EXPECT_EQ(keys[19], "flat_rate");
+    ASSERT_EQ(keys.size(), 23u);
+    EXPECT_EQ(keys[19], "inner_every");
+    EXPECT_EQ(keys[20], "inner.rate");
+    EXPECT_EQ(keys[22], "flat_rate");
 }
 
 TEST(Fields, ValuesAreAsTomlWritesThem) {
@@ -193,7 +212,7 @@ TEST(Fields, ValuesAreAsTomlWritesThem) {
             if (name == key) return value;
         return "none";
     };
-    EXPECT_EQ(values.size(), 19u);
+    EXPECT_EQ(values.size(), 20u);
     EXPECT_EQ(value_of("gap"), "none");
     EXPECT_EQ(value_of("weight"), "1e-04");  // the shortest text
     EXPECT_EQ(value_of("kernel"), "\"cauchy\"");
@@ -204,6 +223,9 @@ TEST(Fields, ValuesAreAsTomlWritesThem) {
 TEST(Fields, TomlIsReadBackToTheSame) {
     Options options;
     options.gap = 0.1;
+    options.pair = {0.25, 1e9};
+    options.few = -1;
+    options.sides = {Side::outside};
     options.inputs = {"a,b", "[c]", "\"d\""};
     options.bits = {true, false, true};
     options.inner = {0.123456789012345, 42};
@@ -234,6 +256,9 @@ TEST(Fields, ChecksEveryMemberAndSpellsTheNameAsAsked) {
         EXPECT_EQ(error.message(), "inner.every must be from 1, got 0");
     }
     options = {};
+    options.pair = {1, -1};
+    EXPECT_THROW(check_fields(option_fields(), &options), Error);
+    options = {};
     options.viewpoint[2] = NAN;
     try {
         check_fields(option_fields(), &options);
@@ -252,7 +277,7 @@ TEST(Fields, ChecksEveryMemberAndSpellsTheNameAsAsked) {
     } catch (const Error& error) {
         EXPECT_EQ(error.message(), "--gap is for --kernel huber, cauchy");
     }
-    EXPECT_EQ(as_option(option_fields()[16]), "--inner-every");
+    EXPECT_EQ(as_option(option_fields()[19]), "--inner-every");
 }
 
 TEST(Fields, AWordStandsForZero) {
@@ -278,11 +303,23 @@ TEST(Fields, JsonHasEveryMember) {
     EXPECT_EQ(to_json(option_fields(), &options).compact(),
               "{\"flag\":false,\"trials\":7,\"count\":0,\"seed\":1,\"share\":0.25,\"radius\":2.0,\"limit\":null,"
               "\"name\":\"n\",\"kernel\":\"cauchy\",\"side\":\"inside\",\"viewpoint\":[1.0,2.0,3.0],\"sizes\":[4,5],"
-              "\"inputs\":[],\"bits\":[true,false],\"gap\":null,\"weight\":null,\"inner_every\":3,"
+              "\"inputs\":[],\"bits\":[true,false],\"gap\":null,\"weight\":null,\"pair\":null,"
+              "\"few\":null,\"sides\":[],\"inner_every\":3,"
               "\"inner\":{\"rate\":0.5,\"every\":3},\"flat_rate\":0.5}");
-    const Found found{.list = {{0.5, 1}, {0.25, 2}}};
+    options.pair = {1, 2};
+    options.few = 3;
+    EXPECT_EQ(to_json(option_fields(), &options).value("pair").compact(), "[1.0,2.0]");
+    EXPECT_EQ(to_json(option_fields(), &options).value("few").compact(), "3");
+    Found found{.list = {{0.5, 1}, {0.25, 2}}};
     EXPECT_EQ(to_json(found_fields(), &found).compact(),
-              "{\"list\":[{\"rate\":0.5,\"every\":1},{\"rate\":0.25,\"every\":2}],\"error\":null,\"size\":2}");
+              "{\"list\":[{\"rate\":0.5,\"every\":1},{\"rate\":0.25,\"every\":2}],\"error\":null,\"best\":null,"
+              "\"rows\":[[1.0,2.0,3.0],[4.0,5.0,6.0]],\"size\":2}");
+    found.best = Inner{0.125, 7};
+    EXPECT_EQ(to_json(found_fields(), &found).value("best").compact(), "{\"rate\":0.125,\"every\":7}");
+    found.error = 0;
+    EXPECT_NO_THROW(check_fields(found_fields(), &found));
+    found.best.reset();
+    EXPECT_NO_THROW(check_fields(found_fields(), &found));
 }
 
 }  // namespace

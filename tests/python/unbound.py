@@ -54,6 +54,7 @@ PICTURE = _because({
     "a step of draw_figure": "automatic_color axis_of choose_range direction_of fit_camera set_view",
     "a step of draw_chart": "choose_ticks",
     "vectors of pixels": "mix normalized smooth_step to_rgb to_vec",
+    "a step of stipple picture; draw_figure takes its style as arguments": "set_viewpoint style_of",
     "words are given as they are": "color_map_by_name parse_color up_axis_by_name up_axis_names view_names",
 })
 
@@ -114,6 +115,11 @@ TASKS = _because({
     "files of the command line; geometry reads transforms from text":
         "find_pose has_scan_poses load_affine load_motion_between load_polygon load_scan_poses load_text parse_scan_poses "
         "to_text",
+    "tasks of single commands, made of functions of geometry and metrics that are bound":
+        "add_normals check_options clean convert crop_mask describe_values extent_of first_matrix label_clusters "
+        "label_ground label_planes measure_distances moved_bounds moved_grid orient_normals points_at region_of "
+        "removed_text source_ids spacing_of_merged splitter_of to_json transform_of transformed_of writing_of",
+    "attributes are set as cloud.attributes[name]": "attribute_of put_attribute",
     "folders of sweeps are registered by the program: stipple register --sequence":
         "load_kitti_calibration load_kitti_poses parse_kitti_poses pose_drift register_sequence sweep_times to_kitti_poses",
     "segment(...).labels is set by cloud.attributes[\"label\"]": "put_labels",

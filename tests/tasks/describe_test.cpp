@@ -36,8 +36,8 @@ TEST(Describe, CloudsWithAttributes) {
     ASSERT_EQ(cloud.attributes.size(), 1u);
     EXPECT_EQ(cloud.attributes[0].name, "intensity");
     EXPECT_EQ(cloud.attributes[0].non_finite, 1);
-    ASSERT_TRUE(cloud.attributes[0].range);
-    EXPECT_LE(cloud.attributes[0].range->first, cloud.attributes[0].range->second);
+    ASSERT_TRUE(cloud.attributes[0].min && cloud.attributes[0].max);
+    EXPECT_LE(*cloud.attributes[0].min, *cloud.attributes[0].max);
     EXPECT_EQ(std::get<CloudSummary>(
                   describe_file(save_cloud(folder / "m.off", test::random_mesh(9)), "", {}, warnings).content)
                   .faces,

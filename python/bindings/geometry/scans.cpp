@@ -233,12 +233,16 @@ void bind_scans(py::module_& g) {
     add_record<SweepResult>(g);
     bind_splitting(g);
     const py::none none;
-    g.def("find_planes", &find_planes, py::arg("cloud"), py::kw_only(), py::arg("distance"), py::arg("count") = 0,
-          py::arg("min_points") = 3, py::arg("trials") = 0, py::arg("seed") = 0, doc::geometry::find_planes);
+    const geometry::PlaneOptions planes;
+    const geometry::GroundOptions ground;
+    g.def("find_planes", &find_planes, py::arg("cloud"), py::kw_only(), py::arg("distance"),
+          py::arg("count") = planes.count, py::arg("min_points") = planes.min_points, py::arg("trials") = planes.trials,
+          py::arg("seed") = planes.seed, doc::geometry::find_planes);
     g.def("find_sweep_rings", &find_sweep_rings, py::arg("cloud"),
           noted("Returns None for a cloud that is no sweep.", doc::geometry::find_sweep_rings).c_str());
-    g.def("find_ground", &find_ground, py::arg("cloud"), py::kw_only(), py::arg("cell") = 1.0, py::arg("window") = 40.0,
-          py::arg("slope") = 0.3, py::arg("step") = 0.3, py::arg("height") = 0.25, doc::geometry::find_ground);
+    g.def("find_ground", &find_ground, py::arg("cloud"), py::kw_only(), py::arg("cell") = ground.cell,
+          py::arg("window") = ground.window, py::arg("slope") = ground.slope, py::arg("step") = ground.step,
+          py::arg("height") = ground.height, doc::geometry::find_ground);
     g.def("sides_of", &sides_of, py::arg("cloud"), py::kw_only(), py::arg("box") = none, py::arg("sphere") = none,
           py::arg("polygon") = none,
           noted("Returns uint8 [n]: 0 outside, 1 inside, 2 nowhere. box is (min, max), sphere (centre, radius), "

@@ -38,7 +38,7 @@ Option add_output(Arguments& app, OutputFile& output) {
 
 void add_output_format(Arguments& app, OutputFile& output) {
     app.option("--format", output.format, "Format of the output, when its name does not tell");
-    app.flag("--ascii", output.ascii, "Text instead of binary (PLY, PCD, STL)");
+    app.flag("--ascii", output.writing.ascii, "Text instead of binary (PLY, PCD, STL)");
 }
 
 io::Format require_output(const OutputFile& output, const Common& common, std::string_view product) {
@@ -147,24 +147,15 @@ Mesh load_faces(const InputFile& input, const Common& common, Result& result) {
     return mesh;
 }
 
-io::WriteOptions OutputFile::writing() const {
-    io::WriteOptions options{ascii, compressed};
-    options.scale = scale;
-    options.offset = offset;
-    options.keep_16_bit = keep_16_bit;
-    return options;
-}
-
 void save_output(const Mesh& mesh, const OutputFile& output, io::Format format, const std::string& what,
                  const Common& common, Result& result) {
     if (!common.dry_run) {
         io::Warnings found;
         about_file(output.path, [&] {
-            const io::WriteOptions options = output.writing();
             if (output.path != "-")
-                return io::save(output.path, mesh, common.overwrite_mode(), options, found, &format);
+                return io::save(output.path, mesh, common.overwrite_mode(), output.writing, found, &format);
             StdoutSink sink;
-            io::write(mesh, sink, format, options, found);
+            io::write(mesh, sink, format, output.writing, found);
             result.stdout_taken = true;
         });
         for (const std::string& warning : found) result.warnings.push_back(fmt::format("{}: {}", output.path, warning));

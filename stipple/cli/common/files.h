@@ -17,11 +17,7 @@ struct InputFile {
 /// A cloud or mesh to write.
 struct OutputFile {
     std::string path, format;
-    bool ascii = false, compressed = false;
-    std::optional<std::array<double, 3>> scale = {}, offset = {};  // LAS
-    bool keep_16_bit = false;                                      // colors
-
-    io::WriteOptions writing() const;
+    io::WriteOptions writing = {};
 };
 
 /// A cloud that is read, and what becomes of it.

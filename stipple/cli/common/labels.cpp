@@ -5,19 +5,6 @@
 
 namespace stipple::cli {
 
-void put_attribute(Attributes& attributes, Attribute attribute) {
-    if (Attribute* old = find(attributes, attribute.name()))
-        *old = std::move(attribute);
-    else
-        attributes.push_back(std::move(attribute));
-}
-
-Attribute label_attribute(const std::string& name, std::span<const int32_t> labels) {
-    Attribute attribute(name, DType::i32, static_cast<int64_t>(labels.size()), 1);
-    std::copy(labels.begin(), labels.end(), attribute.as<int32_t>().data());
-    return attribute;
-}
-
 Image draw_labels(const PointCloud& cloud, std::span<const int32_t> labels, const std::string& caption,
                   const std::string& up) {
     PointCloud painted;

@@ -1,5 +1,5 @@
 #pragma once
-// Labels that a command finds for points: as an attribute, as a picture, and the commands that do no more.
+// Labels that a command finds for points: as a picture, and the commands that do no more.
 
 #include <span>
 
@@ -7,12 +7,6 @@
 #include "stipple/cli/common/table.h"
 
 namespace stipple::cli {
-
-/// In place of an attribute of the same name, or at the end.
-void put_attribute(Attributes& attributes, Attribute attribute);
-
-/// An attribute of int32 from labels.
-Attribute label_attribute(const std::string& name, std::span<const int32_t> labels);
 
 /// Labels as colours: each from 0 its own, below 0 grey. One panel.
 Image draw_labels(const PointCloud& cloud, std::span<const int32_t> labels, const std::string& caption,

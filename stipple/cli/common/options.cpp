@@ -343,7 +343,8 @@ Option Arguments::bind(const Field& field, void* object) {
         CLI::Option* option = app_->add_option_function<std::vector<std::string>>(name, set, field.help);
         option->default_str(fmt::format("{}", fmt::join(texts_of(field, object), " ")));
         const bool is_number = field.type != FieldType::text && field.known.empty();
-        option->type_name(is_number ? "FLOAT" : "TEXT")->expected(field.count == FieldCount::array ? field.size : 1);
+        option->type_name(is_number ? "FLOAT" : "TEXT");
+        if (field.count != FieldCount::vector) option->expected(field.size);
         made = Option(option);
     }
     if (!field.known.empty()) {
@@ -352,6 +353,7 @@ Option Arguments::bind(const Field& field, void* object) {
     }
     if (*field.placeholder) made.text(field.placeholder);
     if (!field.shows_default) made.no_default();
+    bound_.push_back({&field, object, made});
     return made;
 }
 
@@ -380,7 +382,12 @@ Option Arguments::add(const Fields& fields, void* object, const char* name) {
 
 void Arguments::check() const {
     if (parent_) parent_->check();
-    for (const auto& [fields, object] : tables_) check_fields(*fields, object, as_option);
+    const auto is_left_out = [&](const Field& field, const void* object) {
+        const auto is_of_it = [&](const Bound& bound) { return bound.field == &field && bound.object == object; };
+        const auto found = std::find_if(bound_.begin(), bound_.end(), is_of_it);
+        return !field.shows_default && found != bound_.end() && !found->option.given();
+    };
+    for (const auto& [fields, object] : tables_) check_fields(*fields, object, as_option, is_left_out);
 }
 
 void Arguments::footer(const std::string& text) {

@@ -110,7 +110,7 @@ public:
     /// The option of one field.
     Option add(const Fields& fields, void* object, const char* name);
     /// Throws Error{bad_argument} for a value out of the range of its field, here or in a group above: when the command
-    /// line and configurations have had their say.
+    /// line and configurations have had their say. A field without a default that was not given may hold what it wants.
     void check() const;
     /// The end of the help.
     void footer(const std::string& text);
@@ -153,6 +153,12 @@ private:
     std::string version_;  // of the program
     std::vector<std::unique_ptr<Arguments>> commands_;
     std::vector<std::pair<const Fields*, const void*>> tables_;  // whose fields are options
+    struct Bound {
+        const Field* field;
+        const void* object;
+        Option option;
+    };
+    std::vector<Bound> bound_;
 };
 
 }  // namespace stipple::cli

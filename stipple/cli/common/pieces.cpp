@@ -74,8 +74,8 @@ CloudOutput::CloudOutput(OutputFile file, const Common& common, std::string_view
 
 void CloudOutput::set_grid(const FileFacts::Grid& grid) {
     STIPPLE_ASSERT(points_ == 0 && !writer_);
-    file_.scale = grid.scale;
-    file_.offset = grid.offset;
+    file_.writing.scale = grid.scale;
+    file_.writing.offset = grid.offset;
 }
 
 void CloudOutput::add(Mesh piece) {
@@ -90,7 +90,7 @@ void CloudOutput::add(Mesh piece) {
     if (common_.dry_run) return;
     about_file(file_.path, [&] {
         if (!writer_)
-            writer_ = io::CloudWriter::open(file_.path, common_.overwrite_mode(), file_.writing(), warnings_, &format_);
+            writer_ = io::CloudWriter::open(file_.path, common_.overwrite_mode(), file_.writing, warnings_, &format_);
         writer_->write(std::move(piece.vertices));
     });
 }

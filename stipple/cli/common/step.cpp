@@ -1,5 +1,7 @@
 #include "stipple/cli/common/step.h"
 
+#include "stipple/tasks/edit.h"
+
 namespace stipple::cli {
 
 PointCloud masked(const PointCloud& cloud, const std::vector<uint8_t>& mask) {
@@ -24,8 +26,8 @@ Mesh keep(const Step& step, const Mesh& piece, KeepCount& count) {
 
 StepReport report_of(const Step& step, const KeepCount& count) {
     StepReport report{fmt::format("{} of {} points {}", grouped(count.kept), grouped(count.points), step.kept)};
-    report.fields["points"] = count.points;
-    report.fields["kept"] = count.kept;
+    const tasks::KeptPoints kept{count.points, count.kept};
+    report.fields = to_json(tasks::kept_points_fields(), &kept);
     warn_of_faces(count.faces, report);
     if (step.finish) step.finish(report);
     return report;

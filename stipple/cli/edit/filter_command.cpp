@@ -2,16 +2,12 @@
 #include "stipple/cli/common/pieces.h"
 #include "stipple/cli/steps.h"
 #include "stipple/geometry/point_filter.h"
+#include "stipple/tasks/edit.h"
 
 namespace stipple::cli {
 namespace {
 
-struct FilterOptions {
-    std::string expression;
-    bool invert = false;
-};
-
-Step filter_step(const FilterOptions& options) {
+Step filter_step(const tasks::FilterOptions& options) {
     const auto filter = std::make_shared<const geometry::PointFilter>(options.expression);
     Step step{.kept = "chosen", .attributes = filter->names(), .only_removes = true};
     step.mask = [filter, invert = options.invert](const PointCloud& piece) {
@@ -19,17 +15,17 @@ Step filter_step(const FilterOptions& options) {
         for (uint8_t& keep : mask) keep = keep != static_cast<uint8_t>(invert);
         return mask;
     };
-    step.finish = [expression = options.expression](StepReport& report) { report.fields["expression"] = expression; };
+    step.finish = [options](StepReport& report) { report.fields.update(to_json(tasks::filter_fields(), &options)); };
     return step;
 }
 
 }  // namespace
 
 MakeStep add_filter_step(Arguments& app, const Common&) {
-    auto options = std::make_shared<FilterOptions>();
+    auto options = std::make_shared<tasks::FilterOptions>();
     // Not among those required: the parser says better what is missing.
-    app.option("EXPRESSION", options->expression, "Over x y z and attributes, in quotes");
-    app.flag("--invert", options->invert, "Keep the others instead");
+    app.option("EXPRESSION", options->expression, tasks::filter_fields().front().help);
+    app.add(tasks::filter_fields(), options.get(), "invert");
     return [options] { return filter_step(*options); };
 }
 

@@ -1,10 +1,10 @@
 #include <cmath>
 
-#include "stipple/cli/common/orient.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/mesh/commands.h"
 #include "stipple/geometry/normals.h"
 #include "stipple/geometry/reconstruct.h"
+#include "stipple/tasks/normals.h"
 
 namespace stipple::cli {
 namespace {
@@ -34,7 +34,7 @@ Array<float, 2> normals_of(const PointCloud& cloud, const MeshSurfaceOptions& op
     Array<float, 2> estimated({cloud.size(), 3}, device);
     geometry::estimate_normals(points.view(), estimated.view(), {}, options.k);
     normals = estimated.to(Device{});
-    const bool faces_sensor = orient_normals(cloud, normals.view(), options.k) == "viewpoint";
+    const bool faces_sensor = tasks::orient_normals(cloud, normals.view(), options.k) == tasks::Orientation::viewpoint;
     result.warnings.push_back(fmt::format("{}: has no normals: estimated from {} neighbours and turned {}",
                                           options.input.path, options.k,
                                           faces_sensor ? "towards the sensor" : "outwards"));

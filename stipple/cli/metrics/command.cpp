@@ -169,7 +169,7 @@ Result run_metrics(const MetricsOptions& options, const Common& common) {
     result.fields["inputs"] = Json::array({options.prediction, options.truth});
     if (!options.mesh.empty()) result.fields["inputs"].push_back(options.mesh);
     Common each = common;  // of many files only the count of shapes is shown
-    if (report.pairs.size() > 1) each.progress = "never";
+    if (report.pairs.size() > 1) each.progress = ProgressMode::never;
     std::vector<std::string> with_faces;
     std::vector<Mesh> clouds;  // with errors, as far as they are drawn
     {

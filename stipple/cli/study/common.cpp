@@ -50,7 +50,7 @@ study::StudyPlan shapes_plan(const std::string& data, int64_t shapes, const std:
     plan.device = common.device;
     plan.load_mesh = [&common, &result](const std::string& path) {
         Common quiet = common;
-        quiet.progress = "never";
+        quiet.progress = ProgressMode::never;
         return load_faces({path, "", -1}, quiet, result);
     };
     return plan;

@@ -152,14 +152,30 @@ void for_values(const Field& field, const void* member, const Body& body) {
     with_type(field.type, [&](auto* typed) {
         using T = std::remove_pointer_t<decltype(typed)>;
         const T* values = static_cast<const T*>(member);
-        if (field.count == FieldCount::optional) {
-            if (const auto& given = *static_cast<const std::optional<T>*>(member)) body(*given);
-        } else if (field.count == FieldCount::vector) {
+        if (field.count == FieldCount::optional)
+            values = static_cast<const T*>(field.held(const_cast<void*>(member), false));
+        if (field.count == FieldCount::vector) {
             for (const auto& value : *static_cast<const std::vector<T>*>(member)) body(value);
         } else {
-            for (int i = 0; i < field.size; ++i) body(values[i]);
+            for (int i = 0; values && i < field.size; ++i) body(values[i]);
         }
     });
+}
+
+Json values_json(const Field& field, const void* member) {
+    std::vector<Json> values;
+    for_values(field, member, [&](const auto& value) { values.push_back(json_of(field, value)); });
+    const bool is_optional = field.count == FieldCount::optional;
+    if (is_optional && values.empty()) return {};
+    if (field.count == FieldCount::one || (is_optional && field.size == 1)) return values.front();
+    Json list = Json::array();
+    const size_t columns = std::max<size_t>(1, static_cast<size_t>(field.columns));
+    for (size_t i = 0; i < values.size(); i += columns) {
+        Json row = Json::array();
+        for (size_t j = i; j < i + columns; ++j) row.push_back(values[j]);
+        list.push_back(field.columns > 0 ? row : values[i]);
+    }
+    return list;
 }
 
 bool is_among(std::string_view word, std::string_view words) {
@@ -187,15 +203,15 @@ void check_chosen(const Fields& fields, const Field& field, const void* object, 
 }
 
 /// `above` is what stands before the names in keys: "", "optimizer.".
-void check_table(const Fields& fields, const void* object, std::string (*spell)(const Field&),
-                 const std::string& above) {
+void check_table(const Fields& fields, const void* object, std::string (*spell)(const Field&), const std::string& above,
+                 const std::function<bool(const Field&, const void*)>& leaves_out) {
     for (const Field& field : fields) {
-        if (field.compute) continue;
+        if (field.compute || (leaves_out && leaves_out(field, object))) continue;
         const void* member = address_in(field, object);
         if (*field.chooser) check_chosen(fields, field, object, spell, above);
         if (field.nested) {
-            if (field.count == FieldCount::one)
-                check_table(field.nested(), member, spell, *field.name ? above + field.name + "." : above);
+            if (field.count == FieldCount::one && member)
+                check_table(field.nested(), member, spell, *field.name ? above + field.name + "." : above, leaves_out);
             continue;
         }
         if (!is_whole(field.type) && !is_real(field.type)) continue;
@@ -226,9 +242,9 @@ std::string toml_value(const Field& field, const void* object) {
     for (std::string& value : values)
         if (field.type == FieldType::text || is_word(field.type) || (*field.zero && value == field.zero))
             value = toml_string(value);
-    if (field.count == FieldCount::one || field.count == FieldCount::optional)
-        return values.empty() ? "" : values.front();
-    return fmt::format("[{}]", fmt::join(values, ", "));
+    if (field.count == FieldCount::optional && values.empty()) return "";
+    const bool is_one = field.count == FieldCount::one || (field.count == FieldCount::optional && field.size == 1);
+    return is_one ? values.front() : fmt::format("[{}]", fmt::join(values, ", "));
 }
 
 void write_toml(const Fields& fields, const void* object, const std::string& table, std::string& text) {
@@ -270,7 +286,7 @@ std::string expectation(const Field& field) {
 
 void set_field(const Field& field, void* object, std::span<const std::string> values, std::string_view spelled) {
     STIPPLE_ASSERT(!field.nested && !field.compute);
-    const size_t wanted = field.count == FieldCount::array ? static_cast<size_t>(field.size) : 1;
+    const auto wanted = static_cast<size_t>(field.size);
     if (field.count != FieldCount::vector && values.size() != wanted)
         throw Error(ErrorCode::bad_argument,
                     fmt::format("{} must be {}, got {} values", spelled,
@@ -286,10 +302,9 @@ void set_field(const Field& field, void* object, std::span<const std::string> va
         }
         if (field.count == FieldCount::vector) {
             *static_cast<std::vector<T>*>(member) = std::move(read_values);
-        } else if (field.count == FieldCount::optional) {
-            *static_cast<std::optional<T>*>(member) = std::move(read_values[0]);
         } else {
-            for (size_t i = 0; i < read_values.size(); ++i) static_cast<T*>(member)[i] = read_values[i];
+            T* to = static_cast<T*>(field.count == FieldCount::optional ? field.held(member, true) : member);
+            for (size_t i = 0; i < read_values.size(); ++i) to[i] = read_values[i];
         }
     });
 }
@@ -300,8 +315,9 @@ std::vector<std::string> texts_of(const Field& field, const void* object) {
     return texts;
 }
 
-void check_fields(const Fields& fields, const void* object, std::string (*spell)(const Field&)) {
-    check_table(fields, object, spell, "");
+void check_fields(const Fields& fields, const void* object, std::string (*spell)(const Field&),
+                  const std::function<bool(const Field&, const void*)>& leaves_out) {
+    check_table(fields, object, spell, "", leaves_out);
 }
 
 std::string as_option(const Field& field) {
@@ -364,22 +380,19 @@ Json to_json(const Fields& fields, const void* object) {
             continue;
         }
         void* member = address_in(field, object);
-        if (field.nested && field.count == FieldCount::vector) {
+        if (!field.nested) {
+            made[field.name] = values_json(field, member);
+        } else if (field.count == FieldCount::vector) {
             Json list = Json::array();
             for (int64_t i = 0; i < field.length(object); ++i)
                 list.push_back(to_json(field.nested(), field.element(const_cast<void*>(object), i)));
             made[field.name] = std::move(list);
-        } else if (field.nested) {
-            const Json below = to_json(field.nested(), member);
-            if (*field.name)
-                made[field.name] = below;
-            else
-                made.update(below);
+        } else if (!member) {
+            made[field.name] = Json();
+        } else if (*field.name) {
+            made[field.name] = to_json(field.nested(), member);
         } else {
-            Json list = Json::array();
-            for_values(field, member, [&](const auto& value) { list.push_back(json_of(field, value)); });
-            const bool is_list = field.count == FieldCount::array || field.count == FieldCount::vector;
-            made[field.name] = is_list ? list : list.items().empty() ? Json() : list.items().front();
+            made.update(to_json(field.nested(), member));
         }
     }
     return made;

@@ -36,6 +36,13 @@ ValueStatistics statistics_of(std::span<const double> values) {
     return result;
 }
 
+const Fields& histogram_fields() {
+    static const Fields fields = {
+        field<&Histogram::low>("low", "The smallest value"), field<&Histogram::high>("high", "The largest value"),
+        field<&Histogram::counts>("counts", "Values in each of the bins, which are equally wide")};
+    return fields;
+}
+
 Histogram histogram_of(std::span<const double> values, int bins, double low, double high) {
     STIPPLE_REQUIRE(bins >= 1, "a histogram has at least 1 bin, got {}", bins);
     Histogram result;
@@ -55,6 +62,17 @@ Histogram histogram_of(std::span<const double> values, int bins, double low, dou
         ++result.counts[std::min(static_cast<size_t>(bins) - 1, static_cast<size_t>(share * bins))];
     }
     return result;
+}
+
+const Fields& point_density_fields() {
+    using Density = PointDensity;
+    static const Fields fields = {
+        field<&Density::spacing>("spacing", "Median distance of a point to the nearest other")
+            .unit("unit of the cloud"),
+        field<&Density::mean_spacing>("mean_spacing", "Mean of these distances").unit("unit of the cloud"),
+        field<&Density::per_area>("per_area", "Points in a unit square of the ground plan, where there are any"),
+        field<&Density::per_volume>("per_volume", "Points in a unit cube, where there are any")};
+    return fields;
 }
 
 PointDensity point_density(View<const float, 2> points) {

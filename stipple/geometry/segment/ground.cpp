@@ -143,11 +143,20 @@ Surface fitted_surface(const Plan& plan, const HeightField& first, double tolera
 
 }  // namespace
 
+const Fields& ground_fields() {
+    using Options = GroundOptions;
+    constexpr const char* kUnit = "unit of the cloud";
+    static const Fields fields = {
+        field<&Options::window>("window", "Width of the widest building").unit(kUnit).above(0),
+        field<&Options::slope>("slope", "Of the steepest ground, rise over run").from(0),
+        field<&Options::cell>("cell", "Edge of the squares that the ground is made of").unit(kUnit).above(0),
+        field<&Options::step>("step", "Height by which things stand out of the ground").unit(kUnit).above(0),
+        field<&Options::height>("height", "Of ground points above or below the ground").unit(kUnit).above(0)};
+    return fields;
+}
+
 Ground find_ground(const PointCloud& cloud, const GroundOptions& options) {
-    for (const auto& [value, name] : {std::pair(options.cell, "cell"), std::pair(options.window, "window"),
-                                      std::pair(options.step, "step"), std::pair(options.height, "height")})
-        STIPPLE_REQUIRE(value > 0 && std::isfinite(value), "{} must be above 0, got {}", name, value);
-    STIPPLE_REQUIRE(options.slope >= 0 && std::isfinite(options.slope), "slope must be from 0, got {}", options.slope);
+    check_fields(ground_fields(), &options);
     const int64_t n = cloud.size();
     Ground ground;
     ground.is_ground.assign(static_cast<size_t>(n), 0);

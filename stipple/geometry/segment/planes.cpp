@@ -249,12 +249,33 @@ Plane best_plane(const Rows& rows, const PlaneOptions& options, uint64_t seed) {
 
 }  // namespace
 
-PlaneSegments find_planes(const PointCloud& cloud, const PlaneOptions& options) {
-    STIPPLE_REQUIRE(options.distance > 0 && std::isfinite(options.distance), "distance must be above 0, got {}",
-                    options.distance);
-    STIPPLE_REQUIRE(options.count >= 0, "count must be from 0, got {}", options.count);
-    STIPPLE_REQUIRE(options.min_points >= 3, "min_points must be from 3, got {}", options.min_points);
-    STIPPLE_REQUIRE(options.trials >= 0, "trials must be from 0, got {}", options.trials);
+const Fields& plane_fields() {
+    using Options = PlaneOptions;
+    static const Fields fields = {
+        field<&Options::distance>("distance", "Of points from their plane, at most")
+            .unit("unit of the cloud")
+            .shown("D")
+            .above(0)
+            .no_default(),
+        field<&Options::count>("count", "Planes wanted, at most; 0: all that are large enough").from(0),
+        field<&Options::min_points>("min_points", "Of a plane; 0: a hundredth of the cloud").from(0),
+        field<&Options::trials>("trials", "Planes that are tried for each; 0: until sure").from(0)};
+    return fields;
+}
+
+const Fields& plane_segment_fields() {
+    static const Fields fields = {
+        field<&PlaneSegment::points>("points", "Points that belong to it"),
+        field<&PlaneSegment::normal>("normal", "Of unit length, the largest component positive"),
+        field<&PlaneSegment::offset>("offset", "In normal . x + offset = 0").unit("unit of the cloud"),
+        field<&PlaneSegment::rms>("rms", "Root mean square distance of its points").unit("unit of the cloud")};
+    return fields;
+}
+
+PlaneSegments find_planes(const PointCloud& cloud, const PlaneOptions& wanted) {
+    check_fields(plane_fields(), &wanted);
+    STIPPLE_REQUIRE(wanted.min_points == 0 || wanted.min_points >= 3, "min_points must be from 3, got {}",
+                    wanted.min_points);
     const int64_t n = cloud.size();
     PlaneSegments found;
     found.labels = Array<int32_t, 1>({n});
@@ -265,6 +286,9 @@ PlaneSegments find_planes(const PointCloud& cloud, const PlaneOptions& options) 
     for (int64_t i = 0; i < n; ++i)
         if (std::isfinite(p[3 * i]) && std::isfinite(p[3 * i + 1]) && std::isfinite(p[3 * i + 2]))
             left.push_back(static_cast<int32_t>(i));
+    PlaneOptions options = wanted;
+    if (options.min_points == 0) options.min_points = std::max<int64_t>(3, (int64_t(left.size()) + 99) / 100);
+    found.min_points = options.min_points;
     // About the middle of the box: nothing is rounded much by it.
     auto box = Box<float>::none();
     for (const int32_t i : left)
