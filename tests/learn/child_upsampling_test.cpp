@@ -145,9 +145,9 @@ TEST(LearnChildUpsampling, EveryContextAndInterpolationTakesAStep) {
     recipe.run.epochs = 1;
     const SurfaceSet set = two_spheres(recipe);
     std::vector<std::pair<std::string, std::string>> modules;
-    for (const std::string& name : models::kContextWords)
+    for (const std::string name : models::kContextWords)
         if (name != "none") modules.emplace_back("context", name);
-    for (const std::string& name : models::kInterpolationWords)
+    for (const std::string name : models::kInterpolationWords)
         if (name != "learned") modules.emplace_back("interpolation", name);
     for (const auto& [option, name] : modules) {
         SCOPED_TRACE(option + " " + name);

@@ -66,8 +66,8 @@ TEST(PuFlowModules, ConfigurationsHoldWhatIsNotUsual) {
     EXPECT_FALSE(puflow({}).config.contains("context"));
     EXPECT_FALSE(puflow({}).config.contains("attention_normalise"));
     EXPECT_FALSE(puflow({}).config.contains("interpolation"));
-    for (const std::string& context : kContextWords)
-        for (const std::string& interpolation : kInterpolationWords) {
+    for (const std::string context : kContextWords)
+        for (const std::string interpolation : kInterpolationWords) {
             const Network network = build_model("puflow", {{"context", context}, {"interpolation", interpolation}});
             EXPECT_EQ(network.config.contains("context"), context != "none");
             EXPECT_EQ(network.config.contains("interpolation"), interpolation != "learned");
@@ -80,9 +80,9 @@ TEST(PuFlowModules, ConfigurationsHoldWhatIsNotUsual) {
 
 TEST(PuFlowModules, ErrorsListTheNames) {
     EXPECT_ERROR(build_model("puflow", {{"context", "attention"}}), bad_config, "context");
-    for (const std::string& name : kContextWords)
+    for (const std::string name : kContextWords)
         EXPECT_ERROR(build_model("puflow", {{"context", "attention"}}), bad_config, name);
-    for (const std::string& name : kInterpolationWords)
+    for (const std::string name : kInterpolationWords)
         EXPECT_ERROR(build_model("puflow", {{"interpolation", "linear"}}), bad_config, name);
     EXPECT_ERROR(build_model("puflow", {{"attention_normalise", "none"}}), bad_config, "joint");
     EXPECT_ERROR(puflow({.attention_normalise = network::Normalise::none}), bad_argument,
