@@ -106,6 +106,8 @@ struct IcpResult {
     Vector3 center = {};  // the mean of the source in the target, world coordinates
 };
 
+struct IcpCloud;  // registration/icp_cloud.h
+
 /// The target of icp(), indexed for every level.
 class IcpTarget {
 public:
@@ -127,6 +129,20 @@ private:
     std::vector<std::shared_ptr<const Level>> levels_;
 };
 
+/// The source of icp(), thinned as the target's levels want it, once for many starts.
+class IcpSource {
+public:
+    /// For this target, and others of the same options. Takes what it needs; the cloud may go. Throws as IcpTarget.
+    IcpSource(const PointCloud& cloud, const IcpTarget& target);
+
+    const std::vector<std::shared_ptr<const IcpCloud>>& levels() const { return levels_; }
+    const std::array<double, 3>& origin() const { return origin_; }
+
+private:
+    std::array<double, 3> origin_ = {};
+    std::vector<std::shared_ptr<const IcpCloud>> levels_;
+};
+
 /// Registers `source` to the target, from `initial`. Both transforms are in world coordinates; origins are taken into
 /// account in float64, so clouds in UTM coordinates lose nothing.
 ///
@@ -139,6 +155,7 @@ private:
 /// less than half the difference between its two nearest distances keeps its neighbour. Exact, and most points rest
 /// when the motion gets small. CPU.
 IcpResult icp(const PointCloud& source, const IcpTarget& target, const RigidTransform& initial = {});
+IcpResult icp(const IcpSource& source, const IcpTarget& target, const RigidTransform& initial = {});
 IcpResult icp(const PointCloud& source, const PointCloud& target, const IcpOptions& options = {},
               const RigidTransform& initial = {});
 

@@ -24,6 +24,8 @@ JudgedPair judged_pair(const ThinScan& source, const ThinScan& target, bool own_
 /// The edge of the cells by which poses are judged that were found with cells of edge `voxel`: half of it, where the
 /// clouds are dense enough.
 double judged_edge(const PointCloud& source, const PointCloud& target, double voxel);
+/// The same where their common_spacing() is known.
+double judged_edge(double voxel, double spacing);
 
 /// support_of() where the sides of normals are known (`is_sided`); where they were guessed, a normal that points the
 /// other way agrees as well, since each connected part of a scan may have been turned its own way.

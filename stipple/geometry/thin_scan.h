@@ -34,6 +34,10 @@ double median_spacing(const PointCloud& cloud);
 /// median distances between neighbours of the sparser cloud, and so large that no cloud keeps more than `most` points
 /// (by about a tenth). 0 where a cloud has fewer than two places. CPU. O(n) and a few voxel grids.
 double common_voxel(const PointCloud& a, const PointCloud& b, int64_t most);
+/// The same where the larger median_spacing() of both is known.
+double common_voxel(const PointCloud& a, const PointCloud& b, int64_t most, double spacing);
+/// The larger median_spacing() of both.
+double common_spacing(const PointCloud& a, const PointCloud& b);
 
 /// The cloud thinned to cells of edge `voxel` (above 0). Normals are estimated from the 16 nearest within 3 cells and
 /// turned to agree with their neighbours and outwards (orient_consistently), or, with `own_normals`, to the side of

@@ -24,8 +24,10 @@ struct JudgedScans {
           pair(geometry::judged_pair(made.source.judged, made.target.judged, made.source.own_normals)),
           prepared(&made) {}
     JudgedScans(const PointCloud& from, const PointCloud& to, const geometry::GlobalOptions& options)
-        : voxel(options.voxel > 0 ? options.voxel : geometry::common_voxel(from, to, options.most_points)) {
-        if (voxel > 0) pair = geometry::judged_pair(from, to, geometry::judged_edge(from, to, voxel));
+        : voxel(options.voxel) {
+        const double spacing = geometry::common_spacing(from, to);
+        if (voxel == 0) voxel = geometry::common_voxel(from, to, options.most_points, spacing);
+        if (voxel > 0) pair = geometry::judged_pair(from, to, geometry::judged_edge(voxel, spacing));
     }
 
     /// No poses where the clouds have no surface.
@@ -156,6 +158,8 @@ Registration by_search(const PointCloud& source, const PointCloud& target, const
     geometry::IcpOptions icp = icp_options(target, options);
     // The pose is right to a cell or so: the level that catches wide starts would only lead away from it.
     if (options.icp.levels.empty() && icp.levels.size() > 1) icp.levels.erase(icp.levels.begin());
+    // Pairs half as far apart do: farther ones are of borders of what is shared, and drag a scan along its smooth parts.
+    if (options.icp.levels.empty() && !icp.levels.empty()) icp.levels.back().max_distance /= 2;
     // Little overlap converges slowly, and pairs at its border come and go.
     constexpr int kLast = 100;
     constexpr double kSmall = 1e-5;

@@ -90,6 +90,31 @@ TEST_F(CliRegisterScans, PartsBecomeOneBody) {
     expect_error(stipple(with({"-o", folder / "moved/"})), 4, "exists already");
 }
 
+TEST_F(CliRegisterScans, AFolderOfScansThatShareNothingIsNotWritten) {
+    const auto ring = [](double radius, double tube) {  // places of a torus, uneven so that nothing turns
+        PointCloud cloud(4000);
+        const Rng rng(9);
+        for (int64_t i = 0; i < cloud.size(); ++i) {
+            const double u = 2 * M_PI * rng.uniform(static_cast<uint64_t>(2 * i)),
+                         v = 2 * M_PI * rng.uniform(static_cast<uint64_t>(2 * i + 1));
+            const double wide = tube * (1 + 0.4 * std::sin(3 * u + 1) + 0.2 * std::cos(u)),
+                         out = radius + wide * std::cos(v);
+            const double place[3] = {out * std::cos(u), out * std::sin(u), wide * std::sin(v)};
+            for (int axis = 0; axis < 3; ++axis) cloud.positions.data()[3 * i + axis] = static_cast<float>(place[axis]);
+        }
+        return cloud;
+    };
+    const PointCloud body = lumpy_body(6000, 1);
+    std::filesystem::create_directory(folder / "scans");
+    // Opposite caps of a body, and a ring.
+    save_as("scans/front.ply", mesh_of(part_of(body, {1, 0, 0}, 0.35)));
+    save_as("scans/back.ply", mesh_of(part_of(body, {-1, 0, 0}, 0.35)));
+    save_as("scans/ring.ply", mesh_of(ring(1, 0.3)));
+    const std::vector<std::string> words = {"register", folder / "scans/", "--pose-graph", "-o", folder / "all.ply"};
+    expect_error(stipple(words), 7, "placed");
+    EXPECT_FALSE(std::filesystem::exists(folder / "all.ply"));
+}
+
 TEST_F(CliRegisterScans, PoseGraphsRefuseWhatMakesNoSense) {
     save_parts();
     expect_error(stipple({"register", parts[0], parts[1], parts[0], "--pose-graph"}), 2,

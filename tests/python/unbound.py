@@ -34,7 +34,7 @@ IO = _because({
 
 GEOMETRY = _because({
     "a step of register_globally, whose poses bring its numbers":
-        "evidence_of judged_edge judged_pair judged_scan judged_support pose_confidence seen_through support_of "
+        "common_spacing evidence_of judged_edge judged_pair judged_scan judged_support pose_confidence seen_through support_of "
         "search_scan thin_scan",
     "a step of tasks.register_scans": "search_promise",
     "reasons of a verdict are in its text": "unconverged_text undetermined_text",

@@ -67,8 +67,24 @@ struct PairDescriptors {
     bool has(size_t i) const { return i < source.size() && i < target.size(); }
 };
 
-/// Poses that many matches agree on.
-void propose(const JudgedPair& scans, const Array<float, 2>& from, const Array<float, 2>& to,
+/// The scans with about a thousand points of the source: enough to tell what is worth more.
+JudgedPair with_some_points(const JudgedPair& scans) {
+    constexpr int64_t kSome = 1000;
+    const ThinScan& all = scans.source;
+    const int64_t stride = std::max<int64_t>(1, all.size() / kSome), n = (all.size() + stride - 1) / stride;
+    Array<float, 2> points({n, 3}), normals({n, 3});
+    for (int64_t i = 0; i < n; ++i) {
+        std::copy_n(all.points.data() + 3 * stride * i, 3, points.data() + 3 * i);
+        std::copy_n(all.normals.data() + 3 * stride * i, 3, normals.data() + 3 * i);
+    }
+    ops::PointIndex index{ops::Clouds(points.view())};
+    return {{std::move(points), std::move(normals), all.origin, all.voxel, std::move(index), all.sensor},
+            scans.target.clone(),
+            scans.is_sided};
+}
+
+/// Poses that many matches agree on, judged by some points.
+void propose(const JudgedPair& scans, const JudgedPair& some, const Array<float, 2>& from, const Array<float, 2>& to,
              const GlobalOptions& options, GlobalResult& result, std::vector<MatchedPair>& pairs) {
     pairs = match_points({scans.source.points.view(), scans.source.normals.view(), from.view()},
                          {scans.target.points.view(), scans.target.normals.view(), to.view()}, scans.is_sided,
@@ -76,13 +92,18 @@ void propose(const JudgedPair& scans, const Array<float, 2>& from, const Array<f
     result.matches = std::max(result.matches, static_cast<int64_t>(pairs.size()));
     ConsensusOptions consensus;
     consensus.tolerance = 1.5 * scans.target.voxel;
-    for (const ConsensusPose& pose : consensus_poses(pairs, consensus)) {
-        GlobalPose proposed;
-        proposed.transform = in_world(pose.transform, scans.source.origin, scans.target.origin);
-        proposed.inliers = pose.inliers;
-        proposed.support = judged_support(scans.source, scans.target, proposed.transform, scans.is_sided);
-        if (proposed.support.support > 0) result.poses.push_back(proposed);
-    }
+    const std::vector<ConsensusPose> found = consensus_poses(pairs, consensus);
+    std::vector<GlobalPose> proposed(found.size());
+    parallel_for(static_cast<int64_t>(found.size()), 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            GlobalPose& pose = proposed[i];
+            pose.transform = in_world(found[i].transform, scans.source.origin, scans.target.origin);
+            pose.inliers = found[i].inliers;
+            pose.support = judged_support(some.source, some.target, pose.transform, some.is_sided);
+        }
+    });
+    for (const GlobalPose& pose : proposed)
+        if (pose.support.support > 0) result.poses.push_back(pose);
     check_interrupted();
 }
 
@@ -143,16 +164,18 @@ void propose_turns(const JudgedPair& scans, const Vector3& middle, std::vector<G
     sort_poses(poses);
 }
 
-/// Each pose by ICP on these scans, and judged by them: the refined pose where it is no worse.
-void refine(const JudgedPair& scans, const std::vector<IcpLevel>& levels, std::vector<GlobalPose>& poses) {
+/// Each pose by ICP on these scans, and judged by them: the refined pose where it is no worse. is_judged: the poses
+/// were judged by these scans before.
+void refine(const JudgedPair& scans, const std::vector<IcpLevel>& levels, bool is_judged,
+            std::vector<GlobalPose>& poses) {
     const IcpTarget refining = refining_target(scans.target, levels);
-    const PointCloud moving = cloud_of(scans.source);
+    const IcpSource moving(cloud_of(scans.source), refining);
     check_interrupted();
     parallel_for(static_cast<int64_t>(poses.size()), 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             GlobalPose& pose = poses[i];
             const IcpResult refined = icp(moving, refining, pose.transform);
-            pose.support = judged_support(scans.source, scans.target, pose.transform, scans.is_sided);
+            if (!is_judged) pose.support = judged_support(scans.source, scans.target, pose.transform, scans.is_sided);
             const PoseSupport after = judged_support(scans.source, scans.target, refined.transform, scans.is_sided);
             if (after.score() < pose.support.score()) continue;
             pose.transform = refined.transform;
@@ -186,7 +209,7 @@ void count_matches(const std::vector<MatchedPair>& matches, const std::vector<Gl
 /// Refined and judged by finer cells, which tell surfaces that coincide from surfaces that nearly do: what is likeliest
 /// right comes first.
 void judge_contenders(const JudgedPair& fine, double reach, std::vector<GlobalPose>& poses) {
-    refine(fine, {{0, reach, 8}, {0, reach / 2, 8}}, poses);
+    refine(fine, {{0, reach, 8}, {0, reach / 2, 8}}, false, poses);
     parallel_for(static_cast<int64_t>(poses.size()), 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             GlobalPose& pose = poses[i];
@@ -230,10 +253,10 @@ bool are_distinct(const RigidTransform& a, const RigidTransform& b, const Vector
 GlobalResult register_globally(const PointCloud& source, const PointCloud& target, const GlobalOptions& options) {
     require_global_options(options);
     GlobalOptions sized = options;
-    if (sized.voxel == 0) sized.voxel = common_voxel(source, target, options.most_points);
+    const double spacing = common_spacing(source, target);
+    if (sized.voxel == 0) sized.voxel = common_voxel(source, target, options.most_points, spacing);
     if (sized.voxel == 0) return {};
-    return register_globally(source, target, sized,
-                             judged_pair(source, target, judged_edge(source, target, sized.voxel)));
+    return register_globally(source, target, sized, judged_pair(source, target, judged_edge(sized.voxel, spacing)));
 }
 
 namespace {
@@ -249,19 +272,27 @@ GlobalResult search(const JudgedPair& scans, const PairDescriptors& known, const
     if (from.size() < 3 || to.size() < 3) return result;
     // Descriptors of small balls tell more places apart, those of large ones are less troubled by borders and noise.
     std::vector<MatchedPair> matches;
+    const JudgedPair some = with_some_points(scans);
     for (size_t r = 0; r < options.feature_radii.size() && !is_plain(result.poses); ++r) {
         const double radius = options.feature_radii[r] * result.voxel;
-        if (known.has(r))
-            propose(scans, known.source[r], known.target[r], options, result, matches);
-        else
-            propose(scans, fpfh(from.points.view(), from.normals.view(), radius),
-                    fpfh(to.points.view(), to.normals.view(), radius), options, result, matches);
+        if (known.has(r)) {
+            propose(scans, some, known.source[r], known.target[r], options, result, matches);
+            continue;
+        }
+        Array<float, 2> described[2];
+        parallel_for(2, 1, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+                const ThinScan& scan = i == 0 ? from : to;
+                described[i] = fpfh(scan.points.view(), scan.normals.view(), radius);
+            }
+        });
+        propose(scans, some, described[0], described[1], options, result, matches);
     }
     const std::vector<GlobalPose> proposed = result.poses;
     for (const RigidTransform& start : options.starts) {
         GlobalPose given;
         given.transform = start;
-        given.support = judged_support(from, to, start, scans.is_sided);
+        given.support = judged_support(some.source, some.target, start, some.is_sided);
         result.poses.push_back(given);
     }
     const Vector3 middle = middle_of(from);
@@ -276,13 +307,16 @@ GlobalResult search(const JudgedPair& scans, const PairDescriptors& known, const
     sort_poses(result.poses);
     if (result.poses.size() > static_cast<size_t>(options.most_poses))
         result.poses.resize(static_cast<size_t>(options.most_poses));
-    // A few steps tell which ones are worth more.
-    refine(scans, {{0, reach, 6}}, result.poses);
+    // A few steps of some points tell which ones are worth more: what is far behind then will not lead in the end.
     constexpr int kMiddle = 12;
+    constexpr double kFarBehind = 0.15, kBehind = 0.3;
+    refine(some, {{0, reach, 6}}, true, result.poses);
+    keep_contenders(result.poses, kFarBehind, result.poses.size());
     keep_distinct(result.poses, middle, radius, kMiddle);
-    if (!options.within) propose_turns(scans, middle, result.poses);
+    if (!options.within) propose_turns(some, middle, result.poses);
     keep_distinct(result.poses, middle, radius, kMiddle);
-    refine(scans, {{0, reach, 4}, {0, reach / 2, 10}}, result.poses);
+    keep_contenders(result.poses, kBehind, result.poses.size());
+    refine(scans, {{0, reach, 4, 0.34}, {0, reach / 2, 10}}, false, result.poses);
     keep_within();
     keep_distinct(result.poses, middle, radius, kMiddle);
     constexpr double kContender = 0.4;

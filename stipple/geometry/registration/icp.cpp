@@ -45,26 +45,16 @@ double relative_change(double a, double b) {
     return std::abs(a - b) / std::max({std::abs(a), std::abs(b), std::numeric_limits<double>::min()});
 }
 
-/// The source as the last level saw it, for levels of the same cells.
-struct PreparedSource {
-    double voxel = -1;
-    std::shared_ptr<const IcpCloud> cloud;
-};
-
 int neighbours_for(const IcpOptions& options, bool is_target) {
     const bool wanted = options.metric == IcpMetric::generalised || (is_target && options.metric == IcpMetric::plane);
     return wanted ? options.normal_neighbours : 0;
 }
 
 /// The steps of one level, from result.transform (source to target, both about their origins).
-void run_level(const PointCloud& source, const IcpTarget& target, int number, PreparedSource& prepared,
-               IcpResult& result) {
+void run_level(const IcpCloud& from, const IcpTarget& target, int number, IcpResult& result) {
     const IcpOptions& options = target.options();
     const IcpLevel& level = options.levels[number];
     const IcpTarget::Level& to = *target.levels()[number];
-    if (prepared.voxel != level.voxel)
-        prepared = {level.voxel, icp_cloud(source, level.voxel, neighbours_for(options, false))};
-    const IcpCloud& from = *prepared.cloud;
     const auto stride = static_cast<int64_t>(std::ceil(1 / level.share));
     const ops::cpu::Leaves some = stride > 1 ? every(from.points.tree().leaves, stride) : ops::cpu::Leaves();
     Pairs pairs(to.cloud->points, stride > 1 ? some : from.points.tree().leaves,
@@ -143,19 +133,35 @@ IcpTarget::IcpTarget(const PointCloud& cloud, const IcpOptions& options) : optio
     }
 }
 
-IcpResult icp(const PointCloud& source, const IcpTarget& target, const RigidTransform& initial) {
-    require_cpu("source", source);
+IcpSource::IcpSource(const PointCloud& cloud, const IcpTarget& target) : origin_(cloud.origin) {
+    require_cpu("source", cloud);
+    const std::vector<IcpLevel>& wanted = target.options().levels;
+    for (const IcpLevel& level : wanted) {
+        std::shared_ptr<const IcpCloud> thinned;
+        for (size_t i = 0; i < levels_.size() && !thinned; ++i)
+            if (wanted[i].voxel == level.voxel) thinned = levels_[i];
+        if (!thinned) thinned = icp_cloud(cloud, level.voxel, neighbours_for(target.options(), false));
+        levels_.push_back(std::move(thinned));
+    }
+}
+
+IcpResult icp(const IcpSource& source, const IcpTarget& target, const RigidTransform& initial) {
+    STIPPLE_REQUIRE(source.levels().size() == target.levels().size(), "icp: a source of {} levels, a target of {}",
+                    source.levels().size(), target.levels().size());
     IcpResult result;
-    PreparedSource prepared;
     result.stop = IcpStop::too_few;
-    result.transform = between_origins(initial, source.origin, target.origin());
+    result.transform = between_origins(initial, source.origin(), target.origin());
     for (int level = 0; level < static_cast<int>(target.levels().size()); ++level) {
-        run_level(source, target, level, prepared, result);
+        run_level(*source.levels()[level], target, level, result);
         if (result.stop == IcpStop::too_few) break;
     }
     for (int axis = 0; axis < 3; ++axis) result.center[axis] += target.origin()[axis];
-    result.transform = in_world(result.transform, source.origin, target.origin());
+    result.transform = in_world(result.transform, source.origin(), target.origin());
     return result;
+}
+
+IcpResult icp(const PointCloud& source, const IcpTarget& target, const RigidTransform& initial) {
+    return icp(IcpSource(source, target), target, initial);
 }
 
 IcpResult icp(const PointCloud& source, const PointCloud& target, const IcpOptions& options,

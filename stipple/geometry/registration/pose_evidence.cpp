@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "stipple/geometry/outliers.h"
+#include "stipple/geometry/registration/each_of.h"
+#include "stipple/geometry/registration/nearest_points.h"
 #include "stipple/geometry/registration/small_linear.h"
 #include "stipple/ops/knn.h"
 #include "stipple/ops/voxel_grid.h"
@@ -59,40 +62,34 @@ int direction_of(const float* normal) {
     return 16 * axis + 4 * cell((axis + 1) % 3) + cell((axis + 2) % 3);
 }
 
-/// The supports of support_of() one by one, and what is around.
-Neighbourhood neighbourhood_of(const ThinScan& source, const ThinScan& target, const RigidTransform& pose,
+constexpr double kWide = 8;  // cells
+
+/// The supports of support_of() one by one, and what is around. near: up to kWide cells.
+Neighbourhood neighbourhood_of(const ThinScan& source, const ThinScan& target, const NearestPoints& near,
                                bool is_sided) {
-    constexpr double kClose = 1.5, kAround = 3, kWide = 8, kOffPlane = 0.5, kCosine = 0.8660254037844386;
-    const RigidTransform local = between_origins(pose, source.origin, target.origin);
-    const int64_t n = source.size();
+    constexpr double kClose = 1.5, kAround = 3, kOffPlane = 0.5, kCosine = 0.8660254037844386;
     Neighbourhood found;
-    if (n == 0 || target.size() == 0) return found;
-    Array<float, 2> moved({n, 3}), distances_sq({n, 1});
-    Array<int32_t, 2> nearest({n, 1});
-    for (int64_t i = 0; i < n; ++i) {
-        const float* p = source.points.data() + 3 * i;
-        const Vector3 q = local({p[0], p[1], p[2]});
-        for (int axis = 0; axis < 3; ++axis) moved.data()[3 * i + axis] = static_cast<float>(q[axis]);
-    }
-    ops::knn(target.index, moved.view(), nearest.view(), distances_sq.view());
+    const int64_t n = near.nearest.size(0);
     const double cell_sq = target.voxel * target.voxel;
     std::array<int64_t, 48> around = {}, support = {};
     for (int64_t i = 0; i < n; ++i) {
-        const int64_t j = nearest.data()[i];
-        if (j < 0 || distances_sq.data()[i] > kWide * kWide * cell_sq) continue;
+        const int64_t j = near.nearest.data()[i];
+        if (j < 0 || near.distances_sq.data()[i] > kWide * kWide * cell_sq) continue;
         ++found.wide;
-        if (distances_sq.data()[i] > kAround * kAround * cell_sq) continue;
+        if (near.distances_sq.data()[i] > kAround * kAround * cell_sq) continue;
         const float *a = source.normals.data() + 3 * i, *b = target.normals.data() + 3 * j;
         const int direction = direction_of(a);
         ++around[direction];
-        if (distances_sq.data()[i] > kClose * kClose * cell_sq) continue;
+        if (near.distances_sq.data()[i] > kClose * kClose * cell_sq) continue;
         ++found.close;
-        const Vector3 turned = local.rotate({a[0], a[1], a[2]});
-        Support one{{moved.data()[3 * i], moved.data()[3 * i + 1], moved.data()[3 * i + 2]}, {b[0], b[1], b[2]}, 0};
+        const Vector3 turned = near.local.rotate({a[0], a[1], a[2]});
+        Support one{{near.moved.data()[3 * i], near.moved.data()[3 * i + 1], near.moved.data()[3 * i + 2]},
+                    {b[0], b[1], b[2]},
+                    0};
         double cosine = 0;
         for (int axis = 0; axis < 3; ++axis) {
             cosine += turned[axis] * b[axis];
-            one.off += b[axis] * (double{target.points.data()[3 * j + axis]} - moved.data()[3 * i + axis]);
+            one.off += b[axis] * (double{target.points.data()[3 * j + axis]} - near.moved.data()[3 * i + axis]);
         }
         if (std::abs(one.off) > kOffPlane * target.voxel || (is_sided ? cosine : std::abs(cosine)) < kCosine) continue;
         ++support[direction];
@@ -183,16 +180,21 @@ ThinScan judged_scan(const PointCloud& cloud, double voxel, bool own_normals) {
                      own_normals);
 }
 
-double judged_edge(const PointCloud& source, const PointCloud& target, double voxel) {
-    const double spacing = std::max(median_spacing(source), median_spacing(target));
+double judged_edge(double voxel, double spacing) {
     return std::max(voxel / 2, std::min(voxel, 1.5 * spacing));
+}
+
+double judged_edge(const PointCloud& source, const PointCloud& target, double voxel) {
+    return judged_edge(voxel, common_spacing(source, target));
 }
 
 JudgedPair judged_pair(const PointCloud& source, const PointCloud& target, double edge) {
     const bool own_normals = has_normals(source) && has_normals(target);
-    JudgedPair pair{judged_scan(source, edge, own_normals), judged_scan(target, edge, own_normals), own_normals};
-    pair.is_sided |= pair.source.sensor && pair.target.sensor;
-    return pair;
+    std::optional<ThinScan> scans[2];
+    each_of(source, target,
+            [&](int64_t i, const PointCloud& cloud) { scans[i] = judged_scan(cloud, edge, own_normals); });
+    const bool is_sided = own_normals || (scans[0]->sensor && scans[1]->sensor);
+    return {std::move(*scans[0]), std::move(*scans[1]), is_sided};
 }
 
 JudgedPair judged_pair(const ThinScan& source, const ThinScan& target, bool own_normals) {
@@ -208,11 +210,21 @@ constexpr double kSearched[] = {-1.61, 1.58, 0, 0, 0, 0, -1.83, 4.08, 0.38, -44.
 constexpr double kMatched[] = {-4.01, 1.34, -0.67};
 constexpr double kAlone[] = {0.99, 0, 2.80, 5.49, 0, 2.68, -2.01, 2.07, 0.49, -65.13};
 
-PoseSupport judged_support(const ThinScan& source, const ThinScan& target, const RigidTransform& pose, bool is_sided) {
-    PoseSupport support = support_of(source, target, pose);
+namespace {
+
+PoseSupport judged_support(const ThinScan& source, const ThinScan& target, const NearestPoints& near, double through,
+                           bool is_sided) {
+    PoseSupport support = support_of(source, target, near, 1);
     if (!is_sided) support.support += support.opposite;
-    support.through = seen_through(source, target, pose);
+    support.through = through;
     return support;
+}
+
+}  // namespace
+
+PoseSupport judged_support(const ThinScan& source, const ThinScan& target, const RigidTransform& pose, bool is_sided) {
+    return judged_support(source, target, nearest_points(source, target, pose, kSupportReach * target.voxel),
+                          seen_through(source, target, pose), is_sided);
 }
 
 double pose_confidence(const PoseEvidence& evidence) {
@@ -242,14 +254,16 @@ double pose_confidence(const PoseEvidence& evidence) {
 
 PoseEvidence evidence_of(const ThinScan& source, const ThinScan& target, const RigidTransform& pose, bool is_sided) {
     PoseEvidence evidence;
-    evidence.forth = judged_support(source, target, pose, is_sided);
-    evidence.back = judged_support(target, source, inverse(pose), is_sided);
-    evidence.through = evidence.forth.through;
+    const NearestPoints forth = nearest_points(source, target, pose, kWide * target.voxel),
+                        across = nearest_points(target, source, inverse(pose), kWide * source.voxel);
+    evidence.through = seen_through(source, target, pose);
+    evidence.forth = judged_support(source, target, forth, evidence.through, is_sided);
+    evidence.back = judged_support(target, source, across, evidence.through, is_sided);
     const double all =
         static_cast<double>(is_sided ? evidence.forth.support + evidence.forth.opposite : evidence.forth.support);
     if (all > 0) evidence.sidedness = std::abs(1 - 2 * static_cast<double>(evidence.forth.opposite) / all);
-    const Neighbourhood near = neighbourhood_of(source, target, pose, is_sided),
-                        back = neighbourhood_of(target, source, inverse(pose), is_sided);
+    const Neighbourhood near = neighbourhood_of(source, target, forth, is_sided),
+                        back = neighbourhood_of(target, source, across, is_sided);
     const std::vector<Support>& supports = near.supports;
     const auto share = [](size_t part, int64_t whole) {
         return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;

@@ -6,6 +6,8 @@
 #include "stipple/core/parallel.h"
 #include "stipple/geometry/icp.h"
 #include "stipple/geometry/normals.h"
+#include "stipple/geometry/registration/each_of.h"
+#include "stipple/geometry/registration/nearest_points.h"
 #include "stipple/ops/knn.h"
 #include "stipple/ops/voxel_grid.h"
 
@@ -71,11 +73,6 @@ SightCounts look_at(const ThinScan& points, const RigidTransform& pose, const Th
     return counts;
 }
 
-struct SupportCounts {
-    int64_t around = 0, support = 0, opposite = 0;
-    double distance_sq = 0;
-};
-
 }  // namespace
 
 bool has_normals(const PointCloud& cloud) {
@@ -109,17 +106,28 @@ double median_spacing(const PointCloud& cloud) {
     return std::sqrt(double{*middle});
 }
 
+double common_spacing(const PointCloud& a, const PointCloud& b) {
+    double spacing[2] = {};
+    each_of(a, b, [&](int64_t i, const PointCloud& cloud) { spacing[i] = median_spacing(cloud); });
+    return std::max(spacing[0], spacing[1]);
+}
+
 double common_voxel(const PointCloud& a, const PointCloud& b, int64_t most) {
+    return common_voxel(a, b, most, common_spacing(a, b));
+}
+
+double common_voxel(const PointCloud& a, const PointCloud& b, int64_t most, double spacing) {
     require_scan(a);
     require_scan(b);
     STIPPLE_REQUIRE(most >= 1, "common_voxel: at most {} points", most);
     const double radius = std::min(rms_radius(a), rms_radius(b));
-    const double spacing = std::max(median_spacing(a), median_spacing(b));
     if (!(radius > 0) || !std::isfinite(radius)) return 0;
     constexpr double kShare = 16, kSpacings = 1.5;
     double voxel = std::max(radius / kShare, kSpacings * spacing);
     for (int round = 0; round < 6; ++round) {  // a surface has a quarter of the cells at twice the edge
-        const int64_t cells = std::max(cells_of(a, voxel), cells_of(b, voxel));
+        int64_t counts[2] = {};
+        each_of(a, b, [&](int64_t i, const PointCloud& cloud) { counts[i] = cells_of(cloud, voxel); });
+        const int64_t cells = std::max(counts[0], counts[1]);
         if (cells <= most + most / 10) break;
         voxel *= std::max(1.05, std::sqrt(static_cast<double>(cells) / static_cast<double>(most)));
     }
@@ -148,55 +156,7 @@ ThinScan thin_scan(const PointCloud& cloud, double voxel, bool own_normals) {
 }
 
 PoseSupport support_of(const ThinScan& source, const ThinScan& target, const RigidTransform& pose, int sign) {
-    constexpr double kAround = 3, kClose = 1.5, kOffPlane = 0.5, kCosine = 0.8660254037844386;  // 30 degrees
-    constexpr int64_t kChunk = 1024;
-    const RigidTransform local = between_origins(pose, source.origin, target.origin);
-    const int64_t n = source.size();
-    PoseSupport found;
-    found.points = n;
-    if (n == 0 || target.size() == 0) return found;
-    Array<float, 2> moved({n, 3}), distances_sq({n, 1});
-    Array<int32_t, 2> nearest({n, 1});
-    parallel_for(n, kChunk, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            const float* p = source.points.data() + 3 * i;
-            const Vector3 q = local({p[0], p[1], p[2]});
-            for (int axis = 0; axis < 3; ++axis) moved.data()[3 * i + axis] = static_cast<float>(q[axis]);
-        }
-    });
-    ops::knn(target.index, moved.view(), nearest.view(), distances_sq.view());
-    const double cell = target.voxel;
-    std::vector<SupportCounts> counts(static_cast<size_t>((n + kChunk - 1) / kChunk));
-    parallel_for(n, kChunk, [&](int64_t begin, int64_t end) {
-        SupportCounts& count = counts[begin / kChunk];
-        for (int64_t i = begin; i < end; ++i) {
-            const int32_t j = nearest.data()[i];
-            const double distance_sq = distances_sq.data()[i];
-            if (j < 0 || distance_sq > kAround * kAround * cell * cell) continue;
-            ++count.around;
-            if (distance_sq > kClose * kClose * cell * cell) continue;
-            const float *a = source.normals.data() + 3 * i, *b = target.normals.data() + 3 * int64_t{j};
-            const Vector3 turned = local.rotate({a[0], a[1], a[2]});
-            double cosine = 0, off = 0;
-            for (int axis = 0; axis < 3; ++axis) {
-                cosine += sign * turned[axis] * b[axis];
-                off += b[axis] * (double{target.points.data()[3 * int64_t{j} + axis]} - moved.data()[3 * i + axis]);
-            }
-            if (std::abs(off) > kOffPlane * cell) continue;
-            count.opposite += cosine <= -kCosine;
-            if (cosine < kCosine) continue;
-            ++count.support;
-            count.distance_sq += distance_sq;
-        }
-    });
-    for (const SupportCounts& count : counts) {
-        found.around += count.around;
-        found.support += count.support;
-        found.opposite += count.opposite;
-        found.rmse += count.distance_sq;
-    }
-    found.rmse = found.support > 0 ? std::sqrt(found.rmse / static_cast<double>(found.support)) : 0;
-    return found;
+    return support_of(source, target, nearest_points(source, target, pose, kSupportReach * target.voxel), sign);
 }
 
 double seen_through(const ThinScan& source, const ThinScan& target, const RigidTransform& pose) {

@@ -56,6 +56,36 @@ TEST(GeometryPoseEvidence, SpeaksForTheTruePose) {
     EXPECT_EQ(geometry::pose_confidence(evidence_of(a, b, apart, false)), 0);
 }
 
+TEST(GeometryPoseEvidence, ConfidenceIsThatOfTheFit) {
+    // By the weights of the fit outside of this program, to four digits: a tenth more or less of any weight is seen.
+    struct Row {
+        double close, wide, even, overlap, stiffness, residual, spread;
+        int64_t support;
+        double through, inliers, rival, other, confidence;
+    };
+    constexpr Row kSearched[] = {{.62, .40, .30, .25, .030, .95, .66, 1800, .012, 40, 60, 0, .8805},
+                                 {.80, .55, .50, .45, .060, 1.10, .80, 4000, .000, 25, 110, .1, .9091},
+                                 {.70, .20, .25, .15, .010, .80, .55, 900, .030, 160, 30, .05, .8624},
+                                 {.90, .85, .80, .90, .100, .70, 1.00, 6000, .000, 900, 20, .9, .5263}};
+    constexpr Row kAlone[] = {{.75, .45, .25, .30, .020, .90, .60, 1500, .010, 0, 0, 0, .3560},
+                              {.60, .30, .15, .20, .050, 1.20, .75, 2500, .000, 0, 0, 0, .4931},
+                              {.85, .60, .35, .40, .002, .70, .50, 700, .020, 0, 0, 0, .0511}};
+    const auto expect = [](const Row& row, double matches) {
+        PoseEvidence evidence;
+        evidence.forth.support = row.support;
+        evidence.forth.points = 1000000;
+        evidence.back.support = std::llround(1000 * row.overlap);
+        evidence.back.points = 1000;
+        evidence.close = row.close, evidence.wide = row.wide, evidence.even = row.even;
+        evidence.stiffness = row.stiffness, evidence.residual = row.residual, evidence.spread = row.spread;
+        evidence.through = row.through, evidence.inliers = row.inliers, evidence.rival = row.rival;
+        evidence.other = row.other, evidence.matches = matches;
+        EXPECT_NEAR(geometry::pose_confidence(evidence), row.confidence, 1e-3);
+    };
+    for (const Row& row : kSearched) expect(row, 4000);
+    for (const Row& row : kAlone) expect(row, 0);
+}
+
 TEST(GeometryPoseEvidence, IsTheSameBothWaysAndOnAnyNumberOfThreads) {
     const ThinScan a = judged_scan(lumpy_body(3000, 1), 0.08, false), b = judged_scan(lumpy_body(5000, 2), 0.08, false);
     const RigidTransform pose = geometry::rotation_about({1, 0, 0}, 0.1);
