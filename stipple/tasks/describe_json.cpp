@@ -58,7 +58,7 @@ const Fields& las_fields() {
     return fields;
 }
 
-const Fields& cloud_fields() {
+const Fields& cloud_summary_fields() {
     using Summary = CloudSummary;
     static const Fields fields = {
         field<&Summary::viewpoint>("viewpoint", "Where the sensor stood, x y z, and its rotation, w x y z"),
@@ -92,7 +92,7 @@ Json json_of(const CloudSummary& cloud) {
                  {"non_finite", cloud.non_finite()}};
     const Extent extent = extent_of(cloud.bounds, cloud.origin);
     made.update(stipple::to_json(extent_fields(), &extent));
-    made.update(stipple::to_json(cloud_fields(), &cloud));
+    made.update(stipple::to_json(cloud_summary_fields(), &cloud));
     return made;
 }
 
