@@ -92,7 +92,7 @@ TEST_F(CliUpsample, TemperatureMakesSeveralCloudsOfOne) {
     EXPECT_EQ(warm, made("a4.ply", "0.1", "1"));
     EXPECT_NE(warm, made("a5.ply", "0.1", "2"));
     expect_error(upsample({input, "--ratio", "2", "--temperature", "-1", "--model", path, "-o", folder / "b.ply"}), 2,
-                 "temperature must be 0 or more");
+                 "--temperature must be from 0, got -1");
     // The network that ships moves queries: there is nothing to draw.
     expect_error(upsample({input, "--ratio", "2", "--temperature", "1", "-o", folder / "b.ply"}), 2,
                  "takes no noise; models of PU-Flow do");
@@ -120,7 +120,7 @@ TEST_F(CliUpsample, WrongUse) {
     expect_error(upsample({input, "--ratio", "0.5", "--model", path, "-o", out}), 2, "1 or more, got 0.5");
     expect_error(upsample({input, "--ratio", "nan", "--model", path, "-o", out}), 2, "ratio");
     expect_error(upsample({input, "--count", "99", "--model", path, "-o", out}), 2, "fewer than the cloud has, 100");
-    expect_error(upsample({input, "--ratio", "2", "--model", path, "-o", out, "--tile", "5"}), 2, "tiles of 5 points");
+    expect_error(upsample({input, "--ratio", "2", "--model", path, "-o", out, "--tile", "5"}), 2, "--tile must be from 32, got 5");
     expect_error(upsample({input, "--ratio", "2", "--model", folder / "no.safetensors", "-o", out}), 3,
                  "no.safetensors");
     expect_success(stipple(
