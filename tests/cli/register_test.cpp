@@ -175,7 +175,7 @@ TEST_F(CliRegister, RefusesWhatMakesNoSense) {
         more.insert(more.begin(), {"register", source, target});
         expect_error(stipple(more), 2, text);
     };
-    expect_bad({"--method", "fpfh"}, "unknown method fpfh: there are auto, icp, global");
+    expect_bad({"--method", "fpfh"}, "--method must be one of auto, icp, global, learned, got");
     expect_bad({"--metric", "line"}, "--metric");
     expect_bad({"--kernel", "soft"}, "--kernel");
     expect_bad({"--kernel-scale", "-1"}, "--kernel-scale must be auto or a length above 0, got -1");
