@@ -55,7 +55,7 @@ LabelData small_shapes(int64_t trained_on, int64_t held_out) {
     return data;
 }
 
-Recipe shape_recipe(TrainingTask task, const std::string& model, std::map<std::string, std::string> options) {
+Recipe shape_recipe(learn::TrainingTask task, const std::string& model, std::map<std::string, std::string> options) {
     Recipe recipe;
     recipe.name = "small-" + model;
     recipe.task = task;
@@ -93,7 +93,7 @@ std::string random_weights_file(const std::string& path, const std::string& mode
 }
 
 std::string small_classifier(const TemporaryFolder& folder, const LabelData& data) {
-    Recipe recipe = shape_recipe(TrainingTask::classification, "pointnet-classifier",
+    Recipe recipe = shape_recipe(learn::TrainingTask::classification, "pointnet-classifier",
                                  {{"input_transform", "false"}, {"feature_transform", "false"}});
     recipe.run.epochs = 8;
     const std::unique_ptr<Objective> objective = learn::make_label_objective(recipe, data);

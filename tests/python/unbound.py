@@ -93,6 +93,8 @@ RADIANCE = _because({
     "a step of evaluate": "composited mean_of move_cameras score_view",
     "a word of studies: stipple study radiance": "name_of require_path step_path_by_name",
     "scenes are written by the program": "to_colmap",
+    "a step of stipple radiance train, which keeps runs in folders":
+        "apply_setting background_for mode_for recorded_run run_config run_of train_options",
 })
 
 TASKS = _because({

@@ -123,7 +123,7 @@ TEST(BlenderScene, ErrorsNameTheFile) {
     EXPECT_ERROR(load_scene(folder / "file"), bad_file, "a scene is a folder");
     SceneOptions options;
     options.reduce = 0;
-    EXPECT_ERROR(load_scene(folder.path(), options), bad_argument, "not by 0");
+    EXPECT_ERROR(load_scene(folder.path(), options), bad_argument, "reduce must be 1 to 64, got 0");
     options.reduce = 17;
     fresh();
     EXPECT_ERROR(load_scene(folder.path(), options), bad_argument, "cannot be reduced by 17");

@@ -222,7 +222,7 @@ TEST_F(RadianceResume, AnythingElseIsRefused) {
     EXPECT_ERROR(resume("run"), bad_config, "the checkpoint is of other options: fine.N_iters: 14, 20 and 1 more");
     options = own;
     options.seed = 3;
-    EXPECT_ERROR(resume("run"), bad_config, "train.seed: 0, 3");
+    EXPECT_ERROR(resume("run"), bad_config, "the checkpoint is of other options: seed: 0, 3");
     options = own;
     scene.train[3].pixels.at(2, 5)[1] ^= 1;
     EXPECT_ERROR(resume("run"), bad_config, "the photographs or their cameras have changed");

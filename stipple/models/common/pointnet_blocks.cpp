@@ -82,7 +82,9 @@ const Fields& pointnet_fields(PointNetModel model) {
 }
 
 void check_options(const PointNetOptions& options, PointNetModel model) {
-    check_options(name_of(model), pointnet_fields(model), &options);
+    // Those of other models too: who sets them wrongly means something.
+    for (const PointNetModel any : {PointNetModel::classifier, PointNetModel::part_segmenter})
+        check_options(name_of(model), pointnet_fields(any), &options);
 }
 
 Config config_of(const PointNetOptions& options, PointNetModel model) {

@@ -112,7 +112,12 @@ void set_train_option(TrainOptions& options, const std::string& key, const std::
         values.push_back(value.substr(at, end - at));
         at = end + 1;
     }
-    set_by_key(settable_fields(), &options, key, values);
+    try {
+        set_by_key(settable_fields(), &options, key, values);
+    } catch (const Error& error) {
+        const bool has_hint = !error.hint().empty() || find_field(settable_fields(), &options, key).first;
+        throw Error(error.code(), error.message(), has_hint ? error.hint() : "keys are those of docs/radiance.md");
+    }
 }
 
 std::string train_keys_text() {
