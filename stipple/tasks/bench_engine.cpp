@@ -146,7 +146,8 @@ private:
             answers = answers_of(compile_at(precision, std::min(kComparedBatch, compared.clouds.clouds()),
                                             compared.clouds.batch().largest()),
                                  compared.clouds);
-        EngineBenchRow row{.precision = precision, .batch = batch, .points = points};
+        EngineBenchRow row;
+        row.precision = precision, row.batch = batch, row.points = points;
         const CloudBatch clouds = synthetic_clouds(batch, points, options_.seed);
         const ops::Batch dense = ops::Batch::dense(batch, points);
         const auto others = other_inputs(engine.program(), dense);

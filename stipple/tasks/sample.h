@@ -47,7 +47,7 @@ struct SampleSettings {
     int k = 16;                            // inverse-density
     int dimension = 2;                     // inverse-density
     double ratio = 0;                      // instead of the count: points wanted, of those there are
-    std::string model;  // of a method with a network: weights by path or name; "": the installed ones
+    std::string model = {};  // of a method with a network: weights by path or name; "": the installed ones
 };
 const Fields& sample_fields();
 
