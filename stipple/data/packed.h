@@ -19,6 +19,7 @@
 #include <string>
 
 #include "stipple/core/atomic_file.h"
+#include "stipple/core/fields.h"
 #include "stipple/data/data_set.h"
 #include "stipple/io/byte_source.h"
 
@@ -28,12 +29,16 @@ struct PackOptions {
     int bits = 10;       // of a coordinate, 8 to 16
     int64_t points = 0;  // the first n of each cloud, or all it has; 0: all
 };
+const Fields& pack_fields();
 
 struct PackedFacts {
+    std::vector<std::string> splits = {};
     int64_t items = 0, points = 0;
+    int bits = 0;              // of a coordinate
     int64_t bytes = 0;         // of the file
     double largest_error = 0;  // half the largest step of all clouds
 };
+const Fields& packed_facts_fields();
 
 /// Splits of one set: each with a name of its own, with the same classes, categories and names of parts, and with or
 /// without labels and parts alike; names of items are kept when all have them. Throws Error{bad_argument} otherwise,

@@ -5,12 +5,28 @@
 #include <span>
 
 #include "stipple/core/atomic_file.h"
+#include "stipple/core/fields.h"
 #include "stipple/data/data_set.h"
 
 namespace stipple::data {
 
-/// Names of the layouts that can be written: modelnet-hdf5, part-hdf5, class-folders, part-folders.
-std::span<const std::string_view> writable_layouts();
+inline constexpr const char* kWritableLayouts[] = {"modelnet-hdf5", "part-hdf5", "class-folders", "part-folders"};
+
+/// A data set in another layout.
+struct ConvertOptions {
+    std::string layout;  // one of kWritableLayouts
+    int64_t points = 0;  // the first so many of each cloud; 0: all
+};
+const Fields& convert_fields();
+
+/// What was written.
+struct ConvertedSet {
+    std::string from;  // the layout that was read
+    std::vector<std::string> splits;
+    int64_t items = 0;  // of all splits
+};
+const Fields& converted_set_fields();
+ConvertedSet converted_set_of(std::span<const DataSet> splits);
 
 struct SaveOptions {
     Overwrite overwrite = Overwrite::refuse;  // replaces a folder that was written so before, and no other

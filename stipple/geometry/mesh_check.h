@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "stipple/core/fields.h"
 #include "stipple/geometry/mesh_view.h"
 
 namespace stipple::geometry {
@@ -27,6 +28,9 @@ struct MeshCheck {
         return mesh.faces() > 0 && is_closed() && is_manifold() && is_oriented();
     }
 };
+
+/// All but the volume, which is to be reported only of meshes that have one (tasks/mesh_facts.h).
+const Fields& mesh_check_fields();
 
 /// By indices: vertices at one place are different unless merged. A face with a vertex twice has its edges like any
 /// other, among them one from the vertex to itself, so that no mesh with such a face is watertight. "Without area"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "stipple/core/fields.h"
 #include "stipple/geometry/mesh_view.h"
 
 namespace stipple::geometry {
@@ -9,6 +10,7 @@ struct MeshDistance {
     double mean = 0, rms = 0;  // over points uniform by area
     double largest = 0;        // over those points and the vertices of faces: the one-sided Hausdorff distance, nearly
 };
+const Fields& mesh_distance_fields();
 
 /// From `samples` points and the vertices of `from` to the nearest point of `to`, both in one frame. CPU.
 /// Deterministic, threads do not matter. Throws Error{bad_argument} as sample_surface does, and for a `to` without

@@ -1,6 +1,7 @@
 #pragma once
 // A surface from oriented points: the level set of their winding number [Barill et al. 2018], by marching cubes.
 
+#include "stipple/core/fields.h"
 #include "stipple/core/point_cloud.h"
 
 namespace stipple::geometry {
@@ -13,6 +14,8 @@ struct ReconstructOptions {
     float accuracy = 2.0f;     // of the winding number
     double min_component = 0;  // connected parts of less than this share of the whole area are left out
 };
+/// `k` is the field "area_k", for it is often beside the k of normals.
+const Fields& reconstruct_fields();
 
 /// The surface of the points [n, 3] with outward normals [n, 3] of any length, contiguous, on the CPU.
 ///

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "stipple/core/fields.h"
 #include "stipple/geometry/mesh_view.h"
 
 namespace stipple::geometry {
@@ -14,6 +15,7 @@ struct WatertightOptions {
     double tolerance = 0;     // decimates while the error, max_error of decimate(), is at most this; 0: does not
     int64_t faces = 0;        // decimates to at most so many faces, whatever the error; 0: tolerance alone decides
 };
+const Fields& watertight_fields();
 
 /// A closed, 2-manifold, oriented mesh around any triangle soup: with holes, self-intersections, flipped, duplicated
 /// and degenerate faces, coplanar sheets, loose vertices. check_mesh(output).is_watertight(output) always holds.

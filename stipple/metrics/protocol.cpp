@@ -16,7 +16,7 @@ struct Named {
 };
 
 constexpr Named<Protocol> kProtocols[] = {
-    {Protocol::pu_gan, "pu-gan"}, {Protocol::pudm, "pudm"}, {Protocol::raw, "raw"}};
+    {Protocol::pu_gan, kProtocolWords[0]}, {Protocol::pudm, kProtocolWords[1]}, {Protocol::raw, kProtocolWords[2]}};
 constexpr Named<Extra> kExtras[] = {{Extra::chamfer, "chamfer"}, {Extra::hausdorff, "hausdorff"},
                                     {Extra::f_score, "f_score"}, {Extra::jsd, "jsd"},
                                     {Extra::emd, "emd"},         {Extra::emd_exact, "emd_exact"},

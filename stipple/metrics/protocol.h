@@ -11,6 +11,7 @@ namespace stipple::metrics {
 /// pudm    as given; cd and hd halved; p2f in mesh units. PUDM, PDANS, PUFM, PUFM++
 /// raw     as given; every convention under its full name
 enum class Protocol { pu_gan, pudm, raw };
+inline constexpr const char* kProtocolWords[] = {"pu-gan", "pudm", "raw"};
 
 Protocol protocol_by_name(std::string_view name);  // "pu-gan", "pudm", "raw"; throws Error{bad_argument}
 std::string_view name_of(Protocol protocol);

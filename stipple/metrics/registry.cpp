@@ -104,6 +104,18 @@ std::string registry_markdown() {
     return text;
 }
 
+const Fields& score_fields() {
+    static const Fields fields = {field<&Score::name>("name", "What the protocol calls it"),
+                                  field<&Score::metric>("metric", "Its name in the list of metrics"),
+                                  field<&Score::value>("value", "The score, never multiplied by 1000"),
+                                  field<&Score::unit>("unit", "Unit of the score"),
+                                  field<&Score::convention>("convention", "Formula, with its parameters"),
+                                  field<&Score::normalisation>("normalisation", "What was done to the clouds before"),
+                                  field<&Score::better>("better", "Which scores are better ones").words(kBetterWords),
+                                  field<&Score::shapes>("shapes", "Shapes that it is the mean of")};
+    return fields;
+}
+
 Score make_score(std::string_view metric, double value, std::string_view normalisation, std::string_view name,
                  std::string_view parameters) {
     const MetricInfo& info = info_of(metric);

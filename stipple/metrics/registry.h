@@ -9,11 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "stipple/core/fields.h"
 #include "stipple/metrics/protocol.h"
 
 namespace stipple::metrics {
 
 enum class Better { lower, higher, neither };
+inline constexpr const char* kBetterWords[] = {"lower", "higher", "neither"};
 
 /// How scores of several shapes become one.
 enum class Across {
@@ -51,6 +53,8 @@ struct Score {
     Better better = Better::lower;
     int64_t shapes = 1;  // how many shapes it is the mean of
 };
+
+const Fields& score_fields();
 
 /// A score of a metric in the registry. `name` is the metric's where it is empty; `parameters` follow the formula.
 Score make_score(std::string_view metric, double value, std::string_view normalisation, std::string_view name = {},

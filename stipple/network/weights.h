@@ -50,6 +50,7 @@ Weights load_weights(const std::string& path);
 /// its largest magnitude / 127 in 17 significant bits, so that every value is exact in float32 and saving what was
 /// loaded changes nothing.
 enum class WeightStorage { f32, f16, bf16, int8_rows };
+inline constexpr const char* kWeightStorageWords[] = {"f32", "f16", "bf16", "int8-rows"};
 constexpr int64_t kInt8RowLength = 32;  // below, a scale costs much of what int8 saves, and such layers are small
 std::string_view name_of(WeightStorage storage);  // "f32", "int8-rows"
 /// By its name. Throws Error{bad_argument} that lists the names.

@@ -18,7 +18,6 @@ namespace {
 constexpr const char* kModel = "stipple.model";
 constexpr const char* kConfig = "stipple.config";
 constexpr const char* kStorage = "stipple.storage";
-constexpr std::string_view kStorages[] = {"f32", "f16", "bf16", "int8-rows"};  // in the order of the enum
 constexpr std::string_view kScale = ".scale";
 
 [[noreturn]] void refuse_tensor(std::string_view name, const std::string& reason) {
@@ -209,14 +208,14 @@ Weights load_weights(const std::string& path) {
 }
 
 std::string_view name_of(WeightStorage storage) {
-    return kStorages[static_cast<size_t>(storage)];
+    return kWeightStorageWords[static_cast<size_t>(storage)];
 }
 
 WeightStorage parse_weight_storage(std::string_view name) {
-    for (size_t i = 0; i < std::size(kStorages); ++i)
-        if (kStorages[i] == name) return static_cast<WeightStorage>(i);
-    throw Error(ErrorCode::bad_argument,
-                fmt::format("weights are stored as {}, not {}", fmt::join(kStorages, ", "), io::in_quotes(name)));
+    for (size_t i = 0; i < std::size(kWeightStorageWords); ++i)
+        if (name == kWeightStorageWords[i]) return static_cast<WeightStorage>(i);
+    throw Error(ErrorCode::bad_argument, fmt::format("weights are stored as {}, not {}",
+                                                     fmt::join(kWeightStorageWords, ", "), io::in_quotes(name)));
 }
 
 void write_weights(const Weights& weights, WeightStorage storage, ByteSink& sink) {

@@ -5,9 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "stipple/core/fields.h"
 #include "stipple/network/weights.h"
 
 namespace stipple::tasks {
+
+struct ConvertWeightsOptions {
+    network::WeightStorage storage = network::WeightStorage::f32;
+    std::map<std::string, double> scores = {};  // for the card: "test_accuracy"
+    std::string data = {};                      // for the card: what it was trained on; "": as it is there
+};
+/// All but the scores.
+const Fields& convert_weights_fields();
 
 struct TensorChange {
     std::string name;
@@ -21,7 +30,16 @@ struct TensorChange {
 struct ConvertedWeights {
     std::vector<std::byte> file;        // the whole .safetensors
     std::vector<TensorChange> tensors;  // by name
+    network::WeightStorage storage = network::WeightStorage::f32;
+
+    int64_t bytes() const { return static_cast<int64_t>(file.size()); }
+    /// The tensors whose values changed most come first.
+    void sort_by_error();
 };
+const Fields& converted_weights_fields();
+
+/// Puts scores and data into the card of the weights, where there are any.
+void complete_card(network::Weights& weights, const ConvertWeightsOptions& options);
 
 /// Writes into memory, reads that back and compares. Throws what network::write_weights throws.
 ConvertedWeights convert_weights(const network::Weights& weights, network::WeightStorage storage);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "stipple/core/interrupt.h"
 #include "stipple/core/rng.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr int64_t kBatchPoints = int64_t{1} << 20;  // unless one cloud alone has more
 constexpr int64_t kMostDraws = 1000;
+constexpr const char* kSampleWords[] = {"random", "fps", "first"};
 
 /// The first stored points of an item.
 PointCloud stored_points(const data::Clouds& clouds, int64_t item, int64_t of) {
@@ -66,11 +68,25 @@ int32_t class_named(const std::vector<std::string>& names, const std::string& na
 
 }  // namespace
 
+const Fields& evaluate_fields() {
+    using Options = EvaluateOptions;
+    static const Fields fields = {
+        field<&Options::points>("points", "Points of a cloud that the network sees; 0: all [1024; parts: all]")
+            .from(0)
+            .shown("N,M,...")
+            .no_default(),
+        field<&Options::sample>("sample", "Which, when a cloud has more").words(kSampleWords),
+        field<&Options::of>("of", "Choose of the first N stored points; 0: all [1024 or more; parts: 0]")
+            .from(0)
+            .no_default(),
+        field<&Options::draws>("draws", "Of random points; mean and deviation are told").between(1, kMostDraws),
+        field<&Options::normalise>("normalise", "Bring clouds into the unit sphere first")};
+    return fields;
+}
+
 void require_valid(const EvaluateOptions& options) {
     STIPPLE_REQUIRE(!options.points.empty(), "no number of points");
-    STIPPLE_REQUIRE(options.of >= 0, "points of the first {} stored ones", options.of);
-    STIPPLE_REQUIRE(options.draws >= 1 && options.draws <= kMostDraws, "{} draws: 1 to {} are possible", options.draws,
-                    kMostDraws);
+    check_fields(evaluate_fields(), &options);
     for (const int64_t n : options.points) {
         require_valid(CloudOptions{.points = n, .sample = options.sample});
         STIPPLE_REQUIRE(options.of == 0 || n <= options.of, "{} points of the first {} stored ones", n, options.of);
@@ -82,6 +98,36 @@ int64_t draws_of(const data::Clouds& clouds, int64_t n, const EvaluateOptions& o
     for (int64_t item = 0; item < clouds.size(); ++item)
         if (available(clouds, item, options) > n) return options.draws;
     return 1;
+}
+
+int64_t evaluation_work(const data::Clouds& clouds, const EvaluateOptions& options) {
+    int64_t draws = 0;
+    for (const int64_t n : options.points) draws += draws_of(clouds, n, options);
+    return draws * clouds.size();
+}
+
+const Fields& evaluation_facts_fields() {
+    using Facts = EvaluationFacts;
+    static const Fields fields = {
+        field<&Facts::model>("model", "Name of the network"),
+        field<&Facts::precision>("precision", "Numbers that it computes with"),
+        field<&Facts::split>("split", "Split of the data set"),
+        field<&Facts::clouds>("clouds", "Clouds of the split"),
+        field<&Facts::sample>("sample", "How points of larger clouds are chosen"),
+        field<&Facts::of>("of", "They are chosen of the first so many; 0: of all"),
+        field<&Facts::normalise>("normalise", "Clouds are brought into the unit sphere first")};
+    return fields;
+}
+
+EvaluationFacts evaluation_facts(const NetworkRunner& runner, const data::DataSet& set,
+                                 const EvaluateOptions& options) {
+    return {.model = runner.source().name(),
+            .precision = std::string(name_of(runner.precision())),
+            .split = set.split,
+            .clouds = set.size(),
+            .sample = options.sample,
+            .of = options.of,
+            .normalise = options.normalise};
 }
 
 Array<float, 2> seen_points(const data::Clouds& clouds, int64_t item, int64_t n, int64_t draw,
@@ -196,6 +242,49 @@ std::vector<ClassScores> evaluate(Classifier& classifier, const data::DataSet& s
         all.push_back(std::move(scores));
     }
     return all;
+}
+
+const Fields& class_scores_fields() {
+    using Scores = ClassScores;
+    static const Fields fields = {
+        field<&Scores::points>("points", "Points of a cloud, as they were asked for"),
+        field<&Scores::fewest>("fewest_points", "Points that the network saw of the smallest cloud"),
+        field<&Scores::most>("most_points", "Points that the network saw of the largest cloud"),
+        field<&Scores::draws>("draws", "Draws of random points"),
+        field<&Scores::accuracy, &Spread::mean>("accuracy", "Share of clouds that are right, mean over draws"),
+        field<&Scores::accuracy, &Spread::deviation>("accuracy_deviation", "Its deviation over draws"),
+        field<&Scores::class_accuracy, &Spread::mean>("mean_class_accuracy", "Mean of the accuracies of classes"),
+        field<&Scores::class_accuracy, &Spread::deviation>("mean_class_accuracy_deviation", "Its deviation over draws"),
+        computed_field<Scores>("classes", "Classes that occur", [](const Scores& scores) {
+            Json classes = Json::array();
+            for (const ClassAccuracy& one : class_accuracies(scores))
+                classes.push_back(to_json(class_accuracy_fields(), &one));
+            return classes;
+        })};
+    return fields;
+}
+
+const Fields& class_accuracy_fields() {
+    static const Fields fields = {
+        field<&ClassAccuracy::name>("class", "Name of the class"),
+        field<&ClassAccuracy::clouds>("clouds", "Clouds of the class"),
+        field<&ClassAccuracy::accuracy>("accuracy", "Share of them that is right, over all draws")};
+    return fields;
+}
+
+int64_t clouds_of_class(const metrics::Confusion& confusion, int64_t label) {
+    const int64_t n = confusion.counts.size(0);
+    const auto row = confusion.counts.span().subspan(static_cast<size_t>(label * n), static_cast<size_t>(n));
+    return std::accumulate(row.begin(), row.end(), int64_t{0});
+}
+
+std::vector<ClassAccuracy> class_accuracies(const ClassScores& scores) {
+    const std::vector<double> accuracies = metrics::class_accuracies(scores.confusion);
+    std::vector<ClassAccuracy> classes;
+    for (size_t i = 0; i < accuracies.size(); ++i)
+        if (const int64_t clouds = clouds_of_class(scores.confusion, static_cast<int64_t>(i)); clouds > 0)
+            classes.push_back({scores.confusion.classes[i], clouds / scores.draws, accuracies[i]});
+    return classes;
 }
 
 }  // namespace stipple::tasks

@@ -16,11 +16,26 @@ struct EvaluateOptions {
     bool normalise = false;                // into the unit sphere, before points are chosen
     uint64_t seed = 0;
 };
+const Fields& evaluate_fields();
 /// Throws Error{bad_argument} for values out of range, for no numbers of points, and for one above `of`.
 void require_valid(const EvaluateOptions& options);
 
 /// Draws that differ: options.draws where points are chosen at random of a cloud that has more than n, else 1.
 int64_t draws_of(const data::Clouds& clouds, int64_t n, const EvaluateOptions& options);
+
+/// Clouds that evaluate() runs in all: what its advance() adds up to.
+int64_t evaluation_work(const data::Clouds& clouds, const EvaluateOptions& options);
+
+/// What was evaluated, and how.
+struct EvaluationFacts {
+    std::string model, precision, split;
+    int64_t clouds = 0;
+    std::string sample;
+    int64_t of = 0;
+    bool normalise = false;
+};
+const Fields& evaluation_facts_fields();
+EvaluationFacts evaluation_facts(const NetworkRunner& runner, const data::DataSet& set, const EvaluateOptions& options);
 
 /// What the network sees of an item in one draw, [m, 3] with m = n or what there is; `chosen` receives which of its
 /// stored points, in this order. Random points are those of ops::random_sample with the seed that is in the words 0
@@ -42,6 +57,18 @@ struct ClassScores {
     Spread class_accuracy;         // mean of the accuracies of the classes that occur: rare ones count alike
     metrics::Confusion confusion;  // of all draws together
 };
+const Fields& class_scores_fields();
+
+/// One class that occurs.
+struct ClassAccuracy {
+    std::string name;
+    int64_t clouds = 0;   // of one draw
+    double accuracy = 0;  // over all draws
+};
+const Fields& class_accuracy_fields();
+std::vector<ClassAccuracy> class_accuracies(const ClassScores& scores);
+/// Clouds of a class, in all draws.
+int64_t clouds_of_class(const metrics::Confusion& confusion, int64_t label);
 
 /// Which class of a network each class of the set is. By name, in any case, where the network has names; without
 /// (`names` empty) by number, and there must be as many. -1 for a class that has no items and that the network does not

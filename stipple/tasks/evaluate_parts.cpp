@@ -196,4 +196,42 @@ std::vector<PartScores> evaluate(Segmenter& segmenter, const data::DataSet& set,
     return all;
 }
 
+const Fields& part_scores_fields() {
+    using Scores = PartScores;
+    static const Fields fields = {
+        field<&Scores::points>("points", "Points of a cloud, as they were asked for"),
+        field<&Scores::fewest>("fewest_points", "Points that the network saw of the smallest cloud"),
+        field<&Scores::most>("most_points", "Points that the network saw of the largest cloud"),
+        field<&Scores::draws>("draws", "Draws of random points"),
+        field<&Scores::instance_iou, &Spread::mean>("instance_iou", "Mean IoU over clouds"),
+        field<&Scores::instance_iou, &Spread::deviation>("instance_iou_deviation", "Its deviation over draws"),
+        field<&Scores::class_iou, &Spread::mean>("class_iou", "Mean over categories of their mean IoU"),
+        field<&Scores::class_iou, &Spread::deviation>("class_iou_deviation", "Its deviation over draws"),
+        field<&Scores::accuracy, &Spread::mean>("point_accuracy", "Share of points with the right part"),
+        field<&Scores::accuracy, &Spread::deviation>("point_accuracy_deviation", "Its deviation over draws"),
+        computed_field<Scores>("categories", "Categories that have clouds", [](const Scores& scores) {
+            Json categories = Json::array();
+            for (const CategoryScore& one : category_scores(scores))
+                categories.push_back(to_json(category_score_fields(), &one));
+            return categories;
+        })};
+    return fields;
+}
+
+const Fields& category_score_fields() {
+    static const Fields fields = {field<&CategoryScore::name>("category", "Name of the category"),
+                                  field<&CategoryScore::clouds>("clouds", "Clouds of the category"),
+                                  field<&CategoryScore::parts>("parts", "Parts that it has"),
+                                  field<&CategoryScore::iou>("iou", "Mean IoU over its clouds, and over draws")};
+    return fields;
+}
+
+std::vector<CategoryScore> category_scores(const PartScores& scores) {
+    std::vector<CategoryScore> list;
+    for (size_t c = 0; c < scores.categories.size(); ++c)
+        list.push_back({scores.categories[c].name, scores.shapes[c],
+                        static_cast<int64_t>(scores.categories[c].parts.size()), scores.category_iou[c]});
+    return list;
+}
+
 }  // namespace stipple::tasks

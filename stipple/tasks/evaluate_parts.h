@@ -35,6 +35,16 @@ struct PartScores {
     std::vector<int64_t> shapes;                    // of each of them
     std::vector<double> category_iou;               // mean over the shapes of each, and over draws
 };
+const Fields& part_scores_fields();
+
+/// One category that has clouds.
+struct CategoryScore {
+    std::string name;
+    int64_t clouds = 0, parts = 0;
+    double iou = 0;
+};
+const Fields& category_score_fields();
+std::vector<CategoryScore> category_scores(const PartScores& scores);
 
 /// Scores for each of options.points, in their order, over the points that the network sees. A point's answer is the
 /// best of the parts that the shape's category has; a part that neither answer nor truth of a shape has counts 1; the

@@ -34,7 +34,9 @@ TEST_F(CliData, InfoTellsWhatThereIs) {
     EXPECT_EQ(json["splits"][0]["items"], 5);
     EXPECT_EQ(json["splits"][0]["fewest_points"], 21);
     EXPECT_EQ(json["splits"][0]["most_points"], 25);
-    EXPECT_EQ(json["classes"][0], Json({{"class", "cup"}, {"items", {{"train", 3}, {"test", 1}}}}));
+    EXPECT_EQ(
+        json["classes"][0],
+        Json({{"class", "cup"}, {"items", {{"train", 3}, {"test", 1}}}, {"first_part", nullptr}, {"parts", nullptr}}));
     EXPECT_LT(json["bounds"]["min"][0], json["bounds"]["max"][0]);
     const LaunchResult text = stipple({"data", "info", folder / "set"});
     expect_success(text);

@@ -265,7 +265,7 @@ TEST_F(CliMesh, WatertightHasAsManyFacesAsTheShapeNeeds) {
     };
     refused({"--tolerance", "2"}, "--tolerance must be 0 to 1, got 2");
     refused({"--tolerance", "nan"}, "--tolerance must be");
-    refused({"--ratio", "-1"}, "--ratio must be above 0, got -1");
+    refused({"--ratio", "-1"}, "--ratio must be from 0, got -1");
     refused({"--ratio", "2", "--faces", "9"}, "--faces and --ratio: give one of them");
 }
 
@@ -316,7 +316,8 @@ TEST_F(CliMesh, OneRay) {
     expect_error(stipple({"mesh", "rays", mesh, "--camera", "--eye", "1", "2", "3"}), 2, "where from?");
     expect_error(stipple({"mesh", "rays", mesh, "--origin", "1", "2", "3"}), 2, "--origin and --direction go together");
     expect_error(stipple({"mesh", "rays", mesh, "--origin", "1", "2"}), 2, "--origin");
-    expect_error(stipple({"mesh", "rays", mesh, "--camera", "--fov", "180"}), 2, "--fov must be between 0 and 180");
+    expect_error(stipple({"mesh", "rays", mesh, "--camera", "--fov", "180"}), 2,
+                 "--fov must be above 0, below 180, got 180");
     expect_error(stipple({"mesh", "rays", mesh, "--camera", "--size", "3"}), 2, "--size must be 16 to 16384");
 }
 

@@ -77,7 +77,7 @@ protected:
 
 TEST_F(SaveDataSet, EveryLayoutReadsBack) {
     const DataSet splits[] = {writable_set("train", 5, 7), writable_set("test", 2, 7)};
-    for (const std::string_view layout : writable_layouts()) {
+    for (const std::string layout : kWritableLayouts) {
 #ifndef STIPPLE_WITH_HDF5
         if (layout.ends_with("hdf5")) continue;
 #endif

@@ -28,4 +28,13 @@ data::DataSet load_data(const DataArguments& data, const std::string& split, int
     return data::load_data_set(data.path, options, warnings);
 }
 
+std::vector<data::DataSet> load_splits(const DataArguments& data, int64_t points, const Common& common,
+                                       io::Warnings& warnings) {
+    std::vector<std::string> names = {data.split};
+    if (data.split.empty()) names = data::recognise_data_set(data.path, data.layout).splits;
+    std::vector<data::DataSet> splits;
+    for (const std::string& name : names) splits.push_back(load_data(data, name, points, common, warnings));
+    return splits;
+}
+
 }  // namespace stipple::cli

@@ -18,4 +18,8 @@ void add_layout(Arguments& app, DataArguments& data);
 data::DataSet load_data(const DataArguments& data, const std::string& split, int64_t points, const Common& common,
                         io::Warnings& warnings);
 
+/// The split that is named, or all that there are.
+std::vector<data::DataSet> load_splits(const DataArguments& data, int64_t points, const Common& common,
+                                       io::Warnings& warnings);
+
 }  // namespace stipple::cli

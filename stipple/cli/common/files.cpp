@@ -57,6 +57,13 @@ io::Format require_output(const OutputFile& output, const Common& common, std::s
     return format;
 }
 
+std::vector<io::Format> require_outputs(const std::vector<OutputFile>& outputs, const Common& common,
+                                        std::string_view product) {
+    std::vector<io::Format> formats;
+    for (const OutputFile& output : outputs) formats.push_back(require_output(output, common, product));
+    return formats;
+}
+
 std::vector<OutputFile> outputs_of(const OutputFile& output, const std::vector<data::CloudEntry>& entries) {
     const std::string& path = output.path;
     const bool is_in_folder = !path.empty() && path != "-" && (path.back() == '/' || is_folder(path));

@@ -50,6 +50,10 @@ void add_output_format(Arguments& app, OutputFile& output);
 /// read.
 io::Format require_output(const OutputFile& output, const Common& common, std::string_view product = {});
 
+/// The same of many outputs.
+std::vector<io::Format> require_outputs(const std::vector<OutputFile>& outputs, const Common& common,
+                                        std::string_view product = {});
+
 /// Where a command writes what it makes of each cloud: one file for one cloud, or files in a folder, named after the
 /// clouds. Throws Error{bad_argument} for many clouds and one file, and for two clouds that would have the same file.
 std::vector<OutputFile> outputs_of(const OutputFile& output, const std::vector<data::CloudEntry>& entries);

@@ -76,8 +76,7 @@ Result for_each_cloud(ManyClouds& clouds, const CloudLoop& loop, const Common& c
     Result result;
     const std::vector<data::CloudEntry> entries = list_clouds(clouds, result, &outputs);
     if (entries.empty()) return result;
-    std::vector<io::Format> formats;
-    for (const OutputFile& output : outputs) formats.push_back(require_output(output, common, loop.product));
+    const std::vector<io::Format> formats = require_outputs(outputs, common, loop.product);
     STIPPLE_REQUIRE(clouds.picture.empty() || entries.size() == 1, "--picture is for one cloud, not {}",
                     entries.size());
     require_drawing(clouds, common);

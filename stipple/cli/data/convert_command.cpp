@@ -8,67 +8,53 @@
 namespace stipple::cli {
 namespace {
 
-struct DataConvertArguments {
+struct DataConvertCommand {
     DataArguments data;
-    std::string output, to;
-    int64_t points = 0;
+    std::string output;
+    data::ConvertOptions how;
 };
 
-Result run_data_convert(const DataConvertArguments& arguments, const Common& common) {
-    data::require_writable_set(arguments.output, common.overwrite_mode());
+Result run_data_convert(const DataConvertCommand& command, const Common& common) {
+    data::require_writable_set(command.output, common.overwrite_mode());
     Result result;
-    const std::vector<std::string> names =
-        arguments.data.split.empty() ? data::recognise_data_set(arguments.data.path, arguments.data.layout).splits
-                                     : std::vector<std::string>{arguments.data.split};
-    std::vector<data::DataSet> splits;
-    int64_t items = 0;
-    for (const std::string& name : names) {
-        splits.push_back(load_data(arguments.data, name, arguments.points, common, result.warnings));
-        items += splits.back().size();
-    }
+    const std::vector<data::DataSet> splits = load_splits(command.data, command.how.points, common, result.warnings);
+    const data::ConvertedSet converted = data::converted_set_of(splits);
     if (!common.dry_run) {
-        Progress progress("convert", items, progress_mode(common), "clouds");
-        data::SaveOptions how{common.overwrite_mode(), [&](int64_t, int64_t) { progress.add(); }};
-        about_file(arguments.data.path,
-                   [&] { data::save_data_set(arguments.output, splits, arguments.to, how, result.warnings); });
+        Progress progress("convert", converted.items, progress_mode(common), "clouds");
+        const data::SaveOptions how{common.overwrite_mode(), [&](int64_t, int64_t) { progress.add(); }};
+        about_file(command.data.path,
+                   [&] { data::save_data_set(command.output, splits, command.how.layout, how, result.warnings); });
         progress.finish();
     }
-    result.fields["inputs"] = Json::array({arguments.data.path});
-    result.fields["from"] = splits[0].layout;
-    result.fields["splits"] = names;
-    result.fields["items"] = items;
+    result.fields["inputs"] = Json::array({command.data.path});
+    result.fields.update(to_json(data::converted_set_fields(), &converted));
     result.fields["outputs"] =
-        Json::array({{{"path", arguments.output}, {"format", arguments.to}, {"written", !common.dry_run}}});
+        Json::array({{{"path", command.output}, {"format", command.how.layout}, {"written", !common.dry_run}}});
     result.text = fmt::format("{} {}: {} clouds, {} from {}\n", common.dry_run ? "would write" : "wrote",
-                              printable(arguments.output), grouped(items), arguments.to, splits[0].layout);
+                              printable(command.output), grouped(converted.items), command.how.layout, converted.from);
     if (!common.table.empty())
-        result.text = format_table({{"folder", "layout", "from", "clouds", "written"},
-                                    {{arguments.output, arguments.to, splits[0].layout, items, !common.dry_run}}},
-                                   common.table);
+        result.text =
+            format_table({{"folder", "layout", "from", "clouds", "written"},
+                          {{command.output, command.how.layout, converted.from, converted.items, !common.dry_run}}},
+                         common.table);
     return result;
 }
 
 }  // namespace
 
 Command add_data_convert(Arguments& group, Common& common) {
-    auto arguments = std::make_shared<DataConvertArguments>();
+    auto command = std::make_shared<DataConvertCommand>();
     Arguments& app = group.command("convert", "Write a data set in another layout");
-    Option input = app.option("DATA", arguments->data.path, "Folder, or file, of the data set");
-    Option output = app.option("-o,--output", arguments->output, "The folder");
-    std::vector<std::string> layouts;
-    std::string shown;
-    for (const std::string_view name : data::writable_layouts()) {
-        layouts.emplace_back(name);
-        shown += (shown.empty() ? "" : ", ") + layouts.back();
-    }
-    Option to = app.option("--to", arguments->to, shown).one_of(layouts).text("LAYOUT REQUIRED");
-    app.option("--split", arguments->data.split, "train, val or test; else all splits");
-    add_layout(app, arguments->data);
-    app.option("--points", arguments->points, "The first N of each cloud; 0: all").from_zero();
+    Option input = app.option("DATA", command->data.path, "Folder, or file, of the data set");
+    Option output = app.option("-o,--output", command->output, "The folder");
+    Option to = app.add(data::convert_fields(), &command->how, "to");
+    app.option("--split", command->data.split, "train, val or test; else all splits");
+    add_layout(app, command->data);
+    app.add(data::convert_fields(), &command->how, "points");
     app.footer(
         "--overwrite replaces a folder that this command has written, and no other.\n\n"
         "Example:\n  stipple data convert psb_parts_hdf5 --to part-folders -o parts");
-    return {&app, [arguments, &common] { return run_data_convert(*arguments, common); }, {input, output, to}};
+    return {&app, [command, &common] { return run_data_convert(*command, common); }, {input, output, to}};
 }
 
 }  // namespace stipple::cli

@@ -1,31 +1,14 @@
 #include "stipple/cli/evaluate/class_report.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "stipple/cli/evaluate/draw_scores.h"
 #include "stipple/core/terminal.h"
 
 namespace stipple::cli {
-namespace {
 
+using tasks::ClassAccuracy;
 using tasks::ClassScores;
-
-/// Clouds of a class, in all draws.
-int64_t clouds_of_class(const metrics::Confusion& confusion, int64_t label) {
-    const int64_t n = confusion.counts.size(0);
-    const auto row = confusion.counts.span().subspan(static_cast<size_t>(label * n), static_cast<size_t>(n));
-    return std::accumulate(row.begin(), row.end(), int64_t{0});
-}
-
-std::vector<int64_t> classes_that_occur(const ClassScores& scores) {
-    std::vector<int64_t> occurring;
-    for (int64_t i = 0; i < scores.confusion.counts.size(0); ++i)
-        if (clouds_of_class(scores.confusion, i) > 0) occurring.push_back(i);
-    return occurring;
-}
-
-}  // namespace
 
 Table score_table(const std::vector<ClassScores>& scores, const std::string& sample) {
     Table table{
@@ -39,40 +22,18 @@ Table score_table(const std::vector<ClassScores>& scores, const std::string& sam
 
 Table class_table(const std::vector<ClassScores>& scores) {
     Table table{{"class", "clouds"}, {}};
-    std::vector<std::vector<double>> accuracies;
+    for (const ClassAccuracy& one : tasks::class_accuracies(scores[0])) table.rows.push_back({one.name, one.clouds});
     for (const ClassScores& column : scores) {
         table.columns.push_back(fmt::format("{} points (%)", points_text(column)));
-        accuracies.push_back(metrics::class_accuracies(column.confusion));
-    }
-    for (const int64_t label : classes_that_occur(scores[0])) {
-        const metrics::Confusion& first = scores[0].confusion;
-        std::vector<Json> row = {first.classes[static_cast<size_t>(label)],
-                                 clouds_of_class(first, label) / scores[0].draws};
-        for (const std::vector<double>& column : accuracies) row.push_back(percent(column[static_cast<size_t>(label)]));
-        table.rows.push_back(std::move(row));
+        const std::vector<ClassAccuracy> classes = tasks::class_accuracies(column);
+        for (size_t i = 0; i < classes.size(); ++i) table.rows[i].push_back(percent(classes[i].accuracy));
     }
     return table;
 }
 
 Json scores_json(const std::vector<ClassScores>& scores) {
     Json list = Json::array();
-    for (const ClassScores& row : scores) {
-        Json classes = Json::array();
-        const std::vector<double> accuracies = metrics::class_accuracies(row.confusion);
-        for (const int64_t label : classes_that_occur(row))
-            classes.push_back({{"class", row.confusion.classes[static_cast<size_t>(label)]},
-                               {"clouds", clouds_of_class(row.confusion, label) / row.draws},
-                               {"accuracy", accuracies[static_cast<size_t>(label)]}});
-        list.push_back({{"points", row.points},
-                        {"fewest_points", row.fewest},
-                        {"most_points", row.most},
-                        {"draws", row.draws},
-                        {"accuracy", row.accuracy.mean},
-                        {"accuracy_deviation", row.accuracy.deviation},
-                        {"mean_class_accuracy", row.class_accuracy.mean},
-                        {"mean_class_accuracy_deviation", row.class_accuracy.deviation},
-                        {"classes", std::move(classes)}});
-    }
+    for (const ClassScores& row : scores) list.push_back(to_json(tasks::class_scores_fields(), &row));
     return list;
 }
 
@@ -107,7 +68,7 @@ std::string confusions_text(const ClassScores& scores, size_t most) {
         text +=
             fmt::format("  {} taken for {}: {} of {}\n", printable(confusion.classes[static_cast<size_t>(pair.truth)]),
                         printable(confusion.classes[static_cast<size_t>(pair.found)]), grouped(pair.count),
-                        grouped(clouds_of_class(confusion, pair.truth)));
+                        grouped(tasks::clouds_of_class(confusion, pair.truth)));
     return text.empty() ? text : fmt::format("largest confusions, {} points:\n{}", points_text(scores), text);
 }
 
@@ -122,12 +83,11 @@ Image draw_scores(const std::vector<ClassScores>& scores, const std::string& tit
         return draw_over_points(title, "accuracy", points,
                                 {{"overall accuracy", overall}, {"mean class accuracy", by_class}});
     }
-    const std::vector<double> accuracies = metrics::class_accuracies(scores[0].confusion);
     std::vector<std::string> names;
     std::vector<double> values;
-    for (const int64_t label : classes_that_occur(scores[0])) {
-        names.push_back(scores[0].confusion.classes[static_cast<size_t>(label)]);
-        values.push_back(accuracies[static_cast<size_t>(label)]);
+    for (const ClassAccuracy& one : tasks::class_accuracies(scores[0])) {
+        names.push_back(one.name);
+        values.push_back(one.accuracy);
     }
     return draw_by_name(fmt::format("{}, {} points", title, points_text(scores[0])), "accuracy", names, values);
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kUsualPoints = 1024;
 constexpr size_t kConfusions = 8;  // that are told in words
 
-struct EvaluateArguments {
+struct EvaluateCommand {
     std::string model, names, confusion, picture, profile;
     DataArguments data;
     tasks::EvaluateOptions how;
@@ -31,18 +31,18 @@ std::string base_of(std::string path) {
 }
 
 /// What the data set has, when no split is named: test, else all of it.
-std::string split_of(const EvaluateArguments& arguments) {
-    if (arguments.split_option.given()) return arguments.data.split;
-    const data::RecognisedSet found = data::recognise_data_set(arguments.data.path, arguments.data.layout);
+std::string split_of(const EvaluateCommand& command) {
+    if (command.split_option.given()) return command.data.split;
+    const data::RecognisedSet found = data::recognise_data_set(command.data.path, command.data.layout);
     return found.splits == std::vector<std::string>{"all"} ? "all" : "test";
 }
 
 /// Points are chosen of the first 1024, or of as many as the largest choice asks for; all count where parts are found.
-tasks::EvaluateOptions options_of(const EvaluateArguments& arguments, bool finds_parts, const Common& common) {
-    tasks::EvaluateOptions options = arguments.how;
+tasks::EvaluateOptions options_of(const EvaluateCommand& command, bool finds_parts, const Common& common) {
+    tasks::EvaluateOptions options = command.how;
     options.seed = common.seed;
-    if (!arguments.points_option.given()) options.points = {finds_parts ? 0 : kUsualPoints};
-    if (!arguments.of_option.given()) {
+    if (!command.points_option.given()) options.points = {finds_parts ? 0 : kUsualPoints};
+    if (!command.of_option.given()) {
         options.of = finds_parts ? 0 : kUsualPoints;
         for (const int64_t n : options.points) options.of = n == 0 || options.of == 0 ? 0 : std::max(options.of, n);
     }
@@ -65,73 +65,65 @@ void warn_of_few_points(const std::vector<Scores>& scores, const std::string& pa
 }
 
 /// What both kinds of networks tell besides their scores; the line above the tables.
-std::string describe(const tasks::NetworkRunner& runner, const data::DataSet& set, const EvaluateArguments& arguments,
+std::string describe(const tasks::NetworkRunner& runner, const data::DataSet& set, const EvaluateCommand& command,
                      const tasks::EvaluateOptions& options, Result& result) {
-    result.fields["precision"] = name_of(runner.precision());
-    result.fields["split"] = set.split;
-    result.fields["clouds"] = set.size();
-    result.fields["sample"] = options.sample;
-    result.fields["of"] = options.of;
-    result.fields["normalise"] = options.normalise;
-    return fmt::format("{} on {}, split {}", arguments.model, base_of(arguments.data.path), set.split);
+    const tasks::EvaluationFacts facts = tasks::evaluation_facts(runner, set, options);
+    result.fields.update(to_json(tasks::evaluation_facts_fields(), &facts));
+    return fmt::format("{} on {}, split {}", command.model, base_of(command.data.path), set.split);
 }
 
-void evaluate_classes(tasks::ModelOrEngine source, const EvaluateArguments& arguments,
+void evaluate_classes(tasks::ModelOrEngine source, const EvaluateCommand& command,
                       const tasks::EvaluateOptions& options, const Common& common, Profile* profile, Result& result) {
-    const data::DataSet set = load_data(arguments.data, split_of(arguments), options.of, common, result.warnings);
+    const data::DataSet set = load_data(command.data, split_of(command), options.of, common, result.warnings);
     tasks::Classifier classifier(std::move(source), {.device = common.device,
-                                                     .precision = arguments.precision.wanted(),
-                                                     .batch = arguments.batch,
+                                                     .precision = command.precision.wanted(),
+                                                     .batch = command.batch,
                                                      .points = options.of > 0 ? options.of : kUsualPoints,
                                                      .profile = profile});
     const tasks::NetworkRunner& runner = classifier.runner();
-    const std::vector<std::string> names = names_of(runner.source(), arguments.names, classifier.classes());
-    int64_t draws = 0;
-    for (const int64_t n : options.points) draws += tasks::draws_of(set.clouds, n, options);
-    Progress progress("evaluate", draws * set.size(), progress_mode(common), "clouds");
-    const std::vector<tasks::ClassScores> scores = about_file(arguments.data.path, [&] {
+    const std::vector<std::string> names = names_of(runner.source(), command.names, classifier.classes());
+    Progress progress("evaluate", tasks::evaluation_work(set.clouds, options), progress_mode(common), "clouds");
+    const std::vector<tasks::ClassScores> scores = about_file(command.data.path, [&] {
         return tasks::evaluate(classifier, set, names, options, [&](int64_t clouds) { progress.add(clouds); });
     });
     progress.finish();
-    warn_of_few_points(scores, arguments.data.path, result);
-    const std::string title = describe(runner, set, arguments, options, result);
+    warn_of_few_points(scores, command.data.path, result);
+    const std::string title = describe(runner, set, command, options, result);
     result.fields["scores"] = scores_json(scores);
     const Table table = score_table(scores, options.sample);
     if (common.table.empty()) {
         result.text =
             fmt::format("{}: {} clouds, {}\n\n{}\n{}", printable(title), grouped(set.size()),
                         name_of(runner.precision()), format_table(class_table(scores), ""), format_table(table, ""));
-        if (!arguments.confusion.empty()) result.text += "\n" + confusions_text(scores[0], kConfusions);
+        if (!command.confusion.empty()) result.text += "\n" + confusions_text(scores[0], kConfusions);
     }
-    if (!arguments.confusion.empty())
-        save_text(arguments.confusion, format_table(confusion_table(scores), "csv"), "csv", common, result);
+    if (!command.confusion.empty())
+        save_text(command.confusion, format_table(confusion_table(scores), "csv"), "csv", common, result);
     save_picture(
-        arguments.picture, [&] { return draw_scores(scores, title); }, common, result);
+        command.picture, [&] { return draw_scores(scores, title); }, common, result);
     if (!common.table.empty()) result.text = format_table(table, common.table);
 }
 
-void evaluate_parts(tasks::ModelOrEngine source, const EvaluateArguments& arguments,
-                    const tasks::EvaluateOptions& options, const Common& common, Profile* profile, Result& result) {
-    STIPPLE_REQUIRE(arguments.confusion.empty() && arguments.names.empty(),
+void evaluate_parts(tasks::ModelOrEngine source, const EvaluateCommand& command, const tasks::EvaluateOptions& options,
+                    const Common& common, Profile* profile, Result& result) {
+    STIPPLE_REQUIRE(command.confusion.empty() && command.names.empty(),
                     "--confusion and --names are for classifiers, {} finds parts", source.name());
-    data::DataSet set = load_data(arguments.data, split_of(arguments), options.of, common, result.warnings);
-    if (!arguments.category.empty())
-        set = about_file(arguments.data.path, [&] { return tasks::items_of_category(set, arguments.category); });
+    data::DataSet set = load_data(command.data, split_of(command), options.of, common, result.warnings);
+    if (!command.category.empty())
+        set = about_file(command.data.path, [&] { return tasks::items_of_category(set, command.category); });
     tasks::Segmenter segmenter(std::move(source),
                                {.device = common.device,
-                                .precision = arguments.precision.wanted(),
+                                .precision = command.precision.wanted(),
                                 .points = std::max(kUsualPoints, set.clouds.size_of(0)),
                                 .profile = profile},
-                               arguments.batch);
-    int64_t draws = 0;
-    for (const int64_t n : options.points) draws += tasks::draws_of(set.clouds, n, options);
-    Progress progress("evaluate", draws * set.size(), progress_mode(common), "clouds");
-    const std::vector<tasks::PartScores> scores = about_file(arguments.data.path, [&] {
+                               command.batch);
+    Progress progress("evaluate", tasks::evaluation_work(set.clouds, options), progress_mode(common), "clouds");
+    const std::vector<tasks::PartScores> scores = about_file(command.data.path, [&] {
         return tasks::evaluate(segmenter, set, options, [&](int64_t clouds) { progress.add(clouds); });
     });
     progress.finish();
-    warn_of_few_points(scores, arguments.data.path, result);
-    const std::string title = describe(segmenter.runner(), set, arguments, options, result);
+    warn_of_few_points(scores, command.data.path, result);
+    const std::string title = describe(segmenter.runner(), set, command, options, result);
     result.fields["scores"] = part_scores_json(scores);
     const Table table = part_score_table(scores, options.sample);
     if (common.table.empty())
@@ -139,74 +131,62 @@ void evaluate_parts(tasks::ModelOrEngine source, const EvaluateArguments& argume
                                   name_of(segmenter.runner().precision()), format_table(category_table(scores), ""),
                                   format_table(table, ""));
     save_picture(
-        arguments.picture, [&] { return draw_part_scores(scores, title); }, common, result);
+        command.picture, [&] { return draw_part_scores(scores, title); }, common, result);
     if (!common.table.empty()) result.text = format_table(table, common.table);
 }
 
-Result run_evaluate(const EvaluateArguments& arguments, const Common& common) {
-    STIPPLE_REQUIRE(arguments.batch >= 1 && arguments.batch <= 65536, "--batch must be 1 to 65536, got {}",
-                    arguments.batch);
-    require_picture(arguments.picture, common);
-    if (!arguments.confusion.empty()) require_writable(arguments.confusion, common.overwrite_mode());
-    require_profile(arguments.profile, common);
+Result run_evaluate(const EvaluateCommand& command, const Common& common) {
+    STIPPLE_REQUIRE(command.batch >= 1 && command.batch <= 65536, "--batch must be 1 to 65536, got {}", command.batch);
+    require_picture(command.picture, common);
+    if (!command.confusion.empty()) require_writable(command.confusion, common.overwrite_mode());
+    require_profile(command.profile, common);
     Profile profile;
-    Profile* const wanted = arguments.profile.empty() ? nullptr : &profile;
-    tasks::ModelOrEngine source = tasks::load_model_or_engine(arguments.model);
+    Profile* const wanted = command.profile.empty() ? nullptr : &profile;
+    tasks::ModelOrEngine source = tasks::load_model_or_engine(command.model);
     const auto logits = tasks::output_type(source, "logits");
     const bool finds_parts = logits && logits->level == network::Level::point;
-    const tasks::EvaluateOptions options = options_of(arguments, finds_parts, common);
+    const tasks::EvaluateOptions options = options_of(command, finds_parts, common);
     Result result;
-    result.fields["inputs"] = Json::array({arguments.model, arguments.data.path});
-    result.fields["model"] = source.name();
+    result.fields["inputs"] = Json::array({command.model, command.data.path});
     const auto trained = source.metadata().find("stipple.trained");
     if (trained != source.metadata().end() && trained->second == "false")
-        result.warnings.push_back(fmt::format("{}: weights are random, so are the answers", arguments.model));
+        result.warnings.push_back(fmt::format("{}: weights are random, so are the answers", command.model));
     if (finds_parts) {
-        evaluate_parts(std::move(source), arguments, options, common, wanted, result);
+        evaluate_parts(std::move(source), command, options, common, wanted, result);
     } else {
-        STIPPLE_REQUIRE(arguments.category.empty(), "--category is for networks that find parts, {} classifies",
+        STIPPLE_REQUIRE(command.category.empty(), "--category is for networks that find parts, {} classifies",
                         source.name());
-        evaluate_classes(std::move(source), arguments, options, common, wanted, result);
+        evaluate_classes(std::move(source), command, options, common, wanted, result);
     }
-    report_profile(profile, arguments.profile, common.overwrite_mode(), common, result);
+    report_profile(profile, command.profile, common.overwrite_mode(), common, result);
     return result;
 }
 
 }  // namespace
 
 Command add_evaluate(Arguments& root, Common& common) {
-    auto arguments = std::make_shared<EvaluateArguments>();
+    auto command = std::make_shared<EvaluateCommand>();
     Arguments& app = root.command("evaluate", "Score a network on a data set");
-    Option model = app.option("MODEL", arguments->model, "Weights (.safetensors), by path or name, or an engine");
-    Option data = app.option("--data", arguments->data.path, "Data set with the truth: a folder or file");
-    arguments->split_option = app.option("--split", arguments->data.split, "train, val or test [test, or all]");
-    add_layout(app, arguments->data);
-    tasks::EvaluateOptions& how = arguments->how;
-    arguments->points_option =
-        app.option("--points", how.points, "Points of a cloud that the network sees; 0: all [1024; parts: all]")
-            .separated_by(',')
-            .text("N,M,...")
-            .no_default();
-    app.option("--sample", how.sample, "Which, when a cloud has more")
-        .one_of({"random", "fps", "first"})
-        .text("random|fps|first");
-    arguments->of_option =
-        app.option("--of", how.of, "Choose of the first N stored points; 0: all [1024 or more; parts: 0]")
-            .from_zero()
-            .no_default();
-    app.option("--draws", how.draws, "Of random points; mean and deviation are told");
-    app.flag("--normalise", how.normalise, "Bring clouds into the unit sphere first");
-    app.option("--names", arguments->names, "Names of the classes, one a line; else those in the model").text("FILE");
-    app.option("--category", arguments->category, "Only clouds of this one, for networks that find parts");
-    app.option("--confusion", arguments->confusion, "Write who is taken for whom").text("FILE.csv");
-    app.option("-o,--picture", arguments->picture, "Draw scores by class, or over --points").text("FILE.png");
-    add_precision(app, arguments->precision);
-    app.option("--batch", arguments->batch, "Clouds at a time");
-    add_profile(app, arguments->profile);
+    Option model = app.option("MODEL", command->model, "Weights (.safetensors), by path or name, or an engine");
+    Option data = app.option("--data", command->data.path, "Data set with the truth: a folder or file");
+    command->split_option = app.option("--split", command->data.split, "train, val or test [test, or all]");
+    add_layout(app, command->data);
+    const Fields& fields = tasks::evaluate_fields();
+    command->points_option = app.add(fields, &command->how, "points").separated_by(',');
+    app.add(fields, &command->how, "sample");
+    command->of_option = app.add(fields, &command->how, "of");
+    app.add(fields, &command->how, {"draws", "normalise"});
+    app.option("--names", command->names, "Names of the classes, one a line; else those in the model").text("FILE");
+    app.option("--category", command->category, "Only clouds of this one, for networks that find parts");
+    app.option("--confusion", command->confusion, "Write who is taken for whom").text("FILE.csv");
+    app.option("-o,--picture", command->picture, "Draw scores by class, or over --points").text("FILE.png");
+    add_precision(app, command->precision);
+    app.option("--batch", command->batch, "Clouds at a time");
+    add_profile(app, command->profile);
     app.footer(
         "Example:\n  stipple evaluate pointnet-cls --data modelnet40_ply_hdf5_2048 --points 1024,128,64\n"
         "  stipple evaluate pointnet-parts --data parts.stpk -o iou.png");
-    return {&app, [arguments, &common] { return run_evaluate(*arguments, common); }, {model, data}};
+    return {&app, [command, &common] { return run_evaluate(*command, common); }, {model, data}};
 }
 
 }  // namespace stipple::cli

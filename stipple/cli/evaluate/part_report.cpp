@@ -19,38 +19,18 @@ Table part_score_table(const std::vector<PartScores>& scores, const std::string&
 
 Table category_table(const std::vector<PartScores>& scores) {
     Table table{{"category", "clouds", "parts"}, {}};
-    for (const PartScores& column : scores)
+    for (const tasks::CategoryScore& one : tasks::category_scores(scores[0]))
+        table.rows.push_back({one.name, one.clouds, one.parts});
+    for (const PartScores& column : scores) {
         table.columns.push_back(fmt::format("mIoU, {} points (%)", points_text(column)));
-    for (size_t c = 0; c < scores[0].categories.size(); ++c) {
-        std::vector<Json> row = {scores[0].categories[c].name, scores[0].shapes[c],
-                                 scores[0].categories[c].parts.size()};
-        for (const PartScores& column : scores) row.push_back(percent(column.category_iou[c]));
-        table.rows.push_back(std::move(row));
+        for (size_t c = 0; c < table.rows.size(); ++c) table.rows[c].push_back(percent(column.category_iou[c]));
     }
     return table;
 }
 
 Json part_scores_json(const std::vector<PartScores>& scores) {
     Json list = Json::array();
-    for (const PartScores& row : scores) {
-        Json categories = Json::array();
-        for (size_t c = 0; c < row.categories.size(); ++c)
-            categories.push_back({{"category", row.categories[c].name},
-                                  {"clouds", row.shapes[c]},
-                                  {"parts", row.categories[c].parts.size()},
-                                  {"iou", row.category_iou[c]}});
-        list.push_back({{"points", row.points},
-                        {"fewest_points", row.fewest},
-                        {"most_points", row.most},
-                        {"draws", row.draws},
-                        {"instance_iou", row.instance_iou.mean},
-                        {"instance_iou_deviation", row.instance_iou.deviation},
-                        {"class_iou", row.class_iou.mean},
-                        {"class_iou_deviation", row.class_iou.deviation},
-                        {"point_accuracy", row.accuracy.mean},
-                        {"point_accuracy_deviation", row.accuracy.deviation},
-                        {"categories", std::move(categories)}});
-    }
+    for (const PartScores& row : scores) list.push_back(to_json(tasks::part_scores_fields(), &row));
     return list;
 }
 

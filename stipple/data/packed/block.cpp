@@ -57,9 +57,9 @@ Box box_of(View<const float, 2> points, int64_t n) {
 }
 
 /// The fields of a block, one after the other.
-class Fields {
+class BlockFields {
 public:
-    explicit Fields(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+    explicit BlockFields(std::span<const uint8_t> bytes) : bytes_(bytes) {}
 
     /// The next `count` numbers.
     template <class T>
@@ -81,21 +81,21 @@ private:
     std::span<const uint8_t> bytes_;
 };
 
-void take_labels(const PackedHeader& header, int64_t items, Fields& fields, DataSet& set) {
+void take_labels(const PackedHeader& header, int64_t items, BlockFields& fields, DataSet& set) {
     for (const uint16_t label : fields.take<uint16_t>(items)) {
         if (label >= header.classes.size()) fail(fmt::format("label {}, there are {}", label, header.classes.size()));
         set.labels.push_back(label);
     }
 }
 
-void take_names(int64_t items, Fields& fields, DataSet& set) {
+void take_names(int64_t items, BlockFields& fields, DataSet& set) {
     for (const uint16_t length : fields.take<uint16_t>(items)) {
         const auto name = fields.raw(length);
         set.names.emplace_back(name.begin(), name.end());
     }
 }
 
-void take_parts(const PackedHeader& header, Fields& fields, DataSet& set) {
+void take_parts(const PackedHeader& header, BlockFields& fields, DataSet& set) {
     for (int64_t item = 0; item < set.clouds.size(); ++item) {
         const PartCategory& category = header.categories[static_cast<size_t>(set.labels[static_cast<size_t>(item)])];
         for (const uint8_t part : fields.raw(static_cast<uint64_t>(set.clouds.size_of(item)))) {
@@ -108,7 +108,7 @@ void take_parts(const PackedHeader& header, Fields& fields, DataSet& set) {
 }
 
 /// The offsets, from sizes that must add up to what the header says.
-void take_sizes(const PackedBlock& block, Fields& fields, DataSet& set) {
+void take_sizes(const PackedBlock& block, BlockFields& fields, DataSet& set) {
     for (const uint32_t size : fields.take<uint32_t>(block.items)) {
         if (size == 0 || size > block.points - set.clouds.offsets.back()) fail("sizes of clouds do not add up");
         set.clouds.offsets.push_back(set.clouds.offsets.back() + size);
@@ -185,7 +185,7 @@ PackedBytes encode_block(const PackedHeader& header, const DataSet& set, int64_t
 DataSet decode_block(const PackedHeader& header, const PackedBlock& block, std::span<const uint8_t> deflated,
                      std::span<const uint8_t> coded) {
     const std::vector<uint8_t> bytes = inflated_bytes(deflated, block.inflated);
-    Fields fields(bytes);
+    BlockFields fields(bytes);
     DataSet set;
     take_sizes(block, fields, set);
     if (header.has_labels) take_labels(header, block.items, fields, set);

@@ -21,9 +21,7 @@ bool same_categories(const DataSet& a, const DataSet& b) {
 }
 
 PackedHeader header_of(std::span<const DataSet> splits, const PackOptions& options) {
-    STIPPLE_REQUIRE(options.bits >= 8 && options.bits <= 16, "{} bits of a coordinate: 8 to 16 are possible",
-                    options.bits);
-    STIPPLE_REQUIRE(options.points >= 0, "{} points of a cloud", options.points);
+    check_fields(pack_fields(), &options);
     STIPPLE_REQUIRE(!splits.empty(), "no splits to pack");
     const DataSet& first = splits[0];
     PackedHeader header;
@@ -86,9 +84,29 @@ std::span<const uint8_t> bytes_of(const Buffer& buffer, int64_t begin, int64_t c
 
 }  // namespace
 
+const Fields& pack_fields() {
+    static const Fields fields = {
+        field<&PackOptions::points>("points", "The first N of each cloud; 0: all").from(0),
+        field<&PackOptions::bits>("bits", "Of a coordinate, 8 to 16, over the box of its cloud").between(8, 16)};
+    return fields;
+}
+
+const Fields& packed_facts_fields() {
+    using Facts = PackedFacts;
+    static const Fields fields = {
+        field<&Facts::splits>("splits", "Names of the splits"),
+        field<&Facts::items>("items", "Clouds"),
+        field<&Facts::points>("points", "Points of all clouds"),
+        field<&Facts::bits>("bits", "Bits of a coordinate"),
+        field<&Facts::bytes>("bytes", "Size of the file").unit("byte"),
+        field<&Facts::largest_error>("largest_error", "Half the largest step of all clouds").unit("unit of the set")};
+    return fields;
+}
+
 PackedFacts write_packed(std::span<const DataSet> splits, const PackOptions& options, ByteSink& sink) {
     PackedHeader header = header_of(splits, options);
-    PackedFacts facts;
+    PackedFacts facts{.bits = options.bits};
+    for (const DataSet& set : splits) facts.splits.push_back(set.split);
     std::vector<PackedBytes> blocks;
     for (size_t s = 0; s < splits.size(); ++s) {
         const std::vector<int64_t> starts = block_starts(splits[s]);

@@ -20,10 +20,10 @@ struct Writer {
     bool needs_parts;
     void (*save)(const SaveRequest& request);
 };
-constexpr Writer kWriters[] = {{"modelnet-hdf5", false, save_modelnet_hdf5},
-                               {"part-hdf5", true, save_part_hdf5},
-                               {"class-folders", false, save_class_folders},
-                               {"part-folders", true, save_part_folders}};
+constexpr Writer kWriters[] = {{kWritableLayouts[0], false, save_modelnet_hdf5},
+                               {kWritableLayouts[1], true, save_part_hdf5},
+                               {kWritableLayouts[2], false, save_class_folders},
+                               {kWritableLayouts[3], true, save_part_folders}};
 
 const Writer& writer_of(const std::string& layout) {
     std::string names;
@@ -44,13 +44,29 @@ std::string mark_text(std::span<const DataSet> splits, const std::string& layout
 
 }  // namespace
 
-std::span<const std::string_view> writable_layouts() {
-    static const auto names = [] {
-        std::array<std::string_view, std::size(kWriters)> all;
-        std::transform(std::begin(kWriters), std::end(kWriters), all.begin(), [](const Writer& w) { return w.layout; });
-        return all;
-    }();
-    return names;
+const Fields& convert_fields() {
+    static const Fields fields = {
+        field<&ConvertOptions::layout>("to", "modelnet-hdf5, part-hdf5, class-folders, part-folders")
+            .words(kWritableLayouts)
+            .shown("LAYOUT REQUIRED"),
+        field<&ConvertOptions::points>("points", "The first N of each cloud; 0: all").from(0)};
+    return fields;
+}
+
+const Fields& converted_set_fields() {
+    static const Fields fields = {field<&ConvertedSet::from>("from", "The layout that was read"),
+                                  field<&ConvertedSet::splits>("splits", "Names of the splits"),
+                                  field<&ConvertedSet::items>("items", "Clouds of all splits")};
+    return fields;
+}
+
+ConvertedSet converted_set_of(std::span<const DataSet> splits) {
+    ConvertedSet converted{.from = splits[0].layout, .splits = {}};
+    for (const DataSet& set : splits) {
+        converted.splits.push_back(set.split);
+        converted.items += set.size();
+    }
+    return converted;
 }
 
 void require_writable_set(const std::string& folder, Overwrite overwrite) {

@@ -177,6 +177,21 @@ int64_t chunks_of(int64_t n) {
 
 }  // namespace
 
+const Fields& mesh_check_fields() {
+    static const Fields fields = {
+        field<&MeshCheck::components>("components", "Parts of faces that edges connect"),
+        field<&MeshCheck::euler>("euler", "Vertices in use, less edges, and faces: the Euler number"),
+        field<&MeshCheck::area>("area", "Area of all faces").unit("unit of the mesh, squared"),
+        field<&MeshCheck::boundary_edges>("boundary_edges", "Edges of one face"),
+        field<&MeshCheck::nonmanifold_edges>("nonmanifold_edges", "Edges of more than two faces"),
+        field<&MeshCheck::misoriented_edges>("misoriented_edges", "Edges whose two faces run along them the same way"),
+        field<&MeshCheck::nonmanifold_vertices>("nonmanifold_vertices", "Vertices whose faces are more than one fan"),
+        field<&MeshCheck::degenerate_faces>("degenerate_faces", "Faces with a vertex twice, or without area"),
+        field<&MeshCheck::duplicate_faces>("duplicate_faces", "Faces with the vertices of an earlier one"),
+        field<&MeshCheck::unreferenced_vertices>("unreferenced_vertices", "Vertices of no face")};
+    return fields;
+}
+
 MeshCheck check_mesh(const MeshView& mesh) {
     require_mesh("check_mesh", mesh);
     STIPPLE_REQUIRE(mesh.device().type == DeviceType::cpu, "check_mesh: the mesh is on {}, must be on the CPU",

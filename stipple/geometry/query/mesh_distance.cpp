@@ -19,6 +19,14 @@ std::vector<float> distances_to(const MeshIndex& index, View<const float, 2> poi
 
 }  // namespace
 
+const Fields& mesh_distance_fields() {
+    static const Fields fields = {
+        field<&MeshDistance::mean>("mean", "Mean distance, over the area").unit("unit of the mesh"),
+        field<&MeshDistance::rms>("rms", "Root of the mean squared distance, over the area").unit("unit of the mesh"),
+        field<&MeshDistance::largest>("largest", "Largest distance").unit("unit of the mesh")};
+    return fields;
+}
+
 MeshDistance mesh_distance(const MeshView& from, const MeshView& to, int64_t samples) {
     STIPPLE_REQUIRE(to.faces() > 0, "mesh_distance: the mesh to measure to has no faces");
     const MeshIndex index(to);

@@ -226,21 +226,24 @@ float level_of(const WindingIndex& field, const OrientedPoints& cloud, float acc
     return static_cast<float>(std::clamp(median, 0.25, 0.75));
 }
 
-void require_options(const ReconstructOptions& options) {
-    constexpr int kMost = 1 << 20;
-    STIPPLE_REQUIRE(options.resolution >= 0 && options.resolution <= kMost,
-                    "{}: the resolution must be 0 to {}, got {}", kWho, kMost, options.resolution);
-    STIPPLE_REQUIRE(options.k >= 1 && options.k <= 127, "{}: k must be 1 to 127, got {}", kWho, options.k);
-    STIPPLE_REQUIRE(std::isfinite(options.softening) && options.softening >= 0,
-                    "{}: the softening must be at least 0, got {}", kWho, options.softening);
-    STIPPLE_REQUIRE(options.accuracy > 0, "{}: the accuracy must be above 0, got {}", kWho, options.accuracy);
-    STIPPLE_REQUIRE(options.thinnest >= 0 && options.thinnest <= 2, "{}: thinnest must be 0 to 2 spacings, got {}",
-                    kWho, options.thinnest);
-    STIPPLE_REQUIRE(options.min_component >= 0 && options.min_component <= 1,
-                    "{}: min_component is a share, 0 to 1, got {}", kWho, options.min_component);
-}
-
 }  // namespace
+
+const Fields& reconstruct_fields() {
+    using Options = ReconstructOptions;
+    static const Fields fields = {
+        field<&Options::resolution>("resolution", "Cells along the longest side; 0: by the points' spacing")
+            .between(0, 1 << 20),
+        field<&Options::softening>("softening", "More is smoother, less keeps detail and noise").from(0),
+        field<&Options::min_component>("min_component", "Leave out parts of less than this share of the area")
+            .between(0, 1),
+        field<&Options::k>("area_k", "Neighbours that tell the area of a point").between(1, 127),
+        field<&Options::thinnest>("thinnest", "Spacings between sheets that are kept apart; 0 lets them melt")
+            .between(0, 2),
+        field<&Options::accuracy>("accuracy", "Of the winding number: more is more exact and slower")
+            .above(0)
+            .may_be_infinite()};
+    return fields;
+}
 
 Mesh reconstruct_surface(View<const float, 2> points, View<const float, 2> normals, const ReconstructOptions& options) {
     for (const auto& rows : {points, normals}) {
@@ -249,7 +252,7 @@ Mesh reconstruct_surface(View<const float, 2> points, View<const float, 2> norma
                         "{}: points {} and normals {} must be [n, 3] without gaps", kWho,
                         shape_text(points.shape().data(), 2), shape_text(normals.shape().data(), 2));
     }
-    require_options(options);
+    check_fields(reconstruct_fields(), &options);
     OrientedPoints cloud = usable(points, normals);
     Array<float, 1> areas({cloud.size()});
     point_areas(cloud.points.view(), cloud.normals.view(), areas.view(), options.k);

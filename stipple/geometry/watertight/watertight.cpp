@@ -12,15 +12,9 @@ namespace stipple::geometry {
 namespace {
 
 void require_options(const WatertightOptions& options) {
-    STIPPLE_REQUIRE(options.resolution >= 2 && options.resolution <= 2048,
-                    "watertight: resolution {}, must be 2 to 2048", options.resolution);
-    STIPPLE_REQUIRE(options.offset >= 0.01 && options.offset <= 0.5, "watertight: offset {}, must be 0.01 to 0.5",
-                    options.offset);
-    STIPPLE_REQUIRE(options.cap_holes >= 0 && options.cap_holes <= options.resolution,
-                    "watertight: cap_holes {}, must be 0 to the resolution, {}", options.cap_holes, options.resolution);
-    STIPPLE_REQUIRE(options.tolerance >= 0 && options.tolerance <= 1, "watertight: tolerance {}, must be 0 to 1",
-                    options.tolerance);
-    STIPPLE_REQUIRE(options.faces >= 0, "watertight: {} faces, must be at least 0", options.faces);
+    check_fields(watertight_fields(), &options);
+    STIPPLE_REQUIRE(options.cap_holes <= options.resolution, "cap_holes must be 0 to the resolution, {}, got {}",
+                    options.resolution, options.cap_holes);
     STIPPLE_REQUIRE(options.cap_holes == 0 || !options.keep_inner,
                     "watertight: cap_holes fills the inside that keep_inner would keep, take one of them");
 }
@@ -44,6 +38,21 @@ double voxel_of(const MeshView& mesh, int32_t resolution) {
 }
 
 }  // namespace
+
+const Fields& watertight_fields() {
+    using Options = WatertightOptions;
+    static const Fields fields = {
+        field<&Options::resolution>("resolution", "Voxels along the longest side, 2 to 2048").between(2, 2048),
+        field<&Options::cap_holes>("cap_holes", "Close gaps narrower than this many voxels; 0 closes none").from(0),
+        field<&Options::offset>("offset", "Voxels between surface and input; a sheet becomes twice as thick")
+            .between(0.01, 0.5),
+        field<&Options::tolerance>("tolerance", "Voxels that leaving out faces may cost; 0 leaves out none")
+            .between(0, 1),
+        field<&Options::faces>("faces", "At most so many faces, whatever that costs").from(0).shown("N").no_default(),
+        field<&Options::keep_inner>("keep_inner", "Keep walls of cavities that the outside does not reach"),
+        field<&Options::project>("project", "Leave the steps of the voxels")};
+    return fields;
+}
 
 Mesh watertight(const MeshView& mesh, const WatertightOptions& options) {
     require_options(options);

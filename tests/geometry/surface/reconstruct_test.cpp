@@ -288,22 +288,22 @@ TEST(GeometryReconstruct, MistakesAreNamed) {
     EXPECT_EQ(message(1), "reconstruct_surface: 1 of 1 points are finite with a normal, at least 4 are needed");
     ReconstructOptions options;
     options.resolution = -1;
-    EXPECT_EQ(message(100, options), "reconstruct_surface: the resolution must be 0 to 1048576, got -1");
+    EXPECT_EQ(message(100, options), "resolution must be 0 to 1048576, got -1");
     options.resolution = 0;
     options.k = 0;
-    EXPECT_EQ(message(100, options), "reconstruct_surface: k must be 1 to 127, got 0");
+    EXPECT_EQ(message(100, options), "area_k must be 1 to 127, got 0");
     options.k = 16;
     options.softening = -1;
-    EXPECT_EQ(message(100, options), "reconstruct_surface: the softening must be at least 0, got -1");
+    EXPECT_EQ(message(100, options), "softening must be from 0, got -1");
     options.softening = 2;
     options.accuracy = 0;
-    EXPECT_EQ(message(100, options), "reconstruct_surface: the accuracy must be above 0, got 0");
+    EXPECT_EQ(message(100, options), "accuracy must be above 0, got 0");
     options.accuracy = 2;
     options.thinnest = 3;
-    EXPECT_EQ(message(100, options), "reconstruct_surface: thinnest must be 0 to 2 spacings, got 3");
+    EXPECT_EQ(message(100, options), "thinnest must be 0 to 2, got 3");
     options.thinnest = 2;
     options.min_component = 2;
-    EXPECT_EQ(message(100, options), "reconstruct_surface: min_component is a share, 0 to 1, got 2");
+    EXPECT_EQ(message(100, options), "min_component must be 0 to 1, got 2");
     EXPECT_EQ(bad_argument_of([&] { reconstruct_surface(samples.points.view(), samples.normals.view().slice(0, 9)); }),
               "reconstruct_surface: points [100, 3] and normals [9, 3] must be [n, 3] without gaps");
     for (float& x : samples.normals.span()) x = -x;

@@ -289,13 +289,15 @@ TEST(Watertight, WhatCannotBeDoneIsSaid) {
         "take a lower resolution");
     WatertightOptions options;
     options.resolution = 1;
-    EXPECT_EQ(message(cube(), options), "watertight: resolution 1, must be 2 to 2048");
+    EXPECT_EQ(message(cube(), options), "resolution must be 2 to 2048, got 1");
     options = {};
     options.offset = 0;
-    EXPECT_EQ(message(cube(), options), "watertight: offset 0, must be 0.01 to 0.5");
+    EXPECT_EQ(message(cube(), options), "offset must be 0.01 to 0.5, got 0");
     options = {};
     options.cap_holes = -1;
-    EXPECT_EQ(message(cube(), options), "watertight: cap_holes -1, must be 0 to the resolution, 64");
+    EXPECT_EQ(message(cube(), options), "cap_holes must be from 0, got -1");
+    options.cap_holes = 65;
+    EXPECT_EQ(message(cube(), options), "cap_holes must be 0 to the resolution, 64, got 65");
     options.cap_holes = 3;
     options.keep_inner = true;
     EXPECT_EQ(message(cube(), options),

@@ -1,4 +1,4 @@
-#include "stipple/cli/metrics/choice.h"
+#include "stipple/metrics/score_choice.h"
 
 #include <algorithm>
 
@@ -6,14 +6,8 @@
 #include "stipple/io/byte_source.h"
 #include "stipple/io/text.h"
 
-namespace stipple::cli {
+namespace stipple::metrics {
 namespace {
-
-using metrics::Better;
-using metrics::Extra;
-using metrics::MetricInfo;
-using metrics::Protocol;
-using metrics::Score;
 
 /// What the protocols call their own scores, with the metric that each is in pu-gan.
 constexpr std::pair<const char*, const char*> kProtocolScores[] = {{"cd", "chamfer_squared_sum"},
@@ -23,13 +17,13 @@ constexpr std::pair<const char*, const char*> kProtocolScores[] = {{"cd", "chamf
                                                                    {"hd_raw", "hausdorff_squared_sum"}};
 
 std::optional<Extra> group_by_name(std::string_view word) {
-    for (const Extra extra : metrics::all_extras())
-        if (metrics::name_of(extra) == word) return extra;
+    for (const Extra extra : all_extras())
+        if (name_of(extra) == word) return extra;
     return {};
 }
 
 const MetricInfo* metric_by_name(std::string_view word) {
-    for (const MetricInfo& info : metrics::registry())
+    for (const MetricInfo& info : registry())
         if (info.name == word && info.extra) return &info;
     return nullptr;
 }
@@ -37,15 +31,15 @@ const MetricInfo* metric_by_name(std::string_view word) {
 /// The metric of one of the protocols' own names.
 const MetricInfo* protocol_score(std::string_view word) {
     for (const auto& [name, metric] : kProtocolScores)
-        if (name == word) return &metrics::info_of(metric);
+        if (name == word) return &info_of(metric);
     return nullptr;
 }
 
 std::vector<std::string> all_words() {
     std::vector<std::string> words;
     for (const auto& [name, metric] : kProtocolScores) words.push_back(name);
-    for (const Extra extra : metrics::all_extras()) words.emplace_back(metrics::name_of(extra));
-    for (const MetricInfo& info : metrics::registry())
+    for (const Extra extra : all_extras()) words.emplace_back(name_of(extra));
+    for (const MetricInfo& info : registry())
         if (info.extra && std::find(words.begin(), words.end(), info.name) == words.end())
             words.emplace_back(info.name);
     return words;
@@ -87,32 +81,31 @@ bool names(std::string_view word, const Score& score) {
     if (score.name == word || score.metric == word) return true;
     if (word == "p2f") return score.metric == "p2f_mean";
     const std::optional<Extra> group = group_by_name(word);
-    return group && !metric_by_name(word) && !protocol_score(score.name) &&
-           metrics::info_of(score.metric).extra == group;
+    return group && !metric_by_name(word) && !protocol_score(score.name) && info_of(score.metric).extra == group;
 }
 
 }  // namespace
 
-bool MetricsChoice::has(const Score& score) const {
+bool ScoreChoice::has(const Score& score) const {
     return words.empty() ||
            std::any_of(words.begin(), words.end(), [&](const std::string& word) { return names(word, score); });
 }
 
-MetricsChoice parse_choice(const std::string& option, const std::string& text, Protocol protocol) {
-    MetricsChoice choice;
+ScoreChoice parse_choice(const std::string& option, const std::string& text, Protocol protocol) {
+    ScoreChoice choice;
     if (text.empty()) return choice;
     choice.words = split(option, text);
     for (const std::string& word : choice.words) require_word(option, word, protocol);
     return choice;
 }
 
-std::vector<MetricsLimit> parse_limits(const std::string& option, const std::string& text, bool below,
-                                       Protocol protocol) {
-    std::vector<MetricsLimit> limits;
+std::vector<ScoreLimit> parse_limits(const std::string& option, const std::string& text, bool below,
+                                     Protocol protocol) {
+    std::vector<ScoreLimit> limits;
     if (text.empty()) return limits;
     for (const std::string& part : split(option, text)) {
         const size_t equals = part.find('=');
-        MetricsLimit limit{part.substr(0, equals), 0, below};
+        ScoreLimit limit{part.substr(0, equals), 0, below};
         const bool valid = equals != std::string::npos && io::parse_number(part.substr(equals + 1), limit.limit) &&
                            limit.limit == limit.limit;
         STIPPLE_REQUIRE(valid, "{} {}: expected METRIC=NUMBER", option, io::in_quotes(part));
@@ -131,7 +124,7 @@ std::vector<MetricsLimit> parse_limits(const std::string& option, const std::str
     return limits;
 }
 
-std::vector<Extra> extras_for(const MetricsChoice& choice, const std::vector<MetricsLimit>& limits, Protocol protocol) {
+std::vector<Extra> extras_for(const ScoreChoice& choice, const std::vector<ScoreLimit>& limits, Protocol protocol) {
     std::vector<Extra> extras;
     const auto want = [&](const std::string& word) {
         const MetricInfo* metric = protocol_score(word);
@@ -141,12 +134,12 @@ std::vector<Extra> extras_for(const MetricsChoice& choice, const std::vector<Met
         if (extra && std::find(extras.begin(), extras.end(), *extra) == extras.end()) extras.push_back(*extra);
     };
     for (const std::string& word : choice.words) want(word);
-    for (const MetricsLimit& limit : limits) want(limit.word);
+    for (const ScoreLimit& limit : limits) want(limit.word);
     return extras;
 }
 
-std::optional<Error> check_limits(const std::vector<MetricsLimit>& limits, const std::vector<Score>& scores) {
-    for (const MetricsLimit& limit : limits) {
+std::optional<Error> check_limits(const std::vector<ScoreLimit>& limits, const std::vector<Score>& scores) {
+    for (const ScoreLimit& limit : limits) {
         bool found = false;
         for (const Score& score : scores) {
             if (!names(limit.word, score)) continue;
@@ -164,4 +157,4 @@ std::optional<Error> check_limits(const std::vector<MetricsLimit>& limits, const
     return {};
 }
 
-}  // namespace stipple::cli
+}  // namespace stipple::metrics
