@@ -4,6 +4,7 @@
 
 #include "stipple/core/number_text.h"
 #include "stipple/geometry/normals.h"
+#include "stipple/tasks/normals.h"
 
 namespace stipple::tasks {
 namespace {
@@ -15,25 +16,12 @@ Array<float, 2> given_normals(const Attribute& given) {
     return normals;
 }
 
-/// Turns normals towards the sensor where the cloud tells its place, else so that neighbours agree, outwards.
-bool turn_normals(const PointCloud& cloud, View<float, 2> normals, int k) {
-    const auto& sensor = cloud.facts.viewpoint;
-    if (!sensor) {
-        geometry::orient_consistently(cloud.positions.view(), normals, k);
-        return false;
-    }
-    std::array<double, 3> place;  // relative to the cloud's origin
-    for (size_t axis = 0; axis < 3; ++axis) place[axis] = (*sensor)[axis] - cloud.origin[axis];
-    geometry::orient_towards(cloud.positions.view(), normals, place);
-    return true;
-}
-
 Array<float, 2> estimated_normals(const PointCloud& cloud, const SurfaceOptions& options, bool& faces_sensor) {
     const Array<float, 2> points = cloud.positions.to(options.device);
     Array<float, 2> estimated({cloud.size(), 3}, options.device);
     geometry::estimate_normals(points.view(), estimated.view(), {}, options.k);
     Array<float, 2> normals = estimated.to(Device{});
-    faces_sensor = turn_normals(cloud, normals.view(), options.k);
+    faces_sensor = orient_normals(cloud, normals.view(), options.k) == Orientation::viewpoint;
     return normals;
 }
 
