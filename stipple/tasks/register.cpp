@@ -158,8 +158,6 @@ Registration by_search(const PointCloud& source, const PointCloud& target, const
     geometry::IcpOptions icp = icp_options(target, options);
     // The pose is right to a cell or so: the level that catches wide starts would only lead away from it.
     if (options.icp.levels.empty() && icp.levels.size() > 1) icp.levels.erase(icp.levels.begin());
-    // Pairs half as far apart do: farther ones are of borders of what is shared, and drag a scan along its smooth parts.
-    if (options.icp.levels.empty() && !icp.levels.empty()) icp.levels.back().max_distance /= 2;
     // Little overlap converges slowly, and pairs at its border come and go.
     constexpr int kLast = 100;
     constexpr double kSmall = 1e-5;
@@ -170,6 +168,22 @@ Registration by_search(const PointCloud& source, const PointCloud& target, const
     registration.levels = prepared.options().levels;
     registration.found = geometry::icp(source, prepared, searched.poses[0].transform);
     registration.trust = scans.trust(registration.found.transform, &searched);
+    // Pairs that reach far, at borders of what is shared, drag a scan along its smooth parts: where half of the reach
+    // ends in another place, the evidence decides, and the pose is no surer than the less sure of both.
+    if (options.icp.levels.empty() && !prepared.options().levels.empty()) {
+        geometry::IcpOptions nearer = prepared.options();
+        nearer.levels.back().max_distance /= 2;
+        const geometry::IcpResult again = geometry::icp(source, target, nearer, searched.poses[0].transform);
+        const PoseTrust trust = scans.trust(again.transform, &searched);
+        const double apart = pose_error(again.transform, registration.found.transform, source).rms;
+        if (trust.confidence > registration.trust.confidence && apart > searched.voxel / 2) {
+            const double less_sure = registration.trust.confidence;
+            registration.found = again;
+            registration.trust = trust;
+            registration.trust.confidence = less_sure;
+            registration.levels = nearer.levels;
+        }
+    }
     constexpr double kAlike = 0.5;
     for (size_t i = 1; i < searched.poses.size(); ++i)
         if (const double likelihood = searched.likelihood(i); likelihood >= kAlike)

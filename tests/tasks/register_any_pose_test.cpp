@@ -43,26 +43,24 @@ PointCloud mirrored(const PointCloud& cloud) {
 
 TEST(RegisterAnyPose, MirrorImagesAreNotBelieved) {
     const std::string folder = std::string(STIPPLE_SOURCE_DIR) + "/examples/data/";
-    const PointCloud scans[3][2] = {
-        {test::lumpy_body(6000, 1), test::lumpy_body(6000, 2)},
-        {test::load_scan(folder + "knot.ply"), test::load_scan(folder + "knot.ply")},
-        {test::load_scan(folder + "scans/lot_source.ply"), test::load_scan(folder + "scans/lot_target.ply")}};
+    const PointCloud scans[2][2] = {{test::lumpy_body(6000, 1), test::lumpy_body(6000, 2)},
+                                    {test::load_scan(folder + "knot.ply"), test::load_scan(folder + "knot.ply")}};
     for (const auto& [source, target] : scans) {
         SCOPED_TRACE(source.size());
         const PointCloud turned = geometry::transformed(source, test::any_pose(3, 1));
         const Registration itself = register_by(RegisterMethod::global, turned, target);
-        EXPECT_EQ(itself.verdict.state, RegistrationState::good) << itself.verdict.text();
+        EXPECT_GE(itself.trust.confidence, 0.5) << itself.verdict.text();  // the knot is the same after half a turn
         const Registration image = register_by(RegisterMethod::global, mirrored(turned), target);
         EXPECT_NE(image.verdict.state, RegistrationState::good) << image.trust.confidence;
         EXPECT_LT(image.trust.confidence, itself.trust.confidence / 2);
     }
 }
 
-TEST(RegisterAnyPose, BunnyScansAreRightWhereBelieved) {
+TEST(RegisterAnyPose, BunnyScansAreRightAndWritten) {
     STIPPLE_NEEDS_DATA("scans/bunny");
     const std::vector<test::Scan> scans = test::bunny_scans(*test::data_file("."));
-    const int pairs[][2] = {{1, 0}, {2, 1}, {5, 0}, {4, 3}};
-    int right = 0;
+    // The last one shares a smooth back, along which pairs that reach too far drag it.
+    const int pairs[][2] = {{1, 0}, {2, 1}, {5, 0}, {4, 3}, {3, 2}};
     for (const auto& [from, to] : pairs) {
         SCOPED_TRACE(scans[from].name + " on " + scans[to].name);
         const RigidTransform any = test::any_pose(static_cast<uint64_t>(from), 0.1);
@@ -70,11 +68,10 @@ TEST(RegisterAnyPose, BunnyScansAreRightWhereBelieved) {
         const Registration found = register_by(RegisterMethod::global, turned, scans[to].cloud);
         const RigidTransform truth = geometry::inverse(scans[to].pose) * scans[from].pose * geometry::inverse(any);
         const PoseError error = pose_error(found.found.transform, truth, turned);
-        const bool is_right = error.rms < 0.002 && error.degrees < 2;
-        right += is_right;
-        EXPECT_TRUE(is_right || found.verdict.state != RegistrationState::good) << error.degrees;
+        EXPECT_LT(error.rms, 0.001);
+        EXPECT_LT(error.degrees, 1);
+        EXPECT_NE(found.verdict.state, RegistrationState::failed) << found.verdict.text();
     }
-    EXPECT_GE(right, 3);
     // Front and back share next to nothing.
     EXPECT_NE(register_by(RegisterMethod::automatic, scans[3].cloud, scans[0].cloud).verdict.state,
               RegistrationState::good);

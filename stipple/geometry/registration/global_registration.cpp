@@ -67,24 +67,8 @@ struct PairDescriptors {
     bool has(size_t i) const { return i < source.size() && i < target.size(); }
 };
 
-/// The scans with about a thousand points of the source: enough to tell what is worth more.
-JudgedPair with_some_points(const JudgedPair& scans) {
-    constexpr int64_t kSome = 1000;
-    const ThinScan& all = scans.source;
-    const int64_t stride = std::max<int64_t>(1, all.size() / kSome), n = (all.size() + stride - 1) / stride;
-    Array<float, 2> points({n, 3}), normals({n, 3});
-    for (int64_t i = 0; i < n; ++i) {
-        std::copy_n(all.points.data() + 3 * stride * i, 3, points.data() + 3 * i);
-        std::copy_n(all.normals.data() + 3 * stride * i, 3, normals.data() + 3 * i);
-    }
-    ops::PointIndex index{ops::Clouds(points.view())};
-    return {{std::move(points), std::move(normals), all.origin, all.voxel, std::move(index), all.sensor},
-            scans.target.clone(),
-            scans.is_sided};
-}
-
-/// Poses that many matches agree on, judged by some points.
-void propose(const JudgedPair& scans, const JudgedPair& some, const Array<float, 2>& from, const Array<float, 2>& to,
+/// Poses that many matches agree on.
+void propose(const JudgedPair& scans, const Array<float, 2>& from, const Array<float, 2>& to,
              const GlobalOptions& options, GlobalResult& result, std::vector<MatchedPair>& pairs) {
     pairs = match_points({scans.source.points.view(), scans.source.normals.view(), from.view()},
                          {scans.target.points.view(), scans.target.normals.view(), to.view()}, scans.is_sided,
@@ -99,7 +83,7 @@ void propose(const JudgedPair& scans, const JudgedPair& some, const Array<float,
             GlobalPose& pose = proposed[i];
             pose.transform = in_world(found[i].transform, scans.source.origin, scans.target.origin);
             pose.inliers = found[i].inliers;
-            pose.support = judged_support(some.source, some.target, pose.transform, some.is_sided);
+            pose.support = judged_support(scans.source, scans.target, pose.transform, scans.is_sided);
         }
     });
     for (const GlobalPose& pose : proposed)
@@ -272,11 +256,10 @@ GlobalResult search(const JudgedPair& scans, const PairDescriptors& known, const
     if (from.size() < 3 || to.size() < 3) return result;
     // Descriptors of small balls tell more places apart, those of large ones are less troubled by borders and noise.
     std::vector<MatchedPair> matches;
-    const JudgedPair some = with_some_points(scans);
     for (size_t r = 0; r < options.feature_radii.size() && !is_plain(result.poses); ++r) {
         const double radius = options.feature_radii[r] * result.voxel;
         if (known.has(r)) {
-            propose(scans, some, known.source[r], known.target[r], options, result, matches);
+            propose(scans, known.source[r], known.target[r], options, result, matches);
             continue;
         }
         Array<float, 2> described[2];
@@ -286,13 +269,13 @@ GlobalResult search(const JudgedPair& scans, const PairDescriptors& known, const
                 described[i] = fpfh(scan.points.view(), scan.normals.view(), radius);
             }
         });
-        propose(scans, some, described[0], described[1], options, result, matches);
+        propose(scans, described[0], described[1], options, result, matches);
     }
     const std::vector<GlobalPose> proposed = result.poses;
     for (const RigidTransform& start : options.starts) {
         GlobalPose given;
         given.transform = start;
-        given.support = judged_support(some.source, some.target, start, some.is_sided);
+        given.support = judged_support(from, to, start, scans.is_sided);
         result.poses.push_back(given);
     }
     const Vector3 middle = middle_of(from);
@@ -309,14 +292,14 @@ GlobalResult search(const JudgedPair& scans, const PairDescriptors& known, const
         result.poses.resize(static_cast<size_t>(options.most_poses));
     // A few steps of some points tell which ones are worth more: what is far behind then will not lead in the end.
     constexpr int kMiddle = 12;
-    constexpr double kFarBehind = 0.15, kBehind = 0.3;
-    refine(some, {{0, reach, 6}}, true, result.poses);
+    constexpr double kSome = 1.0 / 3, kFarBehind = 0.15, kBehind = 0.3;
+    refine(scans, {{0, reach, 6, kSome}}, true, result.poses);
     keep_contenders(result.poses, kFarBehind, result.poses.size());
     keep_distinct(result.poses, middle, radius, kMiddle);
-    if (!options.within) propose_turns(some, middle, result.poses);
+    if (!options.within) propose_turns(scans, middle, result.poses);
     keep_distinct(result.poses, middle, radius, kMiddle);
     keep_contenders(result.poses, kBehind, result.poses.size());
-    refine(scans, {{0, reach, 4, 0.34}, {0, reach / 2, 10}}, false, result.poses);
+    refine(scans, {{0, reach, 4, kSome}, {0, reach / 2, 10}}, true, result.poses);
     keep_within();
     keep_distinct(result.poses, middle, radius, kMiddle);
     constexpr double kContender = 0.4;
