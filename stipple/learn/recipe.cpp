@@ -16,7 +16,6 @@ namespace {
 
 constexpr const char* kFolders = "STIPPLE_RECIPES";
 constexpr std::string_view kModelTable = "model.";
-constexpr const char* kStorageWords[] = {"f32", "f16", "bf16", "int8-rows"};  // of network::WeightStorage, in its order
 
 const Fields& data_fields() {
     using Data = DataRecipe;
@@ -90,7 +89,7 @@ const Fields& run_fields() {
         field<&Run::deterministic>("deterministic", "On a GPU: the same bits every time, somewhat slower"),
         field<&Run::graph>("graph", "On a GPU: data and augmentation there too, and a step is one CUDA graph"),
         field<&Run::precision>("precision", "In which numbers the run computes").words(kPrecisionWords),
-        field<&Run::storage>("storage", "How the weights that it ends in are stored").words(kStorageWords),
+        field<&Run::storage>("storage", "How the weights that it ends in are stored").words(network::kWeightStorageWords),
         field<&Run::confidence>("confidence", "Classifiers, autoencoders: how much an answer is worth is measured")};
     return fields;
 }
