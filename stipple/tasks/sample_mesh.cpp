@@ -30,11 +30,11 @@ const Fields& sample_mesh_fields() {
 }
 
 const Fields& sampled_mesh_fields() {
-    using Sampled = SampledMesh;
+    using Made = SampledMesh;
     static const Fields fields = {
-        field<&Sampled::faces>("faces", "Faces of the mesh"),
-        field<&Sampled::method>("method", "How points were spread").words(kSurfaceSamplingWords),
-        field<&Sampled::sampled>("sampled", "Points of the cloud")};
+        field<&Made::faces>("faces", "Faces of the mesh"),
+        field<&Made::method>("method", "How points were spread").words(kSurfaceSamplingWords),
+        field<&Made::sampled>("sampled", "Points of the cloud")};
     return fields;
 }
 
