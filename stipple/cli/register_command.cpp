@@ -116,8 +116,8 @@ Result run_register(const RegisterCommand& options, const Common& common) {
     save_picture(
         options.picture,
         [&] {
-            return before_and_after({&target.vertices, &start}, {&target.vertices, &source.vertices},
-                                    "source orange, target blue");
+            return draw_registration({&target.vertices, &start}, {&target.vertices, &source.vertices},
+                                     "source orange, target blue");
         },
         common, result);
     if (!common.table.empty()) {

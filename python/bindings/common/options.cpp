@@ -16,36 +16,36 @@ bool is_real(FieldType type) {
     return type == FieldType::float32 || type == FieldType::float64;
 }
 
-const char* type_name(const Field& field) {
+const char* python_type(const Field& field) {
     return field.type == FieldType::boolean ? "bool"
            : is_whole(field.type)           ? "int"
            : is_real(field.type)            ? "float"
                                             : "str";
 }
 
-[[noreturn]] void refuse_type(const Field& field, py::handle value) {
+[[noreturn]] void refuse_keyword_type(const Field& field, py::handle value) {
     throw py::type_error(
-        fmt::format("{}: expected {}, got {}", field.name, type_name(field), Py_TYPE(value.ptr())->tp_name));
+        fmt::format("{}: expected {}, got {}", field.name, python_type(field), Py_TYPE(value.ptr())->tp_name));
 }
 
 /// One value as the text that set_field() reads.
 std::string text_of_value(const Field& field, py::handle value) {
     if (field.type == FieldType::boolean) {
         const int truth = PyBool_Check(value.ptr()) ? value.ptr() == Py_True : -1;
-        if (truth < 0) refuse_type(field, value);
+        if (truth < 0) refuse_keyword_type(field, value);
         return truth ? "true" : "false";
     }
     const bool is_text = PyUnicode_Check(value.ptr());
     if (is_whole(field.type) || is_real(field.type)) {
         if (is_text) {
             if (*field.zero) return value.cast<std::string>();
-            refuse_type(field, value);
+            refuse_keyword_type(field, value);
         }
         const py::object number = py::reinterpret_steal<py::object>(is_whole(field.type) ? PyNumber_Index(value.ptr())
                                                                                          : PyNumber_Float(value.ptr()));
         if (!number) {
             PyErr_Clear();
-            refuse_type(field, value);
+            refuse_keyword_type(field, value);
         }
         return py::str(number).cast<std::string>();
     }
@@ -53,7 +53,7 @@ std::string text_of_value(const Field& field, py::handle value) {
                                     : py::reinterpret_steal<py::object>(PyOS_FSPath(value.ptr()));
     if (!path || !PyUnicode_Check(path.ptr())) {
         PyErr_Clear();
-        refuse_type(field, value);
+        refuse_keyword_type(field, value);
     }
     return path.cast<std::string>();
 }
@@ -115,7 +115,7 @@ std::string documentation(const OptionsSignature& signature, const Fields& field
     for_fields(fields, [&](const Field& field) {
         const bool is_many = field.count == FieldCount::vector || field.count == FieldCount::array;
         keywords +=
-            fmt::format(", {}: {} = {}", field.name, is_many ? "Sequence" : type_name(field), default_of(field));
+            fmt::format(", {}: {} = {}", field.name, is_many ? "Sequence" : python_type(field), default_of(field));
         const std::string wanted = expectation(field);
         const bool says_range = !wanted.starts_with("a ") && field.type != FieldType::boolean;
         options +=

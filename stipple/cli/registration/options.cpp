@@ -55,8 +55,8 @@ PointCloud in_colors(const std::vector<const PointCloud*>& clouds) {
     return all;
 }
 
-Image before_and_after(const std::vector<const PointCloud*>& before, const std::vector<const PointCloud*>& after,
-                       const std::string& caption) {
+Image draw_registration(const std::vector<const PointCloud*>& before, const std::vector<const PointCloud*>& after,
+                        const std::string& caption) {
     const PointCloud first = in_colors(before), second = in_colors(after);
     const picture::Panel panels[] = {{.cloud = &first, .caption = "before: " + caption},
                                      {.cloud = &second, .caption = "after"}};

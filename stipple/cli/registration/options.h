@@ -34,8 +34,8 @@ std::string text_of(const tasks::PoseError& error);
 /// Clouds in one, each in its colour: blue, orange, and so on.
 PointCloud in_colors(const std::vector<const PointCloud*>& clouds);
 /// Two pictures of several clouds side by side.
-Image before_and_after(const std::vector<const PointCloud*>& before, const std::vector<const PointCloud*>& after,
-                       const std::string& caption);
+Image draw_registration(const std::vector<const PointCloud*>& before, const std::vector<const PointCloud*>& after,
+                        const std::string& caption);
 
 /// stipple register --pose-graph.
 Result run_register_scans(const RegisterCommand& options, const Common& common);

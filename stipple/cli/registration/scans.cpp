@@ -229,7 +229,7 @@ Result run_register_scans(const RegisterCommand& options, const Common& common) 
                 first.push_back(&before[i]);
                 if (found.is_placed[i]) second.push_back(&scans[i].vertices);
             }
-            return before_and_after(first, second, "each scan in its colour");
+            return draw_registration(first, second, "each scan in its colour");
         },
         common, result);
     return result;
