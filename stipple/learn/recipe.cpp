@@ -89,7 +89,8 @@ const Fields& run_fields() {
         field<&Run::deterministic>("deterministic", "On a GPU: the same bits every time, somewhat slower"),
         field<&Run::graph>("graph", "On a GPU: data and augmentation there too, and a step is one CUDA graph"),
         field<&Run::precision>("precision", "In which numbers the run computes").words(kPrecisionWords),
-        field<&Run::storage>("storage", "How the weights that it ends in are stored").words(network::kWeightStorageWords),
+        field<&Run::storage>("storage", "How the weights that it ends in are stored")
+            .words(network::kWeightStorageWords),
         field<&Run::confidence>("confidence", "Classifiers, autoencoders: how much an answer is worth is measured")};
     return fields;
 }

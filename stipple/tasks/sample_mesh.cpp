@@ -31,10 +31,9 @@ const Fields& sample_mesh_fields() {
 
 const Fields& sampled_mesh_fields() {
     using Made = SampledMesh;
-    static const Fields fields = {
-        field<&Made::faces>("faces", "Faces of the mesh"),
-        field<&Made::method>("method", "How points were spread").words(kSurfaceSamplingWords),
-        field<&Made::sampled>("sampled", "Points of the cloud")};
+    static const Fields fields = {field<&Made::faces>("faces", "Faces of the mesh"),
+                                  field<&Made::method>("method", "How points were spread").words(kSurfaceSamplingWords),
+                                  field<&Made::sampled>("sampled", "Points of the cloud")};
     return fields;
 }
 

@@ -120,7 +120,8 @@ TEST_F(CliUpsample, WrongUse) {
     expect_error(upsample({input, "--ratio", "0.5", "--model", path, "-o", out}), 2, "1 or more, got 0.5");
     expect_error(upsample({input, "--ratio", "nan", "--model", path, "-o", out}), 2, "ratio");
     expect_error(upsample({input, "--count", "99", "--model", path, "-o", out}), 2, "fewer than the cloud has, 100");
-    expect_error(upsample({input, "--ratio", "2", "--model", path, "-o", out, "--tile", "5"}), 2, "--tile must be from 32, got 5");
+    expect_error(upsample({input, "--ratio", "2", "--model", path, "-o", out, "--tile", "5"}), 2,
+                 "--tile must be from 32, got 5");
     expect_error(upsample({input, "--ratio", "2", "--model", folder / "no.safetensors", "-o", out}), 3,
                  "no.safetensors");
     expect_success(stipple(

@@ -43,7 +43,7 @@ EXCLUDED = {
 
 #: Made of several functions of C++, in Python or in a binding.
 OWN = {"ops": {"knn_graph"}, "io": {"parse", "load_npy", "load_npz", "save_npz"}, "geometry": {"merge_clouds"},
-       "picture": set()}
+       "picture": set(), "tasks": {"holes_names", "kernel_names", "method_names"}}  # words beside enumerations
 
 
 def functions(folder):

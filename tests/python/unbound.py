@@ -43,8 +43,6 @@ GEOMETRY = _because({
     "odometry reads folders of sweeps: stipple register --sequence": "deskewed",
     "a piece of kernels": "gather_bits",
     "a check that others make": "require_mesh require_region",
-    "options are arguments, results are objects in Python":
-        "mesh_check_fields mesh_distance_fields reconstruct_fields watertight_fields",
     "both kinds of transforms are 4 x 4 matrices": "affine_from_numbers to_affine",
     "states are words in Python": "to_string",
 })
@@ -55,7 +53,7 @@ PICTURE = _because({
         "fill_rect fit_text labels_width color_bar_width text_width",
     "a step of draw_figure": "automatic_color axis_of choose_range direction_of fit_camera set_view",
     "a step of draw_chart": "choose_ticks",
-    "rays of stipple mesh rays; cast_rays takes any": "pixel_rays ray_camera_fields require_valid",
+    "rays of stipple mesh rays; cast_rays takes any": "pixel_rays require_valid",
     "vectors of pixels": "mix normalized smooth_step to_rgb to_vec",
     "a step of stipple picture; draw_figure takes its style as arguments": "set_viewpoint style_of",
     "words are given as they are": "color_map_by_name parse_color up_axis_by_name up_axis_names view_names",
@@ -67,7 +65,6 @@ METRICS = _because({
     "writes docs/metrics.md; registry() has the same as data": "registry_markdown",
     "a check that other functions make": "require_motion",
     "words of the command line: evaluate takes extras": "check_limits extras_for parse_choice parse_limits",
-    "options are arguments, results are objects in Python": "score_fields",
 })
 
 NETWORK = _because({
@@ -125,12 +122,6 @@ TASKS = _because({
     "stipple weights and stipple evaluate report them":
         "category_scores class_accuracies clouds_of_class complete_card evaluation_facts evaluation_work "
         "measure_confidence",
-    "options are arguments, results are objects in Python":
-        "category_score_fields class_accuracy_fields class_scores_fields convert_weights_fields converted_weights_fields "
-        "evaluate_fields evaluation_facts_fields measure_confidence_fields measured_confidence_fields mesh_facts_fields "
-        "mesh_hits_fields one_ray_fields part_scores_fields sample_mesh_fields sampled_mesh_fields score_options_fields "
-        "score_report_fields simplified_mesh_fields simplify_mesh_fields solid_fields solid_options_fields surface_fields "
-        "surface_options_fields",
     "files of the command line; geometry reads transforms from text":
         "find_pose has_scan_poses load_affine load_motion_between load_polygon load_scan_poses load_text parse_scan_poses "
         "to_text",

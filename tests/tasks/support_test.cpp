@@ -195,7 +195,8 @@ TEST(UpsampleSupport, ContradictionsAreRefused) {
     EXPECT_NE(message_of([&] { upsample(upsampler, cloud, options); }).find("--holes fill"), std::string::npos);
     options.holes = Holes::fill;
     options.hole_size = -1;
-    EXPECT_NE(message_of([&] { upsample(upsampler, cloud, options); }).find("hole_size must be from 0, got -1"), std::string::npos);
+    EXPECT_NE(message_of([&] { upsample(upsampler, cloud, options); }).find("hole_size must be from 0, got -1"),
+              std::string::npos);
     options = {.ratio = 2};
     options.denoises = true;
     EXPECT_NE(message_of([&] { upsample(midpoints, cloud, options); }).find("does not move points"), std::string::npos);

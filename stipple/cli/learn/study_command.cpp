@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "stipple/cli/common/child_program.h"
-#include "stipple/core/json.h"
 #include "stipple/cli/common/table.h"
 #include "stipple/cli/learn/retrain_command.h"
+#include "stipple/core/json.h"
 #include "stipple/core/json_reader.h"
 #include "stipple/core/log.h"
 #include "stipple/core/program_files.h"
