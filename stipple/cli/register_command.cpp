@@ -64,6 +64,8 @@ Result run_register(const RegisterCommand& options, const Common& common) {
     STIPPLE_REQUIRE(options.more.empty(), "{} clouds: two are registered, or several with --pose-graph",
                     2 + options.more.size());
     check_fields(tasks::register_fields(), &options.how, as_option);
+    STIPPLE_REQUIRE(options.how.method != tasks::RegisterMethod::learned || options.init.empty(),
+                    "--init is a start, and --method learned finds one: give one");
     require_one_stdin({options.source.path, options.target.path, options.init, options.truth});
     // Everything about the outputs is settled before the first byte is read.
     io::Format format{};

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "stipple/data/class_names.h"
+#include "stipple/learn/train.h"
 #include "stipple/network/card.h"
 #include "stipple/tasks/fit_confidence.h"
 #include "stipple/tasks/fit_likeness.h"
@@ -97,6 +98,18 @@ void finish_weights(const Recipe& recipe, const LabelData* data, TrainReport& re
         }
     }
     network::save_weights(report.weights, weights, recipe.run.storage, Overwrite::allow);
+}
+
+const Fields& train_report_fields() {
+    using Report = TrainReport;
+    static const Fields fields = {
+        field<&Report::epochs>("epochs", "Epochs of the run"),
+        field<&Report::steps>("steps", "Steps of the run"),
+        field<&Report::skipped>("skipped_steps", "Steps whose loss or gradient was not finite"),
+        field<&Report::is_complete>("complete", "Whether it came to its end"),
+        field<&Report::stopped_early>("stopped_early", "Whether evaluations did not become better"),
+        field<&Report::weights>("weights", "Where the weights are; empty unless it is complete")};
+    return fields;
 }
 
 }  // namespace stipple::learn

@@ -484,18 +484,6 @@ TrainReport Training::run() {
 
 }  // namespace
 
-const Fields& train_report_fields() {
-    using Report = TrainReport;
-    static const Fields fields = {
-        field<&Report::epochs>("epochs", "Epochs of the run"),
-        field<&Report::steps>("steps", "Steps of the run"),
-        field<&Report::skipped>("skipped_steps", "Steps whose loss or gradient was not finite"),
-        field<&Report::is_complete>("complete", "Whether it came to its end"),
-        field<&Report::stopped_early>("stopped_early", "Whether evaluations did not become better"),
-        field<&Report::weights>("weights", "Where the weights are; empty unless it is complete")};
-    return fields;
-}
-
 TrainReport train(const Recipe& recipe, Objective& objective, RunFolder& folder, const TrainOptions& options) {
     validate(recipe);
     set_arithmetic(recipe);

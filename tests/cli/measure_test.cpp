@@ -104,7 +104,8 @@ TEST_F(CliMeasure, SampleBySpacing) {
         for (int64_t j = 0; j < few.size(); ++j) least = std::min(least, distance(whole, i, few, j));
         ASSERT_LE(least, 0.05f);
     }
-    expect_error(stipple({"sample", input, "--spacing", "-1", "-o", folder / "c.ply"}), 2, "--spacing must be above 0");
+    expect_error(stipple({"sample", input, "--spacing", "-1", "-o", folder / "c.ply"}), 2,
+                 "--spacing must be from 0, got -1");
     expect_error(stipple({"sample", input, "--spacing", "1", "-n", "3", "-o", folder / "c.ply"}), 2, "takes no count");
     expect_error(stipple({"sample", input, "--method", "spacing", "-o", folder / "c.ply"}), 2, "needs --spacing D");
     expect_error(stipple({"sample", input, "--method", "random", "-n", "3", "--spacing", "1", "-o", folder / "c.ply"}),

@@ -109,7 +109,7 @@ TEST_F(CliReconstruct, RefusesWhatItDoesNotKnow) {
 TEST_F(CliReconstruct, RefusesWhatMakesNoSense) {
     const std::string input = cloud("few.ply", 30), few = cloud("7.ply", 7), out = folder / "o.ply";
     expect_error(rebuild({input, "--model", model(), "-n", "101", "-o", out}), 2, "these weights make 1 to 100");
-    expect_error(rebuild({input, "--model", model(), "-n", "-1", "-o", out}), 2, "-n must be from 1");
+    expect_error(rebuild({input, "--model", model(), "-n", "-1", "-o", out}), 2, "--count must be from 0, got -1");
     expect_error(rebuild({few, "--model", model(), "-o", out}), 2, "7.ply: a cloud is rebuilt from 8 distinct points");
     expect_error(rebuild({input, "--model", folder / "no.safetensors", "-o", out}), 3, "no.safetensors");
     expect_error(rebuild({input, "--model", "pointnet-cls", "-o", out}), 2, "rebuilds no clouds");

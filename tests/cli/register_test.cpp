@@ -178,15 +178,15 @@ TEST_F(CliRegister, RefusesWhatMakesNoSense) {
     expect_bad({"--method", "fpfh"}, "--method must be one of auto, icp, global, learned, got");
     expect_bad({"--metric", "line"}, "--metric");
     expect_bad({"--kernel", "soft"}, "--kernel");
-    expect_bad({"--kernel-scale", "-1"}, "--kernel-scale must be auto or a length above 0, got -1");
-    expect_bad({"--scale", "large"}, "--scale must be auto or a length above 0, got large");
+    expect_bad({"--kernel-scale", "-1"}, "--kernel-scale must be auto or above 0, got -1");
+    expect_bad({"--scale", "large"}, "--scale must be auto or above 0, got \"large\"");
     expect_bad({"--voxel", "0.1"}, "--voxel needs --max-distance");
     expect_bad({"--voxel", "0.1", "0.2", "--max-distance", "1"}, "2 x --voxel for 1 x --max-distance");
     expect_bad({"--max-distance", "0"}, "--max-distance must be above 0, got 0");
     expect_bad({"--max-distance", "1", "--scale", "2"}, "--scale and --max-distance both choose the distances");
     expect_bad({"--trim", "0"}, "--trim must be above 0, to 1, got 0");
     expect_bad({"--min-fitness", "2"}, "--min-fitness must be 0 to 1, got 2");
-    expect_bad({"--iterations", "-3"}, "--iterations must be from 1, got -3");
+    expect_bad({"--iterations", "-3"}, "--iterations must be from 0, got -3");
     expect_bad({"-o", folder / "out.what"}, "out.what");
     expect_bad({"--picture", folder / "out.jpg"}, "pictures are PNG");
     expect_error(stipple({"register", source}), 2, "TARGET is missing");

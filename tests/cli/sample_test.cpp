@@ -194,12 +194,12 @@ TEST_F(CliSample, RefusesWhatMakesNoSense) {
     fails({"-n", "11"}, "asked for 11 of 10 points");
     fails({"-n", "-1"}, "--count");
     fails({"--ratio", "1.5"}, "--ratio must be 0 to 1, got 1.5");
-    fails({"--ratio", "-0.5"}, "--ratio must be above 0");
+    fails({"--ratio", "-0.5"}, "--ratio must be 0 to 1, got -0.5");
     fails({"-n", "5", "--start", "10"}, "--start 10 of 10 points");
     fails({"-n", "5", "--start", "3", "--method", "random"}, "--start is for --method fps");
     fails({"-n", "5", "--voxel", "3"}, "--voxel is for --method voxel");
     fails({"--method", "voxel"}, "needs --voxel SIZE");
-    fails({"--method", "voxel", "--voxel", "-1"}, "--voxel must be above 0");
+    fails({"--method", "voxel", "--voxel", "-1"}, "--voxel must be from 0, got -1");
     fails({"--method", "voxel", "--voxel", "1", "-n", "5"}, "takes no count");
     fails({"--method", "voxel", "--voxel", "1e-12"}, "268435456");
     fails({"--method", "voxel", "--voxel", "1", "--keep", "all"}, "--keep");

@@ -21,8 +21,8 @@ std::vector<Page> all_pages() {
     std::vector<Page> all = pages();
     for (const char* folder : {"bench/results", "tests", "python", "examples"}) {
         for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
-            if (entry.path().extension() != ".md") continue;
             const std::string path = entry.path().lexically_relative(kRoot).string();
+            if (entry.path().extension() != ".md" || path.find("/node_modules/") != std::string::npos) continue;
             all.push_back(parse_page(path, read_file(entry.path().string())));
         }
     }

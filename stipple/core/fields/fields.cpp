@@ -54,7 +54,7 @@ auto with_type(FieldType type, const Visit& visit) {
 /// Of a text that is no such value at all: which kind of number is wanted, and of which range.
 [[noreturn]] void refuse_text(const Field& field, std::string_view spelled, const std::string& text) {
     const std::string wanted = expectation(field);
-    const bool says_kind = !(is_whole(field.type) || is_real(field.type)) || wanted.starts_with("a ");
+    const bool says_kind = !(is_whole(field.type) || is_real(field.type)) || wanted.starts_with("a ") || *field.zero;
     const char* kind = says_kind ? "" : is_whole(field.type) ? "a whole number, " : "a number, ";
     throw Error(ErrorCode::bad_argument,
                 fmt::format("{} must be {}{}, got {}", spelled, kind, wanted, in_quotes(text)));
