@@ -51,7 +51,8 @@ TEST(NetworkClouds, SamplesAreChosenAsAsked) {
     }
     EXPECT_EQ(network_points(mesh.vertices, {.points = 1000}).size(0), 100);  // no point twice
     EXPECT_TRUE(contains(message_of([] { require_valid(CloudOptions{.sample = "best"}); }), "random, fps or first"));
-    EXPECT_TRUE(contains(message_of([] { require_valid(CloudOptions{.points = -1}); }), "-1 points"));
+    EXPECT_TRUE(contains(message_of([] { require_valid(CloudOptions{.points = -1}); }),
+                         "points must be 0 to 1073741824, got -1"));
 }
 
 TEST(NetworkClouds, OnlyFinitePointsAreLoaded) {

@@ -53,7 +53,9 @@ NearestPoints nearest_points(const ThinScan& source, const ThinScan& target, con
     near.moved = Array<float, 2>({n, 3});
     near.nearest = Array<int32_t, 2>({n, 1});
     near.distances_sq = Array<float, 2>({n, 1});
-    const Leaves moved = moved_leaves(source.index.on_cpu().clouds[0].leaves, near.local, near.moved.view());
+    const Leaves& leaves = source.index.on_cpu().clouds[0].leaves;
+    STIPPLE_ASSERT(leaves.size == n);  // the index is of these points
+    const Leaves moved = moved_leaves(leaves, near.local, near.moved.view());
     constexpr double kMore = 1.001;  // for rounding
     ops::cpu::nearest_within(target.index.on_cpu(), {&moved}, ops::Batch::single(n),
                              ops::cpu::reach_of(static_cast<float>(kMore * reach), false), near.nearest.view(),

@@ -21,7 +21,8 @@ ThinScan every_few(const ThinScan& scan, int64_t stride) {
         std::copy_n(scan.points.data() + 3 * i * stride, 3, points.data() + 3 * i);
         std::copy_n(scan.normals.data() + 3 * i * stride, 3, normals.data() + 3 * i);
     }
-    return {std::move(points), std::move(normals), scan.origin, scan.voxel, scan.index, scan.sensor};
+    ops::PointIndex index{ops::Clouds(points.view())};
+    return {std::move(points), std::move(normals), scan.origin, scan.voxel, std::move(index), scan.sensor};
 }
 
 double off_by(const SureEdge& edge, const std::vector<RigidTransform>& poses) {
