@@ -330,7 +330,7 @@ TEST(RadianceTrainKeys, OptionsReadBackAsTheSame) {
     EXPECT_ERROR(train_options_from_toml("[train]\nseed = 1\n"), bad_config, "there is no ");
     EXPECT_ERROR(train_options_from_toml("[fine]\nN_iter = 1\n"), bad_config, "there is no key");
     EXPECT_ERROR(train_options_from_toml("[train]\nbackground = \"blue\"\n"), bad_config,
-                 "white, black, random or learned");
+                 "one of white, black, random, learned");
 }
 
 TEST_F(RadianceResume, OnCuda) {
