@@ -16,7 +16,7 @@ const Fields& bench_fields();
 /// The cases of the ops asked for, as far as the device runs them. Throws Error{bad_argument} for an unknown op.
 std::vector<const Case*> choose_cases(const BenchOptions& options, Device device);
 
-/// What a case is.
+/// Describes a case.
 struct CaseFacts {
     std::string op, shape;
     int64_t points = 0;
@@ -24,7 +24,7 @@ struct CaseFacts {
 const Fields& case_fields();
 CaseFacts facts_of(const Case& one);
 
-/// What a case costs.
+/// Holds what a case costs.
 struct CaseCost {
     CaseFacts facts = {};
     int64_t bytes = 0;  // inputs read once, outputs written once

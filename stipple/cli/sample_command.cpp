@@ -58,7 +58,7 @@ Image before_and_after(const PointCloud& before, const PointCloud& after, tasks:
 
 const std::vector<std::string> kColumns = {"file", "format", "method", "points", "sampled", "written"};
 
-/// Of the points that were read those that have a place.
+/// Counts the points that were read and have a place.
 int64_t finite_of(const StepReport& report) {
     return static_cast<int64_t>(report.fields.value("points").number() - report.fields.value("non_finite").number());
 }

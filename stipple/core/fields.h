@@ -145,7 +145,7 @@ inline constexpr bool kIsOptional = false;
 template <class T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
 
-/// What a struct holds before anything is set.
+/// Returns a struct as it is before anything is set.
 template <class Struct>
 const void* defaults_of() {
     static const Struct made{};
@@ -240,7 +240,7 @@ Field computed_field(const char* name, const char* help, Compute) {
 
 // ---- Use: `object` is of the struct that the fields describe
 
-/// What a value must be, for messages: "a number", "1 to 16", "above 0", "true or false", "one of keep, fill".
+/// Says what a value must be, for messages: "a number", "1 to 16", "above 0", "true or false", "one of keep, fill".
 std::string expectation(const Field& field);
 
 /// Sets a member from texts, as they stand in a command line or in a file. `spelled` is how the caller names the field:

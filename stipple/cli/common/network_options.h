@@ -37,7 +37,7 @@ struct PrecisionArgument {
 };
 void add_precision(Arguments& app, PrecisionArgument& precision);
 
-/// What --json tells of a pose: which axis is up, and the rotation.
+/// Describes a pose for --json: which axis is up, and the rotation.
 Json pose_json(const tasks::Pose& pose, const tasks::Axis& network_up);
 /// A copy of the positions as the pose has them, z up, for pictures.
 PointCloud upright(const PointCloud& cloud, const tasks::Pose& pose, const tasks::Axis& network_up);

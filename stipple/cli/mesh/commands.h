@@ -26,7 +26,7 @@ struct MeshFiles {
     InputFile input;
     OutputFile output;
 };
-/// What it has made.
+/// Holds the mesh that a command has made, and what is said about it.
 struct MadeOfMesh {
     Mesh mesh;
     Json fields;            // for --json

@@ -6,7 +6,7 @@
 
 namespace stipple::cli {
 
-/// What the command line says: files, and the options of the tasks.
+/// Holds what the command line says: files, and the options of the tasks.
 struct RegisterCommand {
     InputFile source, target;
     std::vector<std::string> more;
